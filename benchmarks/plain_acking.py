@@ -13,12 +13,13 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from benchmarks.measurement import median
+from benchmarks.process_tree import Role, processor_seconds_by_role
 from benchmarks.report import table
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.components.context import TopologyContext
@@ -43,6 +44,7 @@ class Result:
         tuples: tuples the spout emitted, all of which were acked.
         seconds: from the first emission to the last ack.
         waves: number of waves on Spark, 0 in process.
+        processor_s: processor time on Spark by role, "driver", "java" and "workers"; the driver runs the spouts.
     """
 
     engine: str
@@ -50,11 +52,17 @@ class Result:
     tuples: int
     seconds: float
     waves: int = 0
+    processor_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def tuples_per_s(self) -> float:
         """Tuples per second."""
         return self.tuples / self.seconds
+
+    @property
+    def processor_us(self) -> dict[str, float]:
+        """Processor time per tuple in microseconds, by role."""
+        return {role: seconds / self.tuples * 1e6 for role, seconds in self.processor_s.items()}
 
 
 class Numbers(BaseSpout):
@@ -133,10 +141,13 @@ def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count:
     wave = options.wave_tuples
     topology = make_topology(count, ackers=ackers, pending=wave, tasks=options.tasks)
     bounds = PlainRunOptions(wave_tuples_max=wave, wave_fill_s=60.0, stop_when_idle=True, idle_rounds=1)
+    before = processor_seconds_by_role(os.getpid())
     found: PlainStatistics = run_plain(topology, spark=context, options=bounds)
+    after = processor_seconds_by_role(os.getpid())
     if found.acked != count or found.waves != -(-count // wave):
         raise RuntimeError(f"{found.acked} of {count} messages were acked, in {found.waves} waves")
-    return Result("spark", ackers, count, found.seconds, found.waves)
+    used = {role.value: after[role] - before.get(role, 0.0) for role in (Role.DRIVER, Role.JAVA, Role.WORKERS)}
+    return Result("spark", ackers, count, found.seconds, found.waves, used)
 
 
 def run_rounds(options: argparse.Namespace) -> list[Result]:
@@ -149,7 +160,8 @@ def run_rounds(options: argparse.Namespace) -> list[Result]:
                 result = how(ackers)
                 results.append(result)
                 rate = f"{result.tuples_per_s:,.0f} tuples/s (load {os.getloadavg()[0]:.1f})"
-                print(f"round {number + 1}/{options.repeat}: {name}, ackers {ackers}: {rate}", file=sys.stderr)
+                used = "".join(f", {role} {us:.1f} us" for role, us in result.processor_us.items())
+                print(f"round {number + 1}/{options.repeat}: {name}, ackers {ackers}: {rate}{used}", file=sys.stderr)
 
     if "local" in options.engine:
         measure("local", lambda ackers: measure_local(options, ackers))
@@ -175,7 +187,19 @@ def report(results: Sequence[Result]) -> str:
             ratio = median(found) / median(rates[0])
             spread = f"{min(found):,.0f}-{max(found):,.0f}"
             rows.append([f"{engine}, ackers {ackers}", f"{median(found):,.0f}", spread, f"{ratio:.2f}"])
-    return table(("plain topology", "tuples/s", "spread", "of ackers 0"), rows)
+    return table(("plain topology", "tuples/s", "spread", "of ackers 0"), rows) + _processor_report(results)
+
+
+def _processor_report(results: Sequence[Result]) -> str:
+    """Returns the processor time on Spark, which depends less than a rate on what else the machine does."""
+    rows = []
+    for ackers in (0, 1):
+        found = [result.processor_us for result in results if result.processor_s and result.ackers == ackers]
+        if found:
+            us = [median([each[role] for each in found]) for role in found[0]]
+            rows.append([f"ackers {ackers}", *(f"{each:.1f}" for each in us), f"{sum(us):.1f}"])
+    head = ("processor time, us a tuple", "driver", "java", "workers", "all")
+    return f"\n\n{table(head, rows)}" if rows else ""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:

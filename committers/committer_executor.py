@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from committers.task_report import AttemptVerdict, TaskReport
+from committers.waiting_tuples import WaitingTuples
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
@@ -17,8 +18,9 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.commits.write_set import WriteSet
+from state.kinds.committed_values import StateReader, WaitingValues, nothing_waits
 from state.kinds.handles import bind_states
-from state.kinds.session import StateReader, StateSession
+from state.kinds.session import StateSession
 
 
 class CommitterExecutor(BatchBoltExecutor):
@@ -26,7 +28,6 @@ class CommitterExecutor(BatchBoltExecutor):
 
     Attributes:
         session: the declared state; it keeps the reads and writes of the last `finish_batch`.
-        as_of_txid: the committed txid before the group.
         earlier: what the task wrote in lower transactions of the group.
     """
 
@@ -40,12 +41,11 @@ class CommitterExecutor(BatchBoltExecutor):
     ) -> None:
         super().__init__(wiring, new_collector, observer=observer, clock=clock)
         self.session = StateSession()
-        self.as_of_txid = 0
         self.earlier = WriteSet()
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         bind_states(bolt, self.session)
-        self.session.open(self.as_of_txid, self.earlier)
+        self.session.open(self.earlier)
         try:
             super()._finish(attempt, bolt)
         finally:
@@ -105,20 +105,21 @@ class CommitTask:
             composed: whether to return one write set for the whole prefix.
             begin: called with each attempt before it runs.
         """
-        self.begin(attempts[0].txid, composed=composed)
+        waiting = WaitingTuples(self._wiring, inbox, attempts)
+        self.begin(attempts[0].txid, composed=composed, waiting=waiting.values)
         for attempt in attempts:
             begin(attempt)
-            self.task.take(attempt, inbox.take(attempt))
+            self.task.take(attempt, waiting.take(attempt))
             if self._wiring.needs_id:
                 self.task.id(attempt)
             if not self.conclude(attempt):
                 break
         return self.close()
 
-    def begin(self, first_txid: int, *, composed: bool) -> None:
-        """Begins a group; everything below its first txid is committed."""
+    def begin(self, first_txid: int, *, composed: bool, waiting: WaitingValues = nothing_waits) -> None:
+        """Begins a group; everything below its first txid is committed, and `waiting` is what waits to be executed."""
         self.report = TaskReport(self._wiring.task_id, self._wiring.component_id, composed=composed)
-        self._executor.as_of_txid = first_txid - 1
+        self._executor.session.begin_group(first_txid - 1, waiting)
         self._executor.earlier = WriteSet()
         if composed:
             self.report.write_sets.append(self._executor.earlier)
@@ -133,6 +134,7 @@ class CommitTask:
         if result.failure is not None:
             return False
         if not self.report.composed:
+            session.writes.settle()
             self.report.write_sets.append(session.writes)
         self._executor.earlier.then(session.writes)
         return True

@@ -54,6 +54,10 @@ class RotatingMap(Generic[Key, Value]):
         self.remove(key)
         self._buckets[0][key] = value
 
+    def put_new(self, key: Key, value: Value) -> None:
+        """Sets the value of a key that is not in the map, without looking for it."""
+        self._buckets[0][key] = value
+
     def get(self, key: Key, default: Value | None = None) -> Value | None:
         """Returns the key's value; does not restart its expiration."""
         bucket = self._bucket_of(key)
@@ -69,8 +73,10 @@ class RotatingMap(Generic[Key, Value]):
 
     def pop(self, key: Key, default: Value | None = None) -> Value | None:
         """Removes a key without a callback and returns its value."""
-        bucket = self._bucket_of(key)
-        return default if bucket is None else bucket.pop(key)
+        for bucket in self._buckets:
+            if key in bucket:
+                return bucket.pop(key)
+        return default
 
     def rotate(self) -> dict[Key, Value]:
         """Drops the oldest bucket, calls `on_expire` for each of its entries, and returns it."""
@@ -85,7 +91,10 @@ class RotatingMap(Generic[Key, Value]):
         return self._bucket_of(key) is not None
 
     def __len__(self) -> int:
-        return sum(map(len, self._buckets))
+        count = 0
+        for bucket in self._buckets:
+            count += len(bucket)
+        return count
 
     def _bucket_of(self, key: Key) -> dict[Key, Value] | None:
         for bucket in self._buckets:

@@ -27,7 +27,7 @@ PAYMENT = {"id": str, "customer": str, "cents": int}
 class AddOnce(BaseBatchBolt, ICommitter):
     """Adds each payment to its customer's total the first time its id arrives; equal ids arrive at the same task."""
 
-    seen = SetState("seen")
+    seen = SetState("seen").prefetch("id")
     cents = HashState("cents", value=int)
     deliveries = HashState("deliveries", value=int)
 

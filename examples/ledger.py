@@ -52,7 +52,7 @@ class KeepBalances(BaseBatchBolt, ICommitter):
     A transfer touches two accounts, and no grouping could bring both to the same task, so one task keeps them all.
     """
 
-    balances = HashState("balances", value=int)
+    balances = HashState("balances", value=int).prefetch("source")
 
     def prepare(self, conf, context, collector, attempt):
         self.collector, self.transfers = collector, []

@@ -71,6 +71,6 @@ class Trouble(StrEnum):
     UNEXPECTED = "unexpected"
 
     @property
-    def place(self) -> str:
-        """Where it is explained, as a path from the root of the repository with an anchor."""
-        return f"{PAGE}#{self.value}"
+    def command(self) -> str:
+        """The command that explains it, for whoever has no docs folder at hand."""
+        return f"txbatch explain {self.value}"

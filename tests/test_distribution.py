@@ -24,7 +24,7 @@ STEPS = (
     "running the first wave",
     "12 transactions committed in ",
 )
-DATA = {".lua", ".properties", ".py", ".typed"}
+DATA = {".lua", ".md", ".properties", ".py", ".typed"}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,12 @@ def test_the_source_archive_has_all_of_it_and_what_builds_it(built: Built) -> No
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
-    assert sorted({*files_of_packages(), "LICENSE", "README.md", "pyproject.toml"} - names) == []
+    assert sorted({*files_of_packages(), "LICENSE", "README.md", "pyproject.toml", "setup.py"} - names) == []
+
+
+def test_a_build_leaves_nothing_next_to_the_sources(built: Built) -> None:
+    # a build/ of an earlier build would bring modules into the wheel that have been deleted since
+    assert built.left == frozenset()
 
 
 def test_everybody_gets_the_command_and_a_server_and_the_rest_is_in_extras() -> None:

@@ -77,7 +77,7 @@ def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):
 
 
 def test_every_block_on_state_runs():
-    assert run_blocks("docs/state.md", "state_guide") == 2
+    assert run_blocks("docs/state.md", "state_guide") == 4
 
 
 def test_every_block_on_dead_letters_runs():

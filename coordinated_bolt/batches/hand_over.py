@@ -147,6 +147,18 @@ def make_received(rows: list[list[Any]]) -> None:
         rows[start : start + _PORTION] = map(list if is_plain else _through_codec, portion)
 
 
+def received_row(row: list[Any]) -> list[Any]:
+    """Returns a copy of one row as a receiver of frames would have it.
+
+    Raises:
+        CodecError: a tuple that is not plain is too large.
+    """
+    for value in row:
+        if type(value) not in _PLAIN:
+            return _through_codec(row)
+    return list(row)
+
+
 def _through_codec(row: list[Any]) -> list[Any]:
     packed = pack(row)
     check_tuple_size(packed)

@@ -86,6 +86,12 @@ class Router:
         if len(row) != width or (type(values) not in ORDINARY and is_unordered(values)):
             raise rows.refusal(values)
         row = _owned(row, rows)
+        if len(choosers) == 1:
+            chooser, tasks = choosers[0]
+            positions = chooser.choose(row)
+            if len(positions) == 1:  # one receiver, as for most tuples
+                return index, row, [tasks[positions[0]]]
+            return index, row, [tasks[position] for position in positions]
         receivers = []
         for chooser, tasks in choosers:
             receivers += [tasks[position] for position in chooser.choose(row)]

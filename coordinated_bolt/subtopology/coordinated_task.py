@@ -24,6 +24,8 @@ from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
 from coordinated_bolt.transport.acker_messages import AckerMessages
 from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.transport.outbox import RowOutbox
+from coordinated_bolt.transport.tree_outbox import TreeOutbox
+from coordinated_bolt.transport.tuple_stretch import TupleStretch
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.trees.output_collector import EDGE_BITS
 from coordinated_bolt.watching.metrics import no_clock
@@ -114,6 +116,14 @@ class CoordinatedTask:
                 return self._regular(message) if message.kind is MessageKind.REGULAR else self._coord(message)
             case _:
                 raise ProtocolError(f"task {self._wiring.task_id} of a sub-topology received an unexpected {message}")
+
+    def receive_all(self, stretch: TupleStretch) -> Failure | None:
+        """Receives many tuples, up to the first failure."""
+        for message in stretch.messages():
+            failure = self.receive(message)
+            if failure is not None:
+                return failure
+        return None
 
     def tick(self) -> None:
         """Gives up the batches without a message since the third last tick; called once per message timeout.
@@ -225,12 +235,12 @@ class CoordinatedTask:
 
 def make_task(
     wiring: TaskWiring,
-    send: SendMessage,
+    outbox: TreeOutbox,
     random: Random,
     observer: TaskObserver | None = None,
     clock: Callable[[], int] = no_clock,
 ) -> BoltTask | CoordinatedTask:
     """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
     if wiring.coordination is None:
-        return BoltTask(wiring, send, random, observer, clock)
-    return CoordinatedTask(wiring, send, random, observer, clock)
+        return BoltTask(wiring, outbox, random, observer, clock)
+    return CoordinatedTask(wiring, outbox.send, random, observer, clock)

@@ -267,6 +267,11 @@ class Inbox:
             return Arrived(reporters=reporters)
         return Arrived(sorted(found.frames), reporters, found.counts, found.repeats)
 
+    def waiting(self, attempt: TransactionAttempt) -> Sequence[PlacedFrame]:
+        """Returns the frames of an attempt that was not taken yet, and leaves them here."""
+        found = self._places.get(self._wave.places.get(attempt, -1))
+        return () if found is None else found.frames
+
     def _file(self, sender: int, content: BlockContent) -> None:
         known = self._reported.get(sender, 0)
         self._reported[sender] = known | content.reported

@@ -18,7 +18,9 @@ from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
-from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.tree_outbox import TreeOutbox
+from coordinated_bolt.transport.tuple_stretch import TupleStretch
 from coordinated_bolt.trees.output_collector import AnchoringCollector, TreeOutputCollector
 from coordinated_bolt.trees.user_calls import UserCalls
 from coordinated_bolt.user_code import is_interruption
@@ -28,6 +30,8 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError
 
+_OPEN = TupleStatus.OPEN
+
 
 class BoltTask:
     """One bolt task: call `start` once, then `receive` for each message, one at a time, and `close`.
@@ -36,7 +40,7 @@ class BoltTask:
 
     Args:
         wiring: the task; its spec is a rich or a basic bolt.
-        send: takes the messages for other tasks. It must return before it delivers them.
+        outbox: takes what the task sends.
         random: not shared with other tasks; draws edges and choices.
         observer: notified of each step of the task.
         clock: in nanoseconds, for the metrics.
@@ -49,7 +53,7 @@ class BoltTask:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: SendMessage,
+        outbox: TreeOutbox,
         random: Random,
         observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
@@ -60,7 +64,7 @@ class BoltTask:
         self._context = wiring.context()
         self._observer = HookObserver(observer, self._context)
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
-        self.collector = TreeOutputCollector(wiring, send, random, self._observer, clock)
+        self.collector = TreeOutputCollector(wiring, outbox, random, self._observer, clock)
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
         self._is_basic = isinstance(self.bolt, IBasicBolt)
@@ -85,6 +89,15 @@ class BoltTask:
             return self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
         raise ProtocolError(f"bolt task {self._wiring.task_id} received an unexpected {message}")
 
+    def receive_all(self, stretch: TupleStretch) -> Failure | None:
+        """Lets the bolt execute many tuples, up to the first failure; the same as `receive` of each."""
+        origin, execute = self._origin(stretch.sender, stretch.stream_index), self._execute
+        for values, roots in zip(stretch.rows, stretch.trees, strict=True):
+            failure = execute(PlainTuple(values, origin, roots))
+            if failure is not None:
+                return failure
+        return None
+
     def close(self) -> Failure | None:
         """Lets the bolt and then all of its hooks clean up; returns the first failure."""
         return self._user.close((self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)))
@@ -98,11 +111,6 @@ class BoltTask:
 
     def _execute(self, tup: PlainTuple) -> Failure | None:
         tup.received_ns = self._clock()
-        failure = self._executed(tup)
-        return failure or self._user.call(self._observer.executed, tup, self._clock() - tup.received_ns)
-
-    def _executed(self, tup: PlainTuple) -> Failure | None:
-        """Calls `execute`; a basic bolt's tuple is acked after it."""
         bolt: Any = self.bolt
         try:
             if self._is_basic:
@@ -113,12 +121,23 @@ class BoltTask:
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._user.failure(error, shortened(tup))
-            return self._user.call(self.collector.fail, tup) if tup.status is TupleStatus.OPEN else None
+            failure = self._user.call(self.collector.fail, tup) if tup.status is _OPEN else None
+            if failure is not None:
+                return failure
         except BaseException as error:
             if is_interruption(error):
                 raise
             return self._user.failure(error, shortened(tup))
-        return self._user.call(self.collector.ack, tup) if self._is_basic else None
+        try:  # hooks, too, are user code
+            if self._is_basic and tup.status is _OPEN:
+                self.collector.ack(tup)
+            watched = self._observer
+            (watched if watched.hooks else watched.observer).executed(tup, self._clock() - tup.received_ns)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return None
 
     def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((upstream_task, stream_index))

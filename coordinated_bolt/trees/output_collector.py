@@ -16,14 +16,14 @@ from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
 from coordinated_bolt.streams.tuples import Tuple, shortened
-from coordinated_bolt.transport.acker_messages import AckerMessages
-from coordinated_bolt.transport.messages import SendMessage, tuple_message
+from coordinated_bolt.transport.tree_outbox import TreeOutbox
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import TopologyError
 
 EDGE_BITS = 64
+_OPEN, _ACKED = TupleStatus.OPEN, TupleStatus.ACKED
 
 
 class TreeOutputCollector:
@@ -31,7 +31,7 @@ class TreeOutputCollector:
 
     Args:
         wiring: the task.
-        send: takes the messages for other tasks.
+        outbox: takes what is sent.
         random: draws the edges and the seed of the choosers.
         observer: notified of each step of the bolt.
         clock: in nanoseconds.
@@ -45,29 +45,31 @@ class TreeOutputCollector:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: SendMessage,
+        outbox: TreeOutbox,
         random: Random,
-        observer: TaskObserver,
+        observer: HookObserver,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._clock = clock
-        self._task_id = wiring.task_id
         self.component_id = wiring.component_id
-        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
-        self._send = send
-        self._observer = observer
+        self._outbox = outbox
+        self._watched = observer
 
     def emit(
         self, values: Sequence[Any], anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM
     ) -> list[int]:
         """Sends one tuple, an edge to each receiver; returns their task ids."""
-        held = _open_tuples(anchors)
+        return self.emit_anchored(values, _open_tuples(anchors), stream_id)
+
+    def emit_anchored(self, values: Sequence[Any], anchors: list[PlainTuple], stream_id: str) -> list[int]:
+        """Does the same on anchors known to be open tuples."""
         stream_index, row, receivers = self._router.route(values, stream_id)
         for target in receivers:
-            self._send_tuple(target, stream_index, row, held)
-        self._observer.emitted(stream_id, row, receivers)
+            self._send_tuple(target, stream_index, row, anchors)
+        watched = self._watched
+        (watched if watched.hooks else watched.observer).emitted(stream_id, row, receivers)
         return receivers
 
     def emit_batch(self, batch: Any, anchors: Tuple | Iterable[Tuple] = (), stream_id: str = DEFAULT_STREAM) -> None:
@@ -75,7 +77,7 @@ class TreeOutputCollector:
         _, columns, _ = self._router.route_batch(batch, stream_id)
         held = _open_tuples(anchors)
         for row in columns:
-            self.emit(row, held, stream_id)
+            self.emit_anchored(row, held, stream_id)
 
     def emit_direct(
         self,
@@ -88,30 +90,36 @@ class TreeOutputCollector:
         held = _open_tuples(anchors)
         stream_index, row = self._router.route_direct(task_id, values, stream_id)
         self._send_tuple(task_id, stream_index, row, held)
-        self._observer.emitted(stream_id, row, [task_id])
+        self._watched.emitted(stream_id, row, [task_id])
 
     def ack(self, tup: Tuple) -> None:
         """Reports to the ackers both the edge a tuple arrived on and those anchored on it."""
-        held = _open_tuple(tup, "acked")
-        held.status = TupleStatus.ACKED
+        held = tup if type(tup) is PlainTuple and tup.status is _OPEN else _open_tuple(tup, "acked")
+        held.status = _ACKED
         for root, edge in held.roots.items():
-            self._ackers.ack(root, edge ^ held.ack_value)
-        self._observer.acked(held, self._clock() - held.received_ns)
+            self._outbox.ack(root, edge ^ held.ack_value)
+        watched = self._watched
+        (watched if watched.hooks else watched.observer).acked(held, self._clock() - held.received_ns)
 
     def fail(self, tup: Tuple) -> None:
         """Reports to the ackers that the trees of a tuple have failed."""
         held = _open_tuple(tup, "failed")
         held.status = TupleStatus.FAILED
         for root in held.roots:
-            self._ackers.fail(root)
-        self._observer.failed(held, self._clock() - held.received_ns)
+            self._outbox.fail(root)
+        self._watched.failed(held, self._clock() - held.received_ns)
 
     def reset_timeout(self, tup: Tuple) -> None:
         """Asks the spouts of a tuple's trees to restart their timeouts."""
         for root in _open_tuple(tup, "kept alive").roots:
-            self._ackers.reset_timeout(root)
+            self._outbox.reset_timeout(root)
 
     def _send_tuple(self, target: int, stream_index: int, row: list[Any], anchors: list[PlainTuple]) -> None:
+        if len(anchors) == 1:
+            anchor, edge = anchors[0], self._random.getrandbits(EDGE_BITS)
+            self._outbox.add(target, stream_index, row, dict.fromkeys(anchor.roots, edge))
+            anchor.ack_value ^= edge  # only now, because a tuple that was not sent has no edge
+            return
         roots: dict[int, int] = {}
         edges = []
         for anchor in anchors:
@@ -119,8 +127,8 @@ class TreeOutputCollector:
             edges.append(edge)
             for root in anchor.roots:
                 roots[root] = roots.get(root, 0) ^ edge
-        self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
-        for anchor, edge in zip(anchors, edges, strict=True):  # only now, because a tuple that was not sent has no edge
+        self._outbox.add(target, stream_index, row, roots)
+        for anchor, edge in zip(anchors, edges, strict=True):
             anchor.ack_value ^= edge
 
 
@@ -140,7 +148,7 @@ class AnchoringCollector:
 
     def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple, anchored on the input; returns the task ids that receive it."""
-        return self._collector.emit(values, self._anchors(), stream_id)
+        return self._collector.emit_anchored(values, self._anchors(), stream_id)
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, each anchored on the input."""
@@ -158,8 +166,11 @@ class AnchoringCollector:
         """
         raise TopologyError(outside_transactions(self._collector.component_id))
 
-    def _anchors(self) -> tuple[PlainTuple, ...]:
-        return () if self.anchor is None else (self.anchor,)
+    def _anchors(self) -> list[PlainTuple]:
+        anchor = self.anchor
+        if anchor is None:
+            return []
+        return [anchor if anchor.status is _OPEN else _open_tuple(anchor, "anchored on")]
 
 
 def _open_tuples(anchors: Any) -> list[PlainTuple]:

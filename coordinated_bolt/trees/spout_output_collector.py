@@ -11,11 +11,10 @@ from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.routing import Router
-from coordinated_bolt.transport.acker_messages import AckerMessages
-from coordinated_bolt.transport.messages import SendMessage, tuple_message
+from coordinated_bolt.transport.tree_outbox import RootOutbox
 from coordinated_bolt.trees.output_collector import EDGE_BITS
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 
 PENDING_BUCKET_COUNT = 2
@@ -27,7 +26,7 @@ class TreeSpoutOutputCollector:
 
     Args:
         wiring: the task.
-        send: takes the messages for other tasks.
+        outbox: takes what is sent.
         random: draws roots, edges and the seed of the choosers.
         observer: notified of each emit.
         clock: in nanoseconds.
@@ -43,19 +42,17 @@ class TreeSpoutOutputCollector:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: SendMessage,
+        outbox: RootOutbox,
         random: Random,
-        observer: TaskObserver,
+        observer: HookObserver,
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._clock = clock
-        self._task_id = wiring.task_id
         self._has_ackers = bool(wiring.acker_tasks)
-        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._router = Router(wiring.component_id, wiring.streams, self._random.getrandbits(EDGE_BITS))
-        self._send = send
-        self._observer = observer
+        self._outbox = outbox
+        self._watched = observer
         self.pending = RotatingMap[int, PendingMessage](PENDING_BUCKET_COUNT)
         self.done: deque[PendingMessage] = deque()
         self.emitted_count = 0
@@ -64,7 +61,8 @@ class TreeSpoutOutputCollector:
         """Sends one tuple, the root of a tree if it has a message id; returns the task ids that receive it."""
         stream_index, row, receivers = self._router.route(values, stream_id)
         self._emit(receivers, stream_index, row, PendingMessage(message_id, row, stream_id, self._clock()))
-        self._observer.emitted(stream_id, row, receivers)
+        watched = self._watched
+        (watched if watched.hooks else watched.observer).emitted(stream_id, row, receivers)
         return receivers
 
     def emit_direct(
@@ -73,7 +71,7 @@ class TreeSpoutOutputCollector:
         """Sends one tuple on a direct stream to one task of a subscriber."""
         stream_index, row = self._router.route_direct(task_id, values, stream_id)
         self._emit([task_id], stream_index, row, PendingMessage(message_id, row, stream_id, self._clock()))
-        self._observer.emitted(stream_id, row, [task_id])
+        self._watched.emitted(stream_id, row, [task_id])
 
     def _emit(self, receivers: list[int], stream_index: int, row: list[Any], message: PendingMessage) -> None:
         is_tracked = message.message_id is not None and self._has_ackers
@@ -82,12 +80,12 @@ class TreeSpoutOutputCollector:
         for target in receivers:
             edge = self._random.getrandbits(EDGE_BITS)
             roots = {root: edge} if is_tracked else {}
-            self._send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
+            self._outbox.add(target, stream_index, row, roots)
             edges ^= edge
         self.emitted_count += 1
         if is_tracked:  # only now, so that nobody waits for a tuple that could not be sent
-            self.pending.put(root, message)
-            self._ackers.init(root, edges)
+            self.pending.put_new(root, message)
+            self._outbox.init(root, edges)
         elif message.message_id is not None:
             self.done.append(message)
 

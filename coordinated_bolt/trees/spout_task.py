@@ -14,9 +14,11 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.tree_outbox import RootOutbox
 from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.trees.user_calls import UserCalls
+from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
@@ -31,7 +33,7 @@ class SpoutTask:
 
     Args:
         wiring: the task; its spec is an `ISpout`.
-        send: takes the messages for other tasks. It must return before it delivers them.
+        outbox: takes what the task sends.
         random: not shared with other tasks; draws roots, edges and choices.
         max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
         observer: notified of each step of the task.
@@ -44,7 +46,7 @@ class SpoutTask:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: SendMessage,
+        outbox: RootOutbox,
         random: Random,
         *,
         max_spout_pending: int | None = None,
@@ -57,7 +59,7 @@ class SpoutTask:
         self._observer = HookObserver(observer, self._context)
         self._max_spout_pending = max_spout_pending
         self._clock = clock
-        self._collector = TreeSpoutOutputCollector(wiring, send, random, self._observer, clock)
+        self._collector = TreeSpoutOutputCollector(wiring, outbox, random, self._observer, clock)
         self._is_active = False
         self.spout: ISpout = pickle.loads(wiring.spec)
         self._is_told_values = isinstance(self.spout, IAckValueSpout)
@@ -98,11 +100,17 @@ class SpoutTask:
     def is_ready(self) -> bool:
         """Whether `next_tuple` may be called now."""
         limit = self._max_spout_pending
-        return self._is_active and (limit is None or self.pending_count < limit)
+        return self._is_active and (limit is None or len(self._collector.pending) < limit)
 
     def next_tuple(self) -> Failure | None:
         """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
-        return self._user.call(self.spout.next_tuple) or self._ack_done()
+        try:
+            self.spout.next_tuple()
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return self._ack_done() if self._collector.done else None
 
     def receive(self, message: Message) -> Failure | None:
         """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
@@ -127,7 +135,7 @@ class SpoutTask:
         ended, failure = self._collector.pending.pop(root), None
         if ended is not None:
             failure = self._ack(ended) if is_acked else self._fail(ended)
-        return failure or self._ack_done()
+        return failure or (self._ack_done() if self._collector.done else None)
 
     def tick(self) -> Failure | None:
         """Fails the messages emitted before the last tick; called once per message timeout, never if disabled."""
@@ -142,16 +150,29 @@ class SpoutTask:
         return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
     def _ack(self, message: PendingMessage) -> Failure | None:
-        values = (message.values,) if self._is_told_values else ()
-        failure = self._user.call(self.spout.ack, message.message_id, *values)
-        return failure or self._user.call(self._observer.message_acked, message, self._clock() - message.emitted_ns)
+        try:
+            if self._is_told_values:
+                self.spout.ack(message.message_id, message.values)  # type: ignore[call-arg]
+            else:
+                self.spout.ack(message.message_id)
+            watched = self._observer
+            latency_ns = self._clock() - message.emitted_ns
+            (watched if watched.hooks else watched.observer).message_acked(message, latency_ns)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self._user.failure(error)
+        return None
 
     def _fail(self, message: PendingMessage) -> Failure | None:
+        return self._user.call(self._tell_failed, message)
+
+    def _tell_failed(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IFailValueSpout):
-            failure = self._user.call(self.spout.fail, message.message_id, message.values)
+            self.spout.fail(message.message_id, message.values)
         else:
-            failure = self._user.call(self.spout.fail, message.message_id)
-        return failure or self._user.call(self._observer.message_failed, message, self._clock() - message.emitted_ns)
+            self.spout.fail(message.message_id)
+        self._observer.message_failed(message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:
         """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""

@@ -25,47 +25,49 @@ class HookObserver(TaskObserver):
         context: of the task; its hooks are notified second.
 
     Attributes:
+        observer: the engine's; as long as `hooks` is empty, a task that has much to tell may tell only this one.
+        hooks: the hooks of the context.
         watchers: empty as long as there is no one to notify of an emit or execution; a task then pays one truth test.
     """
 
     def __init__(self, observer: TaskObserver | None, context: TopologyContext) -> None:
-        self._observer = observer or TaskObserver()
-        self._hooks = context.hooks
+        self.observer = observer or TaskObserver()
+        self.hooks = context.hooks
         self._task_id = context.task_id
-        self.watchers: Sequence[object] = self._hooks if observer is None else (observer,)
+        self.watchers: Sequence[object] = self.hooks if observer is None else (observer,)
 
     def emitted(
         self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
     ) -> None:
-        self._observer.emitted(stream_id, values, receivers, attempt)
-        if self._hooks:
+        self.observer.emitted(stream_id, values, receivers, attempt)
+        if self.hooks:
             info = EmitInfo(tuple(map(own_copy, values)), stream_id, self._task_id, tuple(receivers), attempt)
-            for hook in self._hooks:
+            for hook in self.hooks:
                 hook.emit(info)
 
     def executed(self, tup: Tuple, latency_ns: int) -> None:
-        self._observer.executed(tup, latency_ns)
-        if self._hooks:
+        self.observer.executed(tup, latency_ns)
+        if self.hooks:
             info = ExecuteInfo(tup, latency_ns)
-            for hook in self._hooks:
+            for hook in self.hooks:
                 hook.execute(info)
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
-        self._observer.acked(tup, latency_ns)
-        for hook in self._hooks:
+        self.observer.acked(tup, latency_ns)
+        for hook in self.hooks:
             hook.bolt_ack(AckInfo(tup, self._task_id, latency_ns))
 
     def failed(self, tup: PlainTuple, latency_ns: int) -> None:
-        self._observer.failed(tup, latency_ns)
-        for hook in self._hooks:
+        self.observer.failed(tup, latency_ns)
+        for hook in self.hooks:
             hook.bolt_fail(FailInfo(tup, self._task_id, latency_ns))
 
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        self._observer.message_acked(message, latency_ns)
-        for hook in self._hooks:
+        self.observer.message_acked(message, latency_ns)
+        for hook in self.hooks:
             hook.spout_ack(AckInfo(message.message_id, self._task_id, latency_ns))
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        self._observer.message_failed(message, latency_ns)
-        for hook in self._hooks:
+        self.observer.message_failed(message, latency_ns)
+        for hook in self.hooks:
             hook.spout_fail(FailInfo(message.message_id, self._task_id, latency_ns))

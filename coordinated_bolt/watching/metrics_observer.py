@@ -32,20 +32,27 @@ class MetricsObserver(TaskObserver):
     ) -> None:
         if self._observer is not None:
             self._observer.emitted(stream_id, values, receivers, attempt)
-        _count(self.metrics.work.emitted, stream_id)
-        _count(self.metrics.work.transferred, stream_id, len(receivers))
+        work = self.metrics.work
+        try:
+            work.emitted[stream_id] += 1
+            work.transferred[stream_id] += len(receivers)
+        except KeyError:
+            work.emitted[stream_id], work.transferred[stream_id] = 1, len(receivers)
 
     def executed(self, tup: Tuple, latency_ns: int) -> None:
         if self._observer is not None:
             self._observer.executed(tup, latency_ns)
-        self.metrics.work.add_stretch(tup.origin.name, 1, latency_ns)
+        work, stream = self.metrics.work, tup.origin.name
+        try:
+            work.executed[stream] += 1
+            work.execute_ns[stream] += latency_ns
+        except KeyError:
+            work.executed[stream], work.execute_ns[stream] = 1, latency_ns
 
     def acked(self, tup: PlainTuple, latency_ns: int) -> None:
         if self._observer is not None:
             self._observer.acked(tup, latency_ns)
-        stream = tup.origin.name
-        _count(self.metrics.acked, stream)
-        _count(self.metrics.ack_ns, stream, latency_ns)
+        self._count_ack(tup.origin.name, latency_ns)
 
     def failed(self, tup: PlainTuple, latency_ns: int) -> None:
         if self._observer is not None:
@@ -63,13 +70,21 @@ class MetricsObserver(TaskObserver):
     def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
         if self._observer is not None:
             self._observer.message_acked(message, latency_ns)
-        _count(self.metrics.acked, message.stream_id)
-        _count(self.metrics.ack_ns, message.stream_id, latency_ns)
+        self._count_ack(message.stream_id, latency_ns)
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
         if self._observer is not None:
             self._observer.message_failed(message, latency_ns)
         _count(self.metrics.failed, message.stream_id)
+
+    def _count_ack(self, stream: str, latency_ns: int) -> None:
+        metrics = self.metrics
+        try:
+            metrics.ack_ns[stream] += latency_ns
+            metrics.acked[stream] += 1
+        except KeyError:  # the first one; a sub-topology may have counted acks without a latency
+            metrics.acked[stream] = metrics.acked.get(stream, 0) + 1
+            metrics.ack_ns[stream] = latency_ns
 
 
 def _count(counts: dict[str, int], name: str, amount: int = 1) -> None:

@@ -53,10 +53,11 @@ class ComponentConfigurationDeclarer:
         """Keeps the component out of chains: its tasks run in Spark tasks of their own.
 
         On Spark a bolt of the processing phase runs in one task with the components it hears, provided that it has as
-        many tasks as they have and hears them by shuffle, none or local-or-shuffle. Tuples then stay in memory, and on
-        the side of their emitter. Disable this for a component that takes much longer than the one it hears, so that
-        both work at the same time, or that should share tuples evenly though its emitters have unequal shares. Without
-        effect in a plain topology and on LocalCluster, where nothing is chained.
+        many tasks as they have and hears them by shuffle, none or local-or-shuffle. So do bolts of a plain topology
+        with one another, but for those of sub-topologies. Tuples then stay in memory, and on the side of their
+        emitter. Disable this for a component that takes much longer than the one it hears, so that both work at the
+        same time, or that should share tuples evenly though its emitters have unequal shares. Without effect on
+        LocalCluster, where nothing is chained.
         """
         self.may_chain = False
         return self

@@ -73,8 +73,9 @@ def in_flow_order(components: Sequence[Component]) -> list[Component]:
 
 
 def check_states(components: Sequence[Component]) -> None:
-    """Refuses state outside committers, and state that two components declare."""
+    """Refuses state outside committers, state that two components declare, and keys that no input holds."""
     owners: dict[str, str] = {}
+    by_id = {component.component_id: component for component in components}
     for component in components:
         states = declared_states(type(component.spec))
         if states and component.kind is not ComponentKind.COMMITTER:
@@ -89,6 +90,15 @@ def check_states(components: Sequence[Component]) -> None:
                     "component may write a state, so rename one of them"
                 )
             owners[name] = component.component_id
+        streams = [by_id[each.upstream_id].streams[each.stream_id] for each in component.subscriptions]
+        known = {field for stream in streams for field in stream.fields}
+        for handle in states.values():
+            unknown = sorted(set(handle.prefetched_by) - known)
+            if unknown:
+                raise TopologyError(
+                    f"state {handle.name!r} of {component.component_id!r} prefetches by {unknown}, which no tuple of "
+                    f"its inputs has; they have {sorted(known)}"
+                )
 
 
 def _check_subscription(component: Component, upstream_id: str, stream_id: str, by_id: dict[str, Component]) -> None:

@@ -43,10 +43,10 @@ from coordinator.cli.command_options import (
 from coordinator.cli.commands.dead_letters import dead_letters
 from coordinator.cli.commands.doctor import doctor
 from coordinator.cli.commands.dry_run import dry_run
+from coordinator.cli.commands.explain import explain
 from coordinator.cli.commands.init import init
 from coordinator.cli.commands.inspect import inspect
 from coordinator.cli.commands.list_topologies import list_topologies
-from coordinator.cli.commands.log_style import LogStyle
 from coordinator.cli.commands.plan import plan
 from coordinator.cli.commands.prove import prove as run_prove
 from coordinator.cli.commands.quarantine import app as quarantine_app
@@ -59,6 +59,7 @@ from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask
 from coordinator.cli.state_commands import drop as drop_topology
+from coordinator.cli.streams.log_style import LogStyle
 from coordinator.server_choice import choose_server
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
@@ -228,6 +229,7 @@ app.command()(status)
 app.command()(inspect)
 app.command()(replay)
 app.command()(doctor)
+app.command()(explain)
 app.command()(plan)
 app.command("dry-run")(dry_run)
 app.command()(verify)

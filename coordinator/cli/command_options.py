@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.cli.commands.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.logs import RecordStream, logging_to_stderr
+from coordinator.cli.streams.log_style import LogLevel, LogStyle, log_error
 from coordinator.cli.suggestions import server_options
 from coordinator.log_fields import logs_of
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
@@ -66,6 +66,15 @@ SparkConf = Annotated[
 Parameters = Annotated[
     list[str] | None,
     typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
+]
+
+Describing = Annotated[
+    str | None,
+    typer.Option(
+        "--factory",
+        metavar="MODULE:FACTORY",
+        help="Have the spout of this topology describe what was read; spouts of txbatch need no telling.",
+    ),
 ]
 
 Adopt = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -13,6 +14,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         arguments: what was typed after ``txbatch``; None reads them from the process.
     """
     from coordinator.cli.app import app  # here, since every import from this room imports this module
+    from coordinator.cli.streams.standard_streams import code_after_output, replace_closed_streams
 
-    app(arguments, prog_name="txbatch")
+    replace_closed_streams()
+    stdout = sys.stdout
+    try:
+        app(arguments, prog_name="txbatch")
+    except SystemExit as end:
+        raise SystemExit(code_after_output(int(end.code or 0), stdout)) from None
     raise AssertionError("the application always exits")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import IntEnum
 
 from coordinator.cli.logs import without
+from coordinator.cli.streams.standard_streams import READER_GONE, is_without_reader
 from coordinator.cli.suggestions import with_server_options
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
@@ -19,7 +21,10 @@ WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 
 
 class ExitCode(IntEnum):
-    """The exit codes; a run that a signal stopped exits with 128 plus the number of the signal."""
+    """The exit codes; a run that a signal stopped exits with 128 plus the number of the signal.
+
+    So does a command whose output nobody reads any more: see `READER_GONE`.
+    """
 
     DONE = 0
     JOB_FAILED = 1
@@ -68,15 +73,21 @@ def sentence_of(error: BaseException) -> str:
         return str(error)
     if isinstance(error, (StoppedError, KeyboardInterrupt)):
         return "stopped; run again to continue after the last commit"
+    if _is_full_disk(error):
+        return f"standard output or a temporary file cannot be written: {said_by(error)}; make room and try again"
     return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"
 
 
 def pointer_of(error: BaseException) -> str:
     """Returns the last line that is printed about an error: where it is explained; "" for what needs no explanation."""
-    if isinstance(error, (StoppedError, KeyboardInterrupt)):
+    if isinstance(error, (StoppedError, KeyboardInterrupt)) or _is_full_disk(error):
         return ""
     trouble = error.trouble if isinstance(error, TransactionError) else Trouble.UNEXPECTED
-    return f"\nsee {trouble.place}"
+    return f"\n`{trouble.command}` says more"
+
+
+def _is_full_disk(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None
 
 
 @contextmanager
@@ -88,6 +99,9 @@ def errors_reported(
     report: Callable[[str, BaseException], None] | None = None,
 ) -> Iterator[None]:
     """Turns whatever the block raises into a sentence on standard error and an exit code.
+
+    What it raises because nobody reads its output any more, as in ``txbatch state get words counts | head``, needs no
+    sentence.
 
     Args:
         debug: print the whole traceback before the sentence.
@@ -101,11 +115,14 @@ def errors_reported(
     try:
         yield
     except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
+        if is_without_reader(error):
+            raise SystemExit(READER_GONE) from None
         said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options) + pointer_of(error)
         if report is not None:
             report(said, error)
             raise SystemExit(int(exit_code_of(error))) from None
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message must not pass for ours
-        print(without(hidden or {}, text), file=sys.stderr)
+        with suppress(BrokenPipeError):  # the exit code is left to tell it
+            print(without(hidden or {}, text), file=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

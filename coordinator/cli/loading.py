@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.cli.blame import story_of
-from coordinator.cli.parameters import bind_parameters
+from coordinator.cli.parameters import bind_parameters, parse_pairs
+from coordinator.sources.wording import WordsByScope, words_by_scope, words_of_spout
 from state.errors import TopologyError, TransactionError
 from state.troubles import Trouble
 
@@ -81,6 +83,39 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
             "TopologyBuilder"
         ).about(Trouble.LOADING)
     return made
+
+
+def read_words(
+    topology_id: str,
+    source_fingerprint: str,
+    metadata: Mapping[str, Any],
+    target: str | None,
+    parameters: Sequence[str],
+) -> WordsByScope:
+    """Returns what a transaction read, in words: those of its source, or of the spout of a factory.
+
+    Args:
+        topology_id: of the topology.
+        source_fingerprint: of its input, as stored.
+        metadata: scope -> metadata of the transaction.
+        target: ``MODULE:FACTORY``; None knows the words of our own sources only.
+        parameters: ``key=value`` texts for the factory.
+
+    Raises:
+        TopologyError: the factory cannot be used, or makes another topology.
+    """
+    if target is None:
+        if parameters:
+            raise TopologyError("-p is for the factory of --factory, which was not given; leave it out, or give both")
+        return words_by_scope(source_fingerprint, metadata)
+    with contextlib.redirect_stdout(sys.stderr):  # standard output is for the result
+        factory, _ = load_factory(target)
+        topology = make_topology(factory, target, parse_pairs("-p", parameters))
+        if not isinstance(topology, Topology) or topology.topology_id != topology_id:
+            raise TopologyError(
+                f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the factory of its runs"
+            )
+        return words_of_spout(topology.spout.spec, metadata)
 
 
 def _make_importable(path: Path) -> str:

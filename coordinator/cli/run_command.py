@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
-from coordinator.cli.commands.log_style import LoggedProgress, log_sentence
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.figures import Figures, RunFigures, summary_line
 from coordinator.cli.loading import load_factory, make_topology
@@ -21,6 +20,7 @@ from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import RunProgress, progress_on_stderr
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
+from coordinator.cli.streams.log_style import LoggedProgress, log_sentence
 from coordinator.log_fields import name_topology
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions

@@ -20,7 +20,7 @@ from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
-from state.kinds.session import StateReader
+from state.kinds.committed_values import StateReader
 
 Report = Callable[[TransactionAttempt, TaskResult], None]
 

@@ -174,7 +174,7 @@ class LocalCluster:
     def _submit_plain(
         self, topology: PlainTopology, by_hand: Sequence[str], message_fault: MessageFault | None
     ) -> PlainRun:
-        plan = make_plain_plan(topology, pickle_spec, worker_count=self._worker_count)
+        plan = make_plain_plan(topology, pickle_spec, worker_count=self._worker_count, is_chained=False)
         seed, capacity = self._random.getrandbits(64), self._receive_capacity
         run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
         self._open.callback(run.close)

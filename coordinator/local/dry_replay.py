@@ -35,11 +35,13 @@ class DryReplay:
     """What a transaction did when it ran again.
 
     Attributes:
+        metadata: scope -> what the transaction was cut from.
         emitted: component id -> (stream id, values) of every tuple that it emitted, in the order of the topology.
         states: state name -> what its committers would have written into an empty state.
         dead_letters: the tuples that were refused.
     """
 
+    metadata: Mapping[str, Any]
     emitted: Mapping[str, list[Emission]]
     states: Mapping[str, Any]
     dead_letters: tuple[DeadLetter, ...]
@@ -109,7 +111,7 @@ def replay_dry(
         run = cluster.submit(topology, options=options)
         run.run_until_idle()
         emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
-        return DryReplay(emitted, run.snapshot().states, tuple(run.dead_letters()))
+        return DryReplay(known.metadata, emitted, run.snapshot().states, tuple(run.dead_letters()))
 
 
 def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from coordinator.local.recorder import AttemptRecorder
 from coordinator.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
-from state.kinds.session import StateReader
+from state.kinds.committed_values import StateReader
 
 FrameFault = Callable[[Frame], Sequence[Frame]]
 """Fault point ``frames.sent``: a frame -> the frames that arrive instead, in this order."""

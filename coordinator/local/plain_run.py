@@ -22,6 +22,7 @@ from coordinated_bolt.streams.plain_tuple import PlainTuple
 from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.messages import Message, tick_message
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.acker_task import AckerTask
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.trees.spout_task import SpoutTask
@@ -254,7 +255,7 @@ class PlainRun:
     def _add_spout(self, wiring: TaskWiring, max_spout_pending: int) -> None:
         task = SpoutTask(
             wiring,
-            self._send,
+            self._outbox_of(wiring),
             self._random_of(str(wiring.task_id)),
             max_spout_pending=max_spout_pending,
             observer=self._meters[wiring.component_id],
@@ -272,9 +273,12 @@ class PlainRun:
         if by_hand:
             wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
         random, meter = self._random_of(str(wiring.task_id)), self._meters[wiring.component_id]
-        task = make_task(wiring, self._send, random, meter, self._now_ns)
+        task = make_task(wiring, self._outbox_of(wiring), random, meter, self._now_ns)
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, _receiver(task))
+
+    def _outbox_of(self, wiring: TaskWiring) -> MessageOutbox:
+        return MessageOutbox(wiring.task_id, wiring.acker_tasks, self._send)
 
     def _send(self, message: Message) -> None:
         # packed as between processes: tasks share no values, and a value that cannot travel is refused here too

@@ -11,26 +11,21 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any
 
 from coordinated_bolt.closing import close_all
-from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.transport.messages import Message
 from coordinated_bolt.transport.wave_frames import WaveId
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
-from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.log_fields import fields
-from coordinator.plain.driving import end_on, has_emitted
+from coordinator.plain.driving import emitted_now, end_on
 from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.plain.spout_wave import SpoutWave
+from coordinator.plain.spout_wave import SpoutOutbox, SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.transactional.engine import CrashKind, WaveCrashed
-from state.attempt import TransactionAttempt
 from state.errors import EngineError, WaveCrashError
 from state.fault_points import reached
 from state.printable import counted
@@ -77,16 +72,17 @@ class PlainCoordinator:
         self._size = WaveSize(options.wave_tuples_max, options.max_crashes)
         self._is_draining = False
         self.statistics = PlainStatistics()
-        self._wirings = plan.wirings
+        self._outboxes = {task: SpoutOutbox(plan.wirings[task]) for task in plan.spout_tasks}
         self._wave_count = 0
         self._wave = self._new_wave()
-        self._meters = {plan.wirings[task].component_id: MetricsObserver(_Counter(self)) for task in plan.spout_tasks}
+        self._sent_count = 0  # tuples of earlier waves
+        self._meters = {plan.wirings[task].component_id: MetricsObserver() for task in plan.spout_tasks}
         for component_id, meter in self._meters.items():
             self.statistics.components[component_id] = meter.metrics
         self._spouts = {
             task: SpoutTask(
                 plan.wirings[task],
-                self._send,
+                self._outboxes[task],
                 Random(draw_bits(64)),
                 max_spout_pending=plan.max_spout_pending,
                 observer=self._meters[plan.wirings[task].component_id],
@@ -127,6 +123,7 @@ class PlainCoordinator:
             for spout in self._spouts.values():
                 end_on(spout.deactivate())
         except BaseException as error:
+            self._count()
             self._observers.tell(RunEnded(error))
             for spout in opened:
                 failure = spout.close()
@@ -134,23 +131,20 @@ class PlainCoordinator:
                     _LOG.warning("closing a spout after another error, %s", failure.to_error())
             raise
         failure = close_all(spout.close for spout in opened)
+        self._count()
         self._observers.tell(RunEnded(None if failure is None else failure.to_error()))
         end_on(failure)
         return self.statistics
-
-    def count_emitted(self) -> None:
-        """Counts a tuple that a spout has emitted."""
-        self.statistics.emitted += 1
-        self._wave.tuple_count += 1
 
     def _run_waves(self) -> None:
         idle_rounds = 0
         self.statistics.is_interrupted = self._options.stop_when_idle
         while not self._is_draining:
-            self._fill()
-            if self._wave.tuple_count:
+            tuple_count = self._fill()
+            self._count()
+            if tuple_count:
                 idle_rounds = 0
-                self._run_wave()
+                self._run_wave(tuple_count)
                 self._observers.tell(TurnEnded(is_idle=False))
                 continue
             self._observers.tell(TurnEnded(is_idle=True))
@@ -160,32 +154,51 @@ class PlainCoordinator:
                 return
             self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
 
-    def _fill(self) -> None:
-        """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained."""
-        full_s = self._clock() + self._options.wave_fill_s
-        asked_in_vain = 0
-        while asked_in_vain < len(self._turns) and not self._is_draining and not self._is_full(full_s):
-            spout = self._turns[0]
-            self._turns.rotate(-1)  # turns carry over to the next wave
-            asked_in_vain = 0 if has_emitted(spout) else asked_in_vain + 1
+    def _fill(self) -> int:
+        """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained.
 
-    def _is_full(self, full_s: float) -> bool:
-        return self._wave.tuple_count > 0 and (
-            self._wave.tuple_count >= self._size.limit
+        Returns:
+            The number of tuples in the wave, each counted once however many tasks receive it.
+        """
+        full_s = self._clock() + self._options.wave_fill_s
+        turns, spout_count, asked_in_vain = self._turns, len(self._turns), 0
+        tuple_count = self._emitted_count() - self._sent_count  # spouts may have emitted when they were told of acks
+        while asked_in_vain < spout_count and not self._is_draining and not self._is_full(tuple_count, full_s):
+            spout = turns[0]
+            turns.rotate(-1)  # turns carry over to the next wave
+            emitted_count = emitted_now(spout)
+            tuple_count += emitted_count
+            asked_in_vain = 0 if emitted_count else asked_in_vain + 1
+        self._sent_count += tuple_count
+        return tuple_count
+
+    def _is_full(self, tuple_count: int, full_s: float) -> bool:
+        return tuple_count > 0 and (
+            tuple_count >= self._size.limit
             or self._wave.byte_count >= self._options.wave_bytes_max
             or self._clock() >= full_s
         )
 
-    def _run_wave(self) -> None:
+    def _emitted_count(self) -> int:
+        return sum(spout.emitted_count for spout in self._turns)
+
+    def _count(self) -> None:
+        """Brings the statistics up to what the spouts have done."""
+        self.statistics.emitted = self._emitted_count()
+        metrics = [meter.metrics for meter in self._meters.values()]
+        self.statistics.acked = sum(sum(each.acked.values()) for each in metrics)
+        self.statistics.failed = sum(sum(each.failed.values()) for each in metrics)
+
+    def _run_wave(self, tuple_count: int) -> None:
         wave, self._wave = self._wave, self._new_wave()
         closed, started_s = wave.close(), self._clock()
         self.statistics.wave_started(started_s)
-        self._observers.tell(WaveStarted(closed.wave_id.number, tuple_count=wave.tuple_count))
+        self._observers.tell(WaveStarted(closed.wave_id.number, tuple_count=tuple_count))
         reached("plain_wave.submitting")
         ended = self._engine.run_wave(closed)
         reached("plain_wave.drained")
         ended_s = self.statistics.last_result_s = self._clock()
-        self.statistics.wave_ended(ended_s, ended_s - started_s, wave.tuple_count)
+        self.statistics.wave_ended(ended_s, ended_s - started_s, tuple_count)
         crash = ended.reason if isinstance(ended, WaveCrashed) else None
         self._observers.tell(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
         acked: frozenset[int] = frozenset()
@@ -193,12 +206,15 @@ class PlainCoordinator:
             end_on(next(iter(ended.failures), None))
             acked = ended.acked
             self.statistics.worked(ended.metrics)
-            self._size.drained(wave.tuple_count)
+            self._size.drained(tuple_count)
         else:
-            self._crashed(ended, wave.tuple_count)
+            self._crashed(ended, tuple_count)
         for task, root in wave.roots:  # in the order of their emission
-            end_on(self._spouts[task].end(root, is_acked=root in acked))
+            failure = self._spouts[task].end(root, is_acked=root in acked)
+            if failure is not None:
+                end_on(failure)
             reached("plain_message.told")
+        self._count()
         self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
         if self._on_progress is not None:
             self._on_progress(self.statistics)
@@ -218,29 +234,8 @@ class PlainCoordinator:
             raise WaveCrashError(self._size.crashes_alone, crashed.reason)
 
     def _now_ns(self) -> int:
-        return round(self._clock() * 1_000_000_000)
+        return int(self._clock() * 1e9)
 
     def _new_wave(self) -> SpoutWave:
         self._wave_count += 1
-        return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._wirings)
-
-    def _send(self, message: Message) -> None:
-        self._wave.send(message)
-
-
-class _Counter(TaskObserver):
-    """Counts what the spouts do."""
-
-    def __init__(self, coordinator: PlainCoordinator) -> None:
-        self._coordinator = coordinator
-
-    def emitted(
-        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
-    ) -> None:
-        self._coordinator.count_emitted()
-
-    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
-        self._coordinator.statistics.acked += 1
-
-    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
-        self._coordinator.statistics.failed += 1
+        return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._outboxes)

@@ -22,8 +22,19 @@ def has_emitted(spout: SpoutTask) -> bool:
     Raises:
         UserCodeError: the spout raised.
     """
+    return emitted_now(spout) > 0
+
+
+def emitted_now(spout: SpoutTask) -> int:
+    """Asks a spout for a tuple, if it may emit; returns how many it emitted.
+
+    Raises:
+        UserCodeError: the spout raised.
+    """
     if not spout.is_ready():
-        return False
+        return 0
     before = spout.emitted_count
-    end_on(spout.next_tuple())
-    return spout.emitted_count > before
+    failure = spout.next_tuple()
+    if failure is not None:
+        end_on(failure)
+    return spout.emitted_count - before

@@ -8,6 +8,7 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.plain_topology import PlainTopology
+from coordinator.planning.chaining import Chain, chained_wirings, chains_of, hand_overs, unchained
 from coordinator.planning.placement import workers
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from state.errors import TopologyError
@@ -25,6 +26,7 @@ class PlainPlan:
         tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
+        chains: the bolts, in flow order; those of one chain together.
     """
 
     topology_id: str
@@ -34,15 +36,19 @@ class PlainPlan:
     tick_periods_s: dict[int, float]
     message_timeout_s: float | None
     max_spout_pending: int
+    chains: tuple[Chain, ...]
 
 
-def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec, *, worker_count: int = 0) -> PlainPlan:
+def make_plain_plan(
+    topology: PlainTopology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True
+) -> PlainPlan:
     """Plans a plain topology.
 
     Args:
         topology: a checked topology.
         pickle_spec: pickles what is shipped.
         worker_count: see `make_plan`.
+        is_chained: see `make_plan`.
 
     Raises:
         TopologyError: `pickle_spec` refused a component, or the period of a bolt's tick tuples is invalid.
@@ -50,6 +56,14 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec, *, worker_
     tasks_of = number_tasks(topology)
     worker_of = workers(executors_of(topology, tasks_of), worker_count)
     wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    spouts = [spout.component_id for spout in topology.spouts]
+    if is_chained:
+        # tasks of a sub-topology count what each of them is sent, so they stay by themselves
+        alone = [component.component_id for component in topology.components if component.master_id is not None]
+        chains = [*chains_of(topology, {*spouts, *alone}), *((component_id,) for component_id in alone)]
+    else:
+        chains = unchained(topology, spouts)
+    wirings = chained_wirings(wirings, hand_overs(topology, chains))
     spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
     return PlainPlan(
         topology_id=topology.topology_id,
@@ -63,6 +77,7 @@ def make_plain_plan(topology: PlainTopology, pickle_spec: PickleSpec, *, worker_
         },
         message_timeout_s=topology.message_timeout_s,
         max_spout_pending=topology.max_spout_pending,
+        chains=tuple(chains),
     )
 
 

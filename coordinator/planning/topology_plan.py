@@ -130,13 +130,17 @@ def _plain(topology: PlainTopology) -> TopologyPicture:
     groups = [Group("driver", "", spouts, ("between waves",))]
     for index, stage in enumerate(made.stages, start=1):
         wirings = made.plain.wirings
-        members = tuple(dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings))
-        tasks = counted(len(stage.tasks), "Spark task" if members else "acker")
-        groups.append(Group(f"stage {index}", "", members, (tasks,)))
+        heads = dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings)
+        chains = [chain for chain in made.plain.chains if chain[0] in heads]
+        members = tuple(member for chain in chains for member in chain)
+        details = [counted(len(stage.tasks), "Spark task" if members else "acker")]
+        details += [f"chain {'+'.join(chain)}" for chain in chains if len(chain) > 1]
+        groups.append(Group(f"stage {index}", "", members, tuple(details)))
     facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]
     if not made.is_tracked:
         facts.append("Nothing is tracked: there is no acker, so a message is acked when it is emitted.")
-    return replace(picture_of(topology), groups=tuple(groups), facts=tuple(facts))
+    handed_over = hand_overs(topology, made.plain.chains)
+    return replace(picture_of(topology, handed_over), groups=tuple(groups), facts=tuple(facts))
 
 
 def _listed(component_ids: list[str]) -> str:

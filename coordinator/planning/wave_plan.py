@@ -1,7 +1,8 @@
 """Arranges the tasks of a plain topology in the chain of stages that each wave passes through.
 
 A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
-level, which is the length of the longest path from a spout. The ackers are last, after every bolt has reported.
+level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
+has the partitions, and the bolts chained to it run there. The ackers are last, after every bolt has reported.
 """
 
 from __future__ import annotations
@@ -34,13 +35,25 @@ class WavePlan:
         """The stages of the chain."""
         return self.chain.stages
 
+    def chained_to(self, head_task: int) -> tuple[int, ...]:
+        """Returns the tasks that run after a task in its partition, in their order."""
+        head = self.plain.wirings[head_task]
+        chain = next((chain for chain in self.plain.chains if chain[0] == head.component_id), ())
+        return tuple(head.tasks_of[component_id][head.task_index] for component_id in chain[1:])
+
 
 def make_wave_plan(plain: PlainPlan) -> WavePlan:
     """Arranges the tasks of a plan in stages."""
     levels: dict[int, list[int]] = {}
     level_of = dict.fromkeys(plain.spout_tasks, 0)
+    head_of = {component_id: chain[0] for chain in plain.chains for component_id in chain}
     for task, wiring in plain.wirings.items():  # in flow order: upstream tasks have their level already
-        if task not in level_of:
+        if task in level_of:
+            continue
+        head = head_of[wiring.component_id]
+        if head != wiring.component_id:
+            level_of[task] = level_of[wiring.tasks_of[head][wiring.task_index]]
+        else:
             level_of[task] = 1 + max(level_of[above] for above in wiring.upstream)
             levels.setdefault(level_of[task], []).append(task)
     stages = [Stage(tuple(levels[level])) for level in sorted(levels)]

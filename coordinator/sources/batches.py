@@ -20,6 +20,7 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 from state.codec import digest64, pack_exact
 from state.errors import FailedException, SourceError, TopologyError
+from state.printable import counted
 from state.troubles import Trouble
 
 MAX_BATCH_BYTES = 4 * 1024 * 1024
@@ -60,6 +61,9 @@ class Batches(ITransactionalSpout):
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return BatchesEmitter(context)
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         return f"batches of {self._name}, fields {', '.join(map(repr, self.fields))}"
@@ -185,6 +189,19 @@ class BatchesCoordinator(SpoutCoordinator):
             f"topology {self._topology_id!r} has taken {taken} batches before, and {story}: have the iterable give "
             f"them again as they were, or start over by `txbatch drop {self._topology_id}`"
         )
+
+
+def words_of(metadata: Any) -> list[str]:
+    """Returns a batch in words: how many rows, and the first of them.
+
+    Raises:
+        SourceError: it is not the metadata of a batch.
+    """
+    match metadata:
+        case [int(_), list(rows)]:
+            begins = [f"begins with {row!r}" for row in rows[:1]]
+            return [", ".join([counted(len(rows), "row"), *begins])]
+    raise SourceError(f"{metadata!r:.80} is not a batch").about(Trouble.OTHER_SOURCE)
 
 
 def _takes_a_number(make: Callable[..., Any]) -> bool:

@@ -19,6 +19,7 @@ from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
+from state.printable import counted
 from state.troubles import Trouble
 
 ESTIMATED_ROW_BYTES = 100
@@ -133,6 +134,17 @@ class Unit:
         return f"{self.first!r}" if self.first == self.last else f"{self.first!r} to {self.last!r}"
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns what a transaction read of a DataFrame in words.
+
+    Raises:
+        SourceError: it is not the metadata of a part of a DataFrame.
+    """
+    unit = Unit.from_plain(metadata, "")
+    rows = "" if unit.row_count is None else f", {counted(unit.row_count, 'row')}"
+    return [f"{unit.kind}: {unit}{rows}"]
+
+
 @dataclass(frozen=True, slots=True)
 class Catalogue:
     """What there is to read.
@@ -198,6 +210,9 @@ class DataFrameBatches(RowSpout):
                 "FixedBatchesSpout in its place"
             )
         return DataFrameCoordinator(self._reader, str(self.cut), context.topology_id)
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         return f"DataFrame of columns {', '.join(map(repr, self.columns))}, cut {self.cut}"

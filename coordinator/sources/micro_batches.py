@@ -55,6 +55,15 @@ class MicroBatch:
         return f"batch {self.batch_id} of streaming query {self.query_id}"
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns which batch of which query a transaction was.
+
+    Raises:
+        SourceError: it is not the metadata of a micro-batch.
+    """
+    return [str(MicroBatch.from_plain(metadata, ""))]
+
+
 class MicroBatches(RowSpout):
     """Rows of the micro-batches that `exactly_once` is given by `writeStream.foreachBatch`.
 
@@ -84,6 +93,9 @@ class MicroBatches(RowSpout):
                 "only a streaming query has: hand the topology to exactly_once, and that to writeStream.foreachBatch"
             )
         return self._coordinator
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         return fingerprint_of("?" if self._coordinator is None else self._coordinator.query_id)

@@ -68,7 +68,7 @@ class Alarm:
         self._timeout_s = timeout_s
         self._attempt: TransactionAttempt | None = None
 
-    def begin(self, attempt: TransactionAttempt, chained: TaskWiring | None = None) -> None:
+    def begin(self, attempt: TransactionAttempt | None, chained: TaskWiring | None = None) -> None:
         """The task, or one chained to it, begins to work on an attempt; in a plain topology there is none."""
         self._attempt, self._wiring = attempt, chained or self._own_wiring
 

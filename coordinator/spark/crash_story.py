@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from coordinator.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.transactional.engine import CrashKind
+from state.troubles import Trouble
 
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"
@@ -22,7 +23,7 @@ WRAPPING = re.compile(
     r"|[\w.$]+(?:Exception|(?<!OutOfMemory)Error): )\s*"
 )
 OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
-NEEDS = "see 'What executors need' in docs/operations.md"
+NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
 
 
 @dataclass(frozen=True, slots=True)

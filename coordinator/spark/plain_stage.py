@@ -6,19 +6,21 @@ the same again. A bolt's memory lasts one wave, since its task does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from random import Random
 from time import perf_counter_ns
 from typing import TypeVar
 
-from coordinated_bolt.completeness.acker import Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.completeness.wave_trees import WaveTrees
+from coordinated_bolt.subtopology.coordinated_task import make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, trees_of
-from coordinated_bolt.transport.messages import Message
+from coordinated_bolt.transport.message_packer import MessagePacker, pack_numbers, parcels_of, trees_of, unpack_numbers
+from coordinated_bolt.transport.tree_outbox import TreeOutbox
+from coordinated_bolt.transport.tuple_stretch import Parcel
 from coordinated_bolt.transport.wave_frames import (
     WaveFrame,
     WaveFrameKind,
@@ -26,12 +28,13 @@ from coordinated_bolt.transport.wave_frames import (
     pack_wave_frame,
     unpack_wave_frame,
 )
-from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.trees.bolt_chain import BoltChain, ChainTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import WaveDrained
 from coordinator.planning.wave_plan import WavePlan
+from coordinator.spark.alarm import Alarm
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.stage_entry import StageEntry
 from state.codec import CodecError, digest64, pack, unpack
@@ -41,7 +44,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True)
 class BoltStage:
-    """Bolt tasks of one level: each is prepared, executes what reached it, and cleans up.
+    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up.
 
     Attributes:
         entry: of the wave's job.
@@ -58,29 +61,33 @@ class BoltStage:
         frames = yield from task.read(records)
         post = Post(task.routes, pack_wave_frame)
         wiring = task.plan.plain.wirings[task.task_id]
-        with task.alarm(wiring):
-            for _ in self._execute(wiring, _unpacked(frames, self.wave_id, messages_of), post):
+        chained = [task.plan.plain.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
+        with task.alarm(wiring) as alarm:
+            for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, parcels_of), post, alarm):
                 yield from post.take()
         yield from post.take()
 
-    def _execute(self, wiring: TaskWiring, frames: Iterator[list[Message]], post: Post[WaveFrame]) -> Iterator[None]:
-        """Runs the bolt; pauses after every frame, so that what it has sent can go, and stops at a failure."""
-        packer = MessagePacker(self.wave_id, wiring.task_id, post.send, wiring.frame_tuples)
-        meter = MetricsObserver()
-        task = make_task(wiring, packer.add, self._random(wiring), meter, perf_counter_ns)
-        failure = task.start()
-        for messages in frames:
-            failure = failure or _received(task, messages)
-            if failure is not None:
-                break
-            yield
-        failure = failure or task.close()
-        if failure is not None:
-            self._tell_driver(post, wiring.task_id, WaveFrameKind.FAILURE, pack(failure.to_wire()))
+    def _execute(
+        self, wirings: Sequence[TaskWiring], frames: Iterator[list[Parcel]], post: Post[WaveFrame], alarm: Alarm
+    ) -> Iterator[None]:
+        """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
+        meters = {wiring.task_id: MetricsObserver() for wiring in wirings}
+
+        def task_of(wiring: TaskWiring, outbox: TreeOutbox) -> ChainTask:
+            return make_task(wiring, outbox, self._random(wiring), meters[wiring.task_id], perf_counter_ns)
+
+        def packer_of(wiring: TaskWiring) -> MessagePacker:
+            return MessagePacker(
+                self.wave_id, wiring.task_id, post.send, wiring.frame_tuples, acker_tasks=wiring.acker_tasks
+            )
+
+        failed = yield from BoltChain(wirings, task_of, packer_of, partial(alarm.begin, None)).run(frames)
+        if failed is not None:
+            self._tell_driver(post, failed.task_id, WaveFrameKind.FAILURE, pack(failed.failure.to_wire()))
             return
-        packer.close()
-        done = pack([wiring.component_id, meter.metrics.to_wire()])
-        self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
+        for wiring in wirings:
+            done = pack([wiring.component_id, meters[wiring.task_id].metrics.to_wire()])
+            self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
 
     def _tell_driver(self, post: Post[WaveFrame], task_id: int, kind: WaveFrameKind, payload: bytes) -> None:
         post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, kind, payload))
@@ -117,13 +124,13 @@ class PlainAckerStage:
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
         task = self.entry.task(self.stage_index, partition)
         frames = yield from task.read(records)
-        acker = Acker[int]()
-        acked: list[int] = []  # what did not end well has failed, so nothing else matters
-        for trees in _unpacked(frames, self.wave_id, trees_of):
-            acked += [root for root, edges in trees.begun if acker.init(root, edges) is AckOutcome.ACKED]
-            acked += [root for root, edges in trees.acked if acker.ack(root, edges) is AckOutcome.ACKED]
+        trees = WaveTrees()
+        for told in _unpacked(frames, self.wave_id, trees_of):
+            trees.begin(*told.begun)
+            trees.ack(*told.acked)
+        acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
         post = Post(task.routes, pack_wave_frame)
-        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, pack(acked)))
+        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
         yield from post.take()
 
 
@@ -148,17 +155,9 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
-            acked.update(unpack(frame.payload))
+            acked.update(unpack_numbers(frame.payload))
     failures.sort(key=lambda sent: sent[0])
     return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
-
-
-def _received(task: BoltTask | CoordinatedTask, messages: list[Message]) -> Failure | None:
-    for message in messages:
-        failure = task.receive(message)
-        if failure is not None:
-            return failure
-    return None
 
 
 def _unpacked(

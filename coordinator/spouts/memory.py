@@ -22,6 +22,7 @@ from coordinator.spouts.memory_input import (
     checked_rows,
     digest_of,
     digest_of_rows,
+    words_of,
     wrong,
 )
 from coordinator.spouts.opaque import (
@@ -33,6 +34,8 @@ from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
+from state.errors import SourceError
+from state.troubles import Trouble
 
 Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Collection[int]]
 """Txid -> partitions that cannot be read in it, or a function of the attempt that returns them."""
@@ -71,6 +74,9 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {self._input.fingerprint()}"
+
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
 
 class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
@@ -117,6 +123,9 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {self._input.fingerprint()}"
 
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
+
 
 class FixedBatchesSpout(ITransactionalSpout):
     """Emits exactly ``batches[k - 1]`` in transaction k; its tasks take turns, row by row.
@@ -146,6 +155,21 @@ class FixedBatchesSpout(ITransactionalSpout):
 
     def fingerprint(self) -> str:
         return f"{super().fingerprint()}: {len(self._batches)} batches, digest {digest_of(self._batches)}"
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of_batch(metadata)
+
+
+def words_of_batch(metadata: Any) -> list[str]:
+    """Returns which of the batches a transaction is, in words.
+
+    Raises:
+        SourceError: it is not the metadata of `FixedBatchesSpout`.
+    """
+    match metadata:
+        case [int(number), int(_)]:
+            return [f"batch {number + 1:,} of the list"]
+    raise SourceError(f"{metadata!r:.80} is not the number of a batch").about(Trouble.OTHER_SOURCE)
 
 
 class _MemoryCoordinator(PartitionedCoordinator):

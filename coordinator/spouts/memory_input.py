@@ -65,6 +65,16 @@ class MemoryPosition:
         return [self.index, self.amount, self.empty_count, self.digest]
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns what a transaction read of one partition in words.
+
+    Raises:
+        SourceError: it is not the position of a memory spout.
+    """
+    position = MemoryPosition.from_plain(metadata, 0, "")
+    return [f"rows {position.index + 1:,} to {position.end:,}" if position.amount else "no rows"]
+
+
 class MemoryInput:
     """The contents of a memory spout, checked.
 

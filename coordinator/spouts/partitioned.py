@@ -9,7 +9,7 @@ Task k of n owns the partitions k, k+n, k+2n, …
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -120,6 +120,15 @@ class IPartitionedTransactionalSpout(IComponent):
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
         """Makes an emitter (executor, once per task and wave)."""
+
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        """Returns what a transaction read of a partition; see `ITransactionalSpout.describe`.
+
+        Args:
+            partition: from 0.
+            metadata: what the emitter has returned.
+        """
+        return ()
 
     def fingerprint(self) -> str:
         """Returns one readable line that changes with the input; see `ITransactionalSpout.fingerprint`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -169,6 +169,18 @@ class ITransactionalSpout(IComponent):
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         """Makes an emitter (executor, once per task and wave)."""
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        """Returns what a transaction read, in the words of the input, a line each.
+
+        Called by ``txbatch replay --dry-run``, and by ``inspect`` and ``quarantine show`` with ``--factory``, in their
+        process. It is a function of the metadata alone, which opens neither files nor connections. Nothing depends on
+        it, and it is not stored. The default has no words: the metadata itself is shown.
+
+        Args:
+            metadata: of the transaction, as the coordinator made it.
+        """
+        return ()
 
     def fingerprint(self) -> str:
         """Returns one readable line that changes with the input; called once a run, on the driver.

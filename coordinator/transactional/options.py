@@ -36,7 +36,7 @@ class RunOptions:
             as Storm; Spark starts with 64, and then has as many as `wave_target_s` wants, up to 2,048.
         wave_target_s: how long a wave should take, in seconds, if `max_spout_pending` is None: the number of
             transactions that share a Spark job grows while waves take less, and shrinks if they take more. Full waves
-            may take twice as long if otherwise more than a sixth of their time would be spent on no transaction.
+            may take twice as long if otherwise more than a tenth of their time would be spent on no transaction.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
             about 60 ms.

@@ -28,6 +28,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from state.commits.increment_columns import IncrementColumns
 from state.commits.packed_increments import IncrementBlock, PackedIncrements, pack_increments
 from state.errors import TransactionError
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, Side, StateKind, ValueType
@@ -61,6 +62,8 @@ class StateWrites:
             publishes, so it is neither composed nor sent.
         packed: increments packed for the server, and then the only changes. Every method but `operations`, `fields`
             and the two compositions wants them unpacked.
+        columns: increments that are still to be added to `increments`. Every method adds them if it needs to; whoever
+            reads the other attributes calls `settle` first.
         retention: how much of the state is kept once this is written, and for how long.
     """
 
@@ -74,6 +77,7 @@ class StateWrites:
     reach: float = field(default=0, compare=False)
     size_max: int | None = None
     packed: PackedIncrements = field(default_factory=PackedIncrements)
+    columns: list[IncrementColumns] = field(default_factory=list)
     retention: Retention = KEEP_ALL
 
     def most(self) -> float:
@@ -82,14 +86,25 @@ class StateWrites:
 
     def put(self, key: Field, value: Any) -> None:
         """Sets a field, replacing earlier changes to it; a ranked member keeps the better score."""
+        if self.columns:
+            self.settle()
         if self.retention.is_ranked and key in self.puts and not self.retention.is_better(value, self.puts[key]):
             return
         self.deletes.pop(key, None)
         self.increments.pop(key, None)
         self.puts[key] = value
 
+    def _put_all(self, puts: dict[Field, Any]) -> None:
+        if self.deletes or self.increments or self.retention.is_ranked:
+            for key, value in puts.items():
+                self.put(key, value)
+        else:
+            self.puts.update(puts)
+
     def delete(self, key: Field) -> None:
         """Removes a field, or empties a list state."""
+        if self.columns:
+            self.settle()
         self.puts.pop(key, None)
         self.increments.pop(key, None)
         if self.kind is StateKind.LIST:
@@ -109,12 +124,14 @@ class StateWrites:
 
     def operations(self) -> int:
         """Returns how many changes the server will make; each float of a list is one."""
+        self.settle()
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
         return len(self.puts) + added + len(self.packed) + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
+        self.settle()
         yield from self.puts
         yield from self.increments
         yield from (key for key, _ in self.packed.items())
@@ -125,7 +142,7 @@ class StateWrites:
     def then(self, later: StateWrites) -> None:
         """Composes the changes of a later transaction into this."""
         self.retention = later.retention
-        if self._joined_packed(later):
+        if self._joined_packed(later) or self._added_columns(later):
             return
         self.unpack()
         later.unpack()
@@ -134,8 +151,7 @@ class StateWrites:
             self._overwrite(later)
             for key in later.deletes:
                 self.delete(key)
-            for key, value in later.puts.items():
-                self.put(key, value)
+            self._put_all(later.puts)
             for key, deltas in later.increments.items():
                 self.increment(key, deltas)
             self._note_range(later)
@@ -176,6 +192,7 @@ class StateWrites:
 
         Nothing may be changed afterwards.
         """
+        self.settle()
         increments = self.increments
         if not increments or self.kind is not StateKind.HASH or self.value_type is not ValueType.INT:
             return
@@ -189,9 +206,32 @@ class StateWrites:
 
     def unpack(self) -> None:
         """Undoes `pack`: the same changes in the form that can be changed."""
+        self.settle()
         if self.packed:
             self.increments.update(self.packed.items())
             self.packed = PackedIncrements()
+
+    def settle(self) -> None:
+        """Adds what is still in columns to the other increments."""
+        if not self.columns:
+            return
+        columns, self.columns = self.columns, []
+        for each in columns:
+            if self.puts or self.deletes:
+                for key, amount in zip(each.fields, each.amounts, strict=True):
+                    self.increment(key, amount)
+            else:
+                each.add_to(self.increments)
+
+    def _added_columns(self, later: StateWrites) -> bool:
+        """Adds the columns of `later`, if they are all it changes and this holds nothing but increments."""
+        if not later.columns or later.increments or later.puts or later.deletes or self.puts or self.deletes:
+            return False
+        self.unpack()
+        self.reach = self._reached() + sum(each.reach for each in later.columns)
+        for each in later.columns:
+            each.add_to(self.increments)
+        return True
 
     def _joined_packed(self, other: StateWrites) -> bool:
         """Adds what `other` has packed, if neither side changes anything else or anything in common.
@@ -261,6 +301,7 @@ class StateWrites:
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
+        self.settle()
         return [
             self.kind.value,
             self.value_type.value,

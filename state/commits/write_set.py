@@ -72,6 +72,11 @@ class WriteSet:
             else:
                 self.states[name] = writes
 
+    def settle(self) -> None:
+        """Adds up what is still in columns of each state; see `StateWrites.settle`."""
+        for writes in self.states.values():
+            writes.settle()
+
     def pack(self) -> None:
         """Packs what can be packed of each state; see `StateWrites.pack`."""
         for writes in self.states.values():

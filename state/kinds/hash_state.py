@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from state.commits.increment_columns import IncrementColumns
 from state.commits.write_set import WriteSet
+from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.kinds.state_handle import FIELD_TYPES, declared_type
 from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
 
 
-class HashState(StateHandle):
+class HashState(KeyedState):
     """A Redis hash: field -> value.
 
     Args:
@@ -82,18 +84,13 @@ class HashState(StateHandle):
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
         counts = self._counts
-        if counts is None or not self._are_plain(keys, self.field_type) or not self._are_plain(deltas, ValueType.INT):
-            for field, by in zip(keys, deltas, strict=True):
-                self.increment(field, by)
-            return
-        once = dict(zip(keys, deltas, strict=True))
-        if len(once) < len(keys):
-            for field, by in zip(keys, deltas, strict=True):
-                counts[field] = counts.get(field, 0) + by
-            return
-        for field in counts.keys() & once.keys():
-            once[field] += counts[field]
-        counts.update(once)
+        if counts is not None and self._are_plain(keys, self.field_type):
+            columns = IncrementColumns.of(keys, deltas)
+            if columns is not None:
+                self._hold(columns)
+                return
+        for field, by in zip(keys, deltas, strict=True):
+            self.increment(field, by)
 
     def put(self, field: Any, value: Any) -> None:
         """Sets a field.

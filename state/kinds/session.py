@@ -12,24 +12,18 @@ from typing import Any, Protocol
 
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
-from state.errors import ProtocolError
+from state.kinds.committed_values import (
+    CommittedValues,
+    Prefetched,
+    StateReader,
+    WaitingValues,
+    nothing_waits,
+)
 from state.values.state_kind import Field, StateKind, ValueType
 from state.values.stored_value import decode_stored
 
 MISSING = object()
 """Stands for the value of a field that does not exist."""
-
-
-class StateReader(Protocol):
-    """Reads committed state; `RedisReader` on executors, a fake in tests."""
-
-    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """Returns the stored bytes of each field as of that committed txid.
-
-        Raises:
-            StaleReadError: the state is no longer at that txid.
-        """
-        ...
 
 
 class Binding(Protocol):
@@ -56,27 +50,33 @@ class StateSession:
         writes: changes made by the current, or just ended, transaction.
         reads: every (state name, field) it read whose value another task may have written.
         earlier: this task's composed writes of the lower transactions of the group.
-        as_of_txid: the committed txid of all reads.
     """
 
     def __init__(self, reader: StateReader | None = None) -> None:
-        self.reader = reader
+        self._reader = reader
+        self._committed = CommittedValues(reader)
         self.writes, self.earlier = WriteSet(), WriteSet()
         self.reads: set[tuple[str, Field]] = set()
-        self.as_of_txid = 0
         self.is_open = False
         self._bindings: dict[str, Binding] = {}
 
-    def open(self, as_of_txid: int, earlier: WriteSet | None = None) -> None:
-        """Starts a transaction with nothing written and nothing read; handles become usable.
+    def begin_group(self, as_of_txid: int, waiting: WaitingValues = nothing_waits) -> None:
+        """Forgets what was read; called before the first transaction of a group.
 
         Args:
             as_of_txid: the committed txid before the group.
+            waiting: the group's tuples that wait to be executed, for states that read ahead.
+        """
+        self._committed = CommittedValues(self._reader, as_of_txid, waiting)
+
+    def open(self, earlier: WriteSet | None = None) -> None:
+        """Starts a transaction with nothing written and nothing read; handles become usable.
+
+        Args:
             earlier: what this task wrote in lower transactions of the group; it is not changed.
         """
         self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
-        self.as_of_txid = as_of_txid
         self.is_open = True
         for binding in self._bindings.values():
             binding.attach(self.writes)
@@ -86,8 +86,9 @@ class StateSession:
         self.is_open = False
         for binding in self._bindings.values():
             binding.detach()
-        for name in [name for name, writes in self.writes.states.items() if not writes.operations()]:
-            del self.writes.states[name]
+        states = self.writes.states
+        for name in [name for name, writes in states.items() if not writes.columns and not writes.operations()]:
+            del states[name]
         return self.writes
 
     def register(self, binding: Binding) -> None:
@@ -99,11 +100,18 @@ class StateSession:
         if self.is_open:
             binding.attach(self.writes)
 
-    def read(self, name: str, kind: StateKind, value_type: ValueType, fields: Sequence[Field]) -> dict[Field, Any]:
+    def read(
+        self,
+        name: str,
+        kind: StateKind,
+        value_type: ValueType,
+        fields: Sequence[Field],
+        prefetched: Prefetched | None = None,
+    ) -> dict[Field, Any]:
         """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
 
         Raises:
-            StaleReadError: the committed state is no longer at `as_of_txid`.
+            StaleReadError: the committed state is no longer as it was before the group.
             StateRefusedError: a stored value does not have the declared type.
         """
         layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]
@@ -113,9 +121,7 @@ class StateSession:
         needed = [field for field in open_fields if not any(_decides(layer, field) for layer in layers)]
         values: dict[Field, Any] = dict.fromkeys(fields, MISSING)
         if needed:
-            if self.reader is None:
-                raise ProtocolError(f"state {name!r} was read in a task that has no reader")
-            raw = self.reader.read(name, kind, needed, self.as_of_txid)
+            raw = self._committed.read(name, kind, needed, prefetched)
             for field, stored in zip(needed, raw, strict=True):
                 if stored is not None:
                     is_member = kind is StateKind.SET

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
+from state.kinds.state_handle import FIELD_TYPES, declared_type
 from state.values.state_kind import StateKind
 
 
-class SetState(StateHandle):
+class SetState(KeyedState):
     """A Redis set of members.
 
     Args:

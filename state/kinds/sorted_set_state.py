@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from state.errors import TopologyError
+from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, as_float, check_most, declared_type
+from state.kinds.state_handle import FIELD_TYPES, as_float, check_most, declared_type
 from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
-class SortedSetState(StateHandle):
+class SortedSetState(KeyedState):
     """A Redis sorted set: member -> score, a finite float.
 
     Args:

@@ -61,6 +61,11 @@ class StateFamily(Generic[Handle]):
         self.part_name = check_name(f"part name of state {self.name!r}", part_name)
         if self.name == RESERVED_NAME:
             raise TopologyError(f"state {self.name!r} cannot have parts: such keys are txbatch's own; rename it")
+        if template.prefetched_by:
+            raise TopologyError(
+                f"state {self.name!r} has parts and prefetches: which part a key belongs to, no tuple field says; "
+                "remove prefetch"
+            )
         declared = part.__name__ if isinstance(part, type) else part
         if declared not in list(PartType):
             raise TopologyError(
@@ -76,6 +81,11 @@ class StateFamily(Generic[Handle]):
         self._session: StateSession | None = None
         self._write_set: WriteSet | None = None
         self._open: dict[Any, Handle] = {}
+
+    @property
+    def prefetched_by(self) -> tuple[str, ...]:
+        """Nothing: parts are read when they are asked for."""
+        return ()
 
     @property
     def kind(self) -> StateKind:

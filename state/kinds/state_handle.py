@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Set
 from operator import index
 from typing import Any, Self
 
+from state.commits.increment_columns import IncrementColumns
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import TopologyError
@@ -48,6 +49,8 @@ class StateHandle:
     field_type: ValueType
     scale = 0
     retention: Retention = KEEP_ALL
+    prefetched_by: tuple[str, ...] = ()
+    """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)
@@ -115,7 +118,13 @@ class StateHandle:
                 f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
                 "write in finish_batch"
             )
+        self._writes.settle()
         return self._writes
+
+    def _hold(self, columns: IncrementColumns) -> None:
+        """Keeps increments as they are until the transaction ends, or reads or changes the state in another way."""
+        assert self._writes is not None, "the handle is open"
+        self._writes.columns.append(columns)
 
     def _read(self, fields: list[Any]) -> dict[Field, Any]:
         self._open()

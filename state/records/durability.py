@@ -85,6 +85,27 @@ class ServerDurability:
             return f"{SNAPSHOTS_ONLY}, if it makes any (appendonly no)"
         return f"{SNAPSHOTS_ONLY} (appendonly no)" if self.snapshots else "everything (appendonly no, no snapshots)"
 
+    def can_lose_of(self, *, committed_txid: int, synced_txid: int) -> str:
+        """Returns what a power cut may take of a topology, after whatever its runs have had confirmed.
+
+        A server may be set differently now than it was for a run: every run sets the private one as it asks.
+
+        Args:
+            committed_txid: last committed transaction.
+            synced_txid: last one that was confirmed at durability fsync, 0 without any.
+        """
+        if not synced_txid or not self.has_append_file or self.appendfsync == "always":
+            return f"a power cut may take from this server {self.can_lose()}"
+        if synced_txid < committed_txid:
+            return (
+                f"nothing up to txid {synced_txid:,}, which is on disk; of later ones, as the server is set now, a "
+                f"power cut may take {self.can_lose()}"
+            )
+        return (
+            "nothing of this topology: all that is committed is on disk; the server, as it is set now, could lose "
+            f"{self.can_lose()}"
+        )
+
     def lacks(self, asked: Durability) -> str:
         """Returns why the server cannot give a level and what to change, "" if it can."""
         if asked.level is DurabilityLevel.FSYNC:

@@ -29,6 +29,7 @@ class KnownTransaction:
         left_out: scope -> size in bytes of metadata that was too long to keep.
         story: what its run has told of it, None if nothing.
         is_quarantined: its batch is in the quarantine.
+        source_fingerprint: of the input of the last run.
     """
 
     txid: int
@@ -39,6 +40,7 @@ class KnownTransaction:
     left_out: Mapping[str, int] = field(default_factory=dict)
     story: TransactionStory | None = None
     is_quarantined: bool = False
+    source_fingerprint: str = ""
 
     @property
     def is_committed(self) -> bool:
@@ -66,7 +68,9 @@ def known_transaction(connection: RedisConnection, keys: Keys, txid: int) -> Kno
     receipt = connection.call("HGET", keys.receipts, name)
     story = connection.call("HGET", keys.stories, name)
     is_quarantined = bool(int(connection.call("HEXISTS", keys.quarantine, name)))
-    committed, history_from = connection.call("HMGET", keys.control, "committed", "history_from")
+    committed, history_from, source = connection.call(
+        "HMGET", keys.control, "committed", "history_from", "source_fingerprint"
+    )
     if committed is None:
         return None
     kept = None if record is None else parse_record(keys, txid, bytes(record))
@@ -79,6 +83,7 @@ def known_transaction(connection: RedisConnection, keys: Keys, txid: int) -> Kno
         left_out={} if kept is None else kept.left_out,
         story=None if story is None else story_of(text_of(story)),
         is_quarantined=is_quarantined,
+        source_fingerprint="" if source is None else text_of(source),
     )
 
 

@@ -180,14 +180,14 @@ class RedisTopology:
             durable=durable_txids(control),
         )
 
-    def server_can_lose(self) -> str:
-        """Returns what a power cut may take from the server, for display; see `ServerDurability.can_lose`.
+    def server_durability(self) -> ServerDurability:
+        """Returns what the server does for its data as it is set now, for display.
 
         Raises:
             StateRefusedError, StateUnreachableError: as `acquire`.
         """
         info = self._info()
-        return (ServerDurability() if info is None else measure_durability(self._connection, info)).can_lose()
+        return ServerDurability() if info is None else measure_durability(self._connection, info)
 
     @property
     def dead_letters(self) -> RedisDeadLetters:

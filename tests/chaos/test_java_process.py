@@ -75,9 +75,7 @@ def start_hanging(site: Site, marker: Path, *more: str) -> tuple[Job, int]:
     return job, java_of(job)
 
 
-SAID_BESIDES = re.compile(
-    r"^hanging: (starting|preparing|comparing|running)|durability memory\)$|^see docs/troubleshooting"
-)
+SAID_BESIDES = re.compile(r"^hanging: (starting|preparing|comparing|running)|durability memory\)$|^`txbatch explain ")
 """What a run says at its start, and the last line of every error."""
 
 

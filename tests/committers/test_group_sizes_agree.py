@@ -59,7 +59,7 @@ class Interpreter(BaseBatchBolt, ICommitter):
     output_fields = ("field", "step")
     fail_once: ClassVar[set[tuple[int, int]]] = set()
 
-    counts = HashState("counts", value=int)
+    counts = HashState("counts", value=int).prefetch("field")
     amounts = HashState("amounts", value=float)
     last = ValueState("last", value=int)
     members = SetState("members")

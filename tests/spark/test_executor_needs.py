@@ -67,7 +67,7 @@ def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatc
     sentence = refusal(site)
 
     assert sentence.startswith("txbatch: Spark cannot run txid 1: ModuleNotFoundError: No module named 'msgpack'")
-    assert "name the right interpreter in PYSPARK_PYTHON; see 'What executors need' in docs/operations.md" in sentence
+    assert "name the right interpreter in PYSPARK_PYTHON; `txbatch explain spark` says what executors need" in sentence
 
 
 def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):

@@ -62,5 +62,5 @@ def test_a_drop_and_a_takeover_are_two_troubles() -> None:
     assert errors.FencedError("words", was_dropped=True).trouble is Trouble.DROPPED
 
 
-def test_a_place_is_a_path_with_an_anchor() -> None:
-    assert Trouble.FENCED.place == "docs/troubleshooting.md#fenced"
+def test_a_trouble_is_explained_by_a_command() -> None:
+    assert Trouble.FENCED.command == "txbatch explain fenced"

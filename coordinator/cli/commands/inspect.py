@@ -13,13 +13,17 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    Describing,
+    Parameters,
     Redis,
     TopologyId,
     server_of_command,
 )
 from coordinator.cli.commands.run_lines import brief, moment
+from coordinator.cli.loading import read_words
 from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.server_choice import ServerChoice
+from coordinator.sources.wording import WordsByScope, words_or_values
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
@@ -33,6 +37,8 @@ def inspect(
     *,
     topology_id: TopologyId,
     txid: Txid,
+    factory: Describing = None,
+    parameters: Parameters = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
@@ -48,11 +54,12 @@ def inspect(
                 f"topology {topology_id!r} is not stored on {server}; check the topology id and the server: "
                 "`txbatch list` shows what is there"
             )
+        words = read_words(topology_id, known.source_fingerprint, known.metadata, factory, parameters or ())
         if as_json:
-            print(json.dumps({"topology_id": topology_id, **plain(known)}, default=repr))
+            print(json.dumps({"topology_id": topology_id, **plain(known, words)}, default=repr))
             return
         options = server_options(redis, data_dir)
-        print("\n".join(with_server_options(line, options) for line in lines(topology_id, known, server)))
+        print("\n".join(with_server_options(line, options) for line in lines(topology_id, known, server, words)))
 
 
 def state_of(known: KnownTransaction) -> str:
@@ -62,7 +69,7 @@ def state_of(known: KnownTransaction) -> str:
     return IN_FLIGHT if known.metadata else NOT_CUT
 
 
-def plain(known: KnownTransaction) -> dict[str, Any]:
+def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
     """Returns the fields of the line of JSON."""
     receipt = known.receipt
     return {
@@ -71,6 +78,7 @@ def plain(known: KnownTransaction) -> dict[str, Any]:
         "committed_txid": known.committed_txid,
         "history_from": known.history_from,
         "receipt": None if receipt is None else asdict(receipt) | {"attempt_id": f"{receipt.attempt_id:016x}"},
+        "contained": dict(words),
         "metadata": dict(known.metadata),
         "metadata_left_out": dict(known.left_out),
         "is_quarantined": known.is_quarantined,
@@ -78,7 +86,7 @@ def plain(known: KnownTransaction) -> dict[str, Any]:
     }
 
 
-def lines(topology_id: str, known: KnownTransaction, server: ServerChoice) -> list[str]:
+def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words: WordsByScope) -> list[str]:
     """Returns what is shown, line by line."""
     shown = [("state", _state(known))]
     if known.receipt is not None:
@@ -94,7 +102,7 @@ def lines(topology_id: str, known: KnownTransaction, server: ServerChoice) -> li
         shown.append(
             ("quarantined", f"its batch was set aside: see `txbatch quarantine show {topology_id} {known.txid}`")
         )
-    shown += [("contained", text) for text in _contained(known)]
+    shown += [("contained", text) for text in _contained(known, words)]
     story = known.story
     if story is not None:
         shown += _told(story)
@@ -118,8 +126,8 @@ def _state(known: KnownTransaction) -> str:
     return f"committed, exactly once; {last}"
 
 
-def _contained(known: KnownTransaction) -> list[str]:
-    found = [f"{scope}: {one_line(repr(value), 1_000)}" for scope, value in sorted(known.metadata.items())]
+def _contained(known: KnownTransaction, words: WordsByScope) -> list[str]:
+    found = words_or_values(known.metadata, words)
     found += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
     if found or not known.is_committed or known.is_forgotten:
         return found

@@ -17,6 +17,7 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    Describing,
     MaxAttempts,
     MendedTarget,
     Parameters,
@@ -27,11 +28,15 @@ from coordinator.cli.command_options import (
     server_of_command,
 )
 from coordinator.cli.commands.alone import alone
+from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.loading import read_words
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
+from coordinator.sources.wording import WordsByScope, words_or_values
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from coordinator.transactional.options import RunOptions
 from state.commits.quarantine import QuarantineRecord
 from state.errors import TopologyError
@@ -79,6 +84,8 @@ def show(
     *,
     topology_id: TopologyId,
     txid: Txid,
+    factory: Describing = None,
+    parameters: Parameters = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
@@ -88,7 +95,10 @@ def show(
     """Show one quarantined batch: what failed, where, and what re-creates the batch."""
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
-        print(json.dumps(_whole(record), default=repr) if as_json else _told(record))
+        batch, source = record.batch, record.source_fingerprint
+        metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
+        words = read_words(topology_id, source, metadata, factory, parameters or ())
+        print(json.dumps(_whole(record, words), default=repr) if as_json else _told(record, words))
 
 
 @app.command(cls=RunArguments)
@@ -212,21 +222,21 @@ def _dropped(
 def _line(record: QuarantineRecord) -> str:
     cause = record.cause
     return (
-        f"txid {record.txid:>6,}  {_time(record)}  {_place(record):<20}  {counted(cause.attempt_count, 'attempt')}  "
-        f"{one_line(cause.reason, 200)}"
+        f"txid {record.txid:>6,}  {moment(record.set_aside_at_s)}  {_place(record):<20}  "
+        f"{counted(cause.attempt_count, 'attempt')}  {one_line(cause.reason, 200)}"
     )
 
 
-def _told(record: QuarantineRecord) -> str:
+def _told(record: QuarantineRecord, words: WordsByScope) -> str:
     batch, cause = record.batch, record.cause
+    metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
     lines = [
-        f"txid {record.txid:,}, quarantined {_time(record)}",
+        f"txid {record.txid:,}, quarantined {moment(record.set_aside_at_s)}",
         f"  failed in         {_place(record)}, {counted(cause.attempt_count, 'attempt')}",
         f"  reason            {one_line(cause.reason, 1_000)}",
         *([f"  tuple             {one_line(cause.tuple_text, 1_000)}"] if cause.tuple_text else []),
         f"  number            {batch.number:,} of the spout's batches",
-        f"  metadata          {one_line(repr(batch.metadata), 2_000)}",
-        *_by_scope("position", batch.positions),
+        *(f"  contained         {line}" for line in words_or_values(metadata, words)),
         *_by_scope("began at", batch.starts),
         f"  topology          {record.topology_fingerprint}",
         f"  source            {one_line(record.source_fingerprint, 1_000)}",
@@ -244,15 +254,11 @@ def _place(record: QuarantineRecord) -> str:
     return f"{cause.component_id}[{cause.task_index}]" if cause.component_id else "no known component"
 
 
-def _time(record: QuarantineRecord) -> str:
-    return datetime.fromtimestamp(record.set_aside_at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
-
-
 def _brief(record: QuarantineRecord) -> dict[str, Any]:
     cause = record.cause
     return {
         "txid": record.txid,
-        "time": _time(record),
+        "time": datetime.fromtimestamp(record.set_aside_at_s, UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
         "component": cause.component_id,
         "task": cause.task_index,
         "attempts": cause.attempt_count,
@@ -260,11 +266,12 @@ def _brief(record: QuarantineRecord) -> dict[str, Any]:
     }
 
 
-def _whole(record: QuarantineRecord) -> dict[str, Any]:
+def _whole(record: QuarantineRecord, words: WordsByScope) -> dict[str, Any]:
     return {
         **_brief(record),
         "tuple": record.cause.tuple_text,
         "traceback": record.cause.traceback_text,
+        "contained": dict(words),
         "batch": asdict(record.batch),
         "topology_fingerprint": record.topology_fingerprint,
         "source_fingerprint": record.source_fingerprint,

@@ -25,6 +25,7 @@ from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.local.dry_replay import DryReplay, replay_dry
 from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.sources.wording import words_of_spout, words_or_values
 from state.errors import TopologyError
 from state.printable import counted, one_line
 
@@ -87,6 +88,7 @@ def _replayed(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
 
 def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
     lines = [f"txid {txid:,} of {topology.topology_id}, run again; nothing was committed"]
+    lines += [f"  contained: {line}" for line in words_or_values(found.metadata, _words(topology, found))]
     for component_id, emitted in found.emitted.items():
         lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
         lines += [f"    {stream}: {one_line(repr(values), ENTRY_LIMIT)}" for stream, values in emitted[:limit]]
@@ -100,6 +102,10 @@ def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
         lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
         lines += [f"    {one_line(repr(letter), ENTRY_LIMIT)}" for letter in found.dead_letters[:limit]]
     return "\n".join(lines)
+
+
+def _words(topology: Topology, found: DryReplay) -> dict[str, list[str]]:
+    return words_of_spout(topology.spout.spec, found.metadata)
 
 
 def _more(count: int, limit: int) -> list[str]:
@@ -118,6 +124,7 @@ def _plain(topology: Topology, txid: int, found: DryReplay, limit: int) -> dict[
     return {
         "topology_id": topology.topology_id,
         "txid": txid,
+        "contained": _words(topology, found),
         "components": {
             component_id: {
                 "emitted": len(emitted),

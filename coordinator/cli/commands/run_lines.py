@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from datetime import datetime
 
 from state.printable import counted, one_line
 from state.records.run_pulse import RunFigures, RunPulse, RunState, Spread, Standing
@@ -29,8 +29,8 @@ def duration(seconds: float) -> str:
 
 
 def moment(at: float) -> str:
-    """Returns a time of day with its date, in the reader's zone."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+    """Returns a time with its date, in the reader's zone and with its offset, as log records have it."""
+    return datetime.fromtimestamp(at).astimezone().isoformat(" ", timespec="seconds")
 
 
 def brief(seconds: float) -> str:

@@ -26,6 +26,7 @@ from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
+from state.records.durability import DurabilityLevel, ServerDurability
 from state.records.run_pulse import RunPulse, Standing, owners, standing_of
 from state.records.stored_topology import TopologyStatus
 from state.redis_topology.topology import RedisTopology
@@ -38,14 +39,14 @@ class Seen:
 
     Attributes:
         stored: what is stored about it.
-        can_lose: what a power cut may take from the server.
+        gives: what the server does for its data, as it is set now.
         pulse: what the run that owns it has told, None if it tells nothing.
         connected: its runs that are connected.
         at: when it was looked at, seconds since the epoch.
     """
 
     stored: TopologyStatus
-    can_lose: str
+    gives: ServerDurability
     pulse: RunPulse | None
     connected: int
     at: float
@@ -97,7 +98,7 @@ def seen(store: RedisTopology, server: ServerChoice) -> Seen:
             "`txbatch list` shows what is there"
         ).about(Trouble.UNKNOWN_TOPOLOGY)
     return Seen(
-        stored, store.server_can_lose(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
+        stored, store.server_durability(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
     )
 
 
@@ -105,7 +106,7 @@ def plain(found: Seen) -> dict[str, Any]:
     """Returns the fields of the line of JSON."""
     run = None if found.pulse is None else found.pulse.to_dict()
     stored = dataclasses.asdict(found.stored)
-    return {**stored, "server_can_lose": found.can_lose, "standing": found.standing, "run": run}
+    return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
 
 
 def lines(found: Seen, server: ServerChoice) -> list[str]:
@@ -126,7 +127,9 @@ def lines(found: Seen, server: ServerChoice) -> list[str]:
         aside = counted(status.quarantined_count, "txid")
         shown.append(("quarantined", f"{aside}: see `txbatch quarantine list {status.topology_id}`"))
     shown += [("confirmed", f"up to txid {txid:,} at durability {level}") for level, txid in status.durable.items()]
-    shown.append(("can be lost", f"a power cut may take from this server {found.can_lose}"))
+    synced = status.durable.get(DurabilityLevel.FSYNC, 0)
+    can_lose = found.gives.can_lose_of(committed_txid=status.committed_txid, synced_txid=synced)
+    shown.append(("can be lost", can_lose))
     if status.is_dropping:
         shown.append(("", f"a drop was not finished: run `txbatch drop {status.topology_id}` again"))
     return [

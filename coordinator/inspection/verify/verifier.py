@@ -37,16 +37,24 @@ _COMPARED_BY = {"control", "keys", "metadata", "receipts"}
 """Subjects that have to be sound: they say up to where to recompute, and what to compare."""
 
 FINDS = (
-    "finds: lost, altered or surplus metadata, receipts and records of the history, a moved position, another format, "
-    "keys of a wrong type, values out of form or range, keys that expire, keys of others"
+    "finds: control record, metadata, receipts and history lost, unreadable or in contradiction; metadata added or "
+    "altered; a position or revision that was moved; half a write; quarantined batches and dead letters that cannot be "
+    "read; fields and values that are not of their declared type or range; keys of another type, keys that expire "
+    "undeclared or do not as declared, undeclared keys"
+)
+_FOUND_BY_NOTHING = (
+    "quarantined batches and dead letters that were deleted, or altered and can still be read; a receipt altered alike "
+    "in the history; altered metadata in the history, and lost records of it but for the last 1,024 transactions"
 )
 FINDS_NOT = (
-    "does not find: a state key that was deleted, a value replaced by another valid one (--refold finds both), the "
-    "attempt id or digest of a receipt alone in its group, metadata altered together with its checksum"
+    "does not find: keys, fields, members and items of a state that were deleted or added, and values replaced by "
+    "others of their type (--refold does); metadata altered together with its checksum, if each transaction still has "
+    f"some; {_FOUND_BY_NOTHING}"
 )
 REFOLD_FINDS_NOT = (
-    "does not find: input and state that were changed alike, the attempt id or digest of a receipt alone in its group, "
-    "metadata of uncommitted transactions altered together with its checksum"
+    "does not find: input and state changed alike; changes in states that expire, and in HyperLogLogs that leave the "
+    "count as it is; metadata of uncommitted transactions altered together with its checksum; "
+    f"{_FOUND_BY_NOTHING}"
 )
 
 Refold = Callable[[Side, dict[str, StateKind], Set[str]], Refolded]

@@ -106,6 +106,7 @@ class RecordKind(FileKind):
         self.name, self.output, self.find = name, output, find
         self._number_name = number_name
         self._skips_blank = skips_blank
+        self._is_of_lines = find is after_lines and not skips_blank
         self._record_bytes_max = record_bytes_max
 
     def declare(self, declarer: OutputFieldsDeclarer) -> None:
@@ -133,8 +134,11 @@ class RecordKind(FileKind):
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
         content = self.prove(part, file)
-        records, numbers = self.records(content, is_start=part.start == 0)
         output = self.output_for(part)
+        is_start = part.start == 0
+        if self._is_of_lines and output.emit_lines(collector, _lines(content, is_start=is_start)):
+            return
+        records, numbers = self.records(content, is_start=is_start)
         origins = Origins(part, content, self.find, numbers, self._number_name)
         for start in range(0, len(records), EMITTED_RECORDS):
             output.emit(
@@ -151,9 +155,7 @@ class RecordKind(FileKind):
 
     def records(self, content: bytes, *, is_start: bool) -> tuple[list[bytes], Sequence[int]]:
         """The records of some content without their line ends, and the number of each in it, from 0."""
-        if is_start:
-            content = content.removeprefix(BYTE_ORDER_MARK)
-        records = self.split(content)
+        records = self.split(content.removeprefix(BYTE_ORDER_MARK) if is_start else content)
         if not self._skips_blank or b"" not in records:
             return records, range(len(records))
         numbers = [number for number, record in enumerate(records) if record]
@@ -162,10 +164,17 @@ class RecordKind(FileKind):
     def split(self, content: bytes) -> list[bytes]:
         """Records without their line ends."""
         if self.find is after_lines:
-            return content.replace(b"\r\n", b"\n").removesuffix(b"\n").split(b"\n")
+            return _lines(content).split(b"\n")
         ends = record_ends(content, self.find)
         pieces = [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         return [piece.removesuffix(b"\n").removesuffix(b"\r") for piece in pieces]
+
+
+def _lines(content: bytes, *, is_start: bool = False) -> bytes:
+    """Returns lines with a line feed between each two; `is_start` if the content begins the file."""
+    if is_start:
+        content = content.removeprefix(BYTE_ORDER_MARK)
+    return content.replace(b"\r\n", b"\n").removesuffix(b"\n")
 
 
 class Origins:

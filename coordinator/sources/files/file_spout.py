@@ -17,6 +17,7 @@ from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile
 from coordinator.sources.files.growing.folder_watch import FolderWatch
 from coordinator.sources.files.growing.follow import Follow, checked_follow
 from coordinator.sources.files.growing.reading_order import GrowingOrder, ReadingOrder, SortedOrder
+from coordinator.sources.files.record_ranges import words_of
 from coordinator.sources.files.stores.choice import choose_store
 from coordinator.sources.files.stores.file_store import FileFacts, FileStore
 from coordinator.sources.files.stores.local_store import LocalStore
@@ -110,6 +111,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
         return DoneFiles(self._finished or FinishedFiles(), self.follow, self.store, self._folder)
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.

@@ -90,6 +90,19 @@ def parse_ranges(metadata: Any) -> list[RecordRange]:
     return [RecordRange.from_plain(item) for item in _plain_ranges(metadata)]
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns the ranges of a transaction in words, a line each.
+
+    Raises:
+        SourceError: it is not the metadata of files.
+    """
+    return [
+        f"{each.path}: records {each.first + 1:,} to {each.first + each.count:,}, "
+        f"in bytes {each.start:,} to {each.end:,}"
+        for each in parse_ranges(metadata)
+    ]
+
+
 def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int = 0) -> list[RecordRange]:
     """Restores the ranges that one task reads; the others are left alone, since there is one for nearly every task.
 

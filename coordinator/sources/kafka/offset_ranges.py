@@ -85,6 +85,28 @@ def _range(stored: Any) -> OffsetRange:
     raise SourceError(f"stored range {stored!r:.100} is not two ascending offsets; what is stored was altered")
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns what a transaction read of a topic in words, a line for each partition it read something of.
+
+    Args:
+        metadata: a cut, or the position after which an opaque spout stopped in one partition.
+
+    Raises:
+        SourceError: it is not the metadata of a Kafka topic.
+    """
+    match metadata:
+        case [str(), int(at)]:
+            return [f"up to and without offset {at:,}"]
+    cut = Cut.from_plain(metadata)
+    said = [
+        f"partition {partition}: offsets {part.first:,} to {part.next - 1:,}"
+        for partition, part in sorted(cut.ranges.items())
+        if part.count
+    ]
+    lost = [f"{cut.lost:,} offsets before these were gone from the log"] if cut.lost else []
+    return [*said, *lost] or ["nothing"]
+
+
 def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_limit: int) -> dict[int, OffsetRange]:
     """Takes offsets up to a limit, evenly from the partitions that have them.
 

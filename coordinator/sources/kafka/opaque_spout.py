@@ -11,6 +11,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.kafka.client_settings import Option
 from coordinator.sources.kafka.kafka_input import READ_COMMITTED, KafkaInput, positive
+from coordinator.sources.kafka.offset_ranges import words_of
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.record_emission import OnTombstone
 from coordinator.sources.kafka.starting_point import OnGone, Start, resumed
@@ -102,6 +103,9 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
         return OpaqueKafkaEmitter(self._input, context, self._messages, self._bytes)
+
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         """The topic and the brokers' id of it; where the brokers are does not count.

@@ -13,7 +13,7 @@ from coordinator.sources.kafka.client_settings import Option
 from coordinator.sources.kafka.cut_record import CutRecord
 from coordinator.sources.kafka.group_mirror import GroupMirror, NoMirror
 from coordinator.sources.kafka.kafka_input import READ_COMMITTED, KafkaInput, positive
-from coordinator.sources.kafka.offset_ranges import Cut, share_of
+from coordinator.sources.kafka.offset_ranges import Cut, share_of, words_of
 from coordinator.sources.kafka.partition_reader import OutOfRangeError
 from coordinator.sources.kafka.record_emission import OnTombstone
 from coordinator.sources.kafka.starting_point import OnGone, Start
@@ -125,6 +125,9 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         if self._mirror_group is None:
             return NoMirror()
         return GroupMirror(self._input.settings, self._input.topic, self._mirror_group, self._record)
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         """The topic and the brokers' id of it; where the brokers are does not count.

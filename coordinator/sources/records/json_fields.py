@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, NoReturn
 
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_json
@@ -36,14 +37,14 @@ class JsonFields(RecordFormat):
         self._paths = tuple(tuple(each.name.split(NESTED)) for each in self._types)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = _decimal if has_decimals else None
-        self._decode = self._decoder()
+        self._decoder = self._new_decoder()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_decode": None}  # it cannot be shipped
+        return {**self.__dict__, "_decoder": None}  # it cannot be shipped
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__dict__.update(state)
-        self._decode = self._decoder()
+        self._decoder = self._new_decoder()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -61,6 +62,46 @@ class JsonFields(RecordFormat):
             _refuse_surrogates(self._types, values)
         return values
 
+    def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
+        if type(self).row is not JsonFields.row or type(self).rows is not RecordFormat.rows:
+            return None
+        try:
+            text = b"\n".join(records).decode()
+            objects = self._objects(text.split("\n"))
+            if len(objects) != len(records) or {*map(type, objects)} - {dict}:
+                return None  # one of them holds a line feed, or is not an object
+            columns = list(map(partial(self._column, objects), self._types, self._paths))
+            if "\\u" in text:
+                _refuse_surrogates(self._types, columns)
+        except (ValueError, RecursionError):  # a record is bad; which of them, and why, is for `rows` to say
+            return None
+        return columns
+
+    def _objects(self, lines: Sequence[str]) -> list[Any]:
+        """Returns what each line holds, without a look for space around it: that is another case for `rows`."""
+        found, decode = [], self._decoder.raw_decode
+        for line in lines:
+            value, end = decode(line)
+            if end != len(line):
+                raise ValueError(f"it is {len(line)} characters long, and the value in it {end}")
+            found.append(value)
+        return found
+
+    def _column(self, objects: Sequence[dict[str, Any]], field: FieldType, path: tuple[str, ...]) -> list[Any]:
+        """Returns the values of one field, of the type that is wanted.
+
+        Raises:
+            BadRecordError: one of them is missing or of another type.
+        """
+        if len(path) == 1:
+            name = path[0]
+            values = [found.get(name, _MISSING) for found in objects]
+        else:
+            values = [_at(found, path) for found in objects]
+        if {*map(type, values)} == {field.kind} and field.kind is not float:
+            return values
+        return [self._converted(field, value) for value in values]
+
     def _converted(self, field: FieldType, value: Any) -> Any:
         if value is _MISSING:
             if not field.may_be_none or field.kind is None:
@@ -74,13 +115,13 @@ class JsonFields(RecordFormat):
         except RecursionError:
             raise BadRecordError(f"field {field.name!r} is nested too deeply") from None
 
-    def _decoder(self) -> Callable[[str], Any]:
+    def _new_decoder(self) -> json.JSONDecoder:
         # made once: json.loads makes one for every record if it is given options
-        return json.JSONDecoder(parse_float=self._parse_float, parse_constant=_refuse_constant).decode
+        return json.JSONDecoder(parse_float=self._parse_float, parse_constant=_refuse_constant)
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
-            found = self._decode(decoded(data))
+            found = self._decoder.decode(decoded(data))
         except (ValueError, RecursionError) as error:
             if isinstance(error, BadRecordError):
                 raise

@@ -58,3 +58,13 @@ class RecordFormat(ABC):
         return None if a record might be bad, or if a subclass has overridden `row` or `rows`.
         """
         return None
+
+    def split_columns(self, content: bytes) -> list[list[Any]] | None:
+        """Makes the columns of records that are lines of one piece of content; None if `make_columns` has to be asked.
+
+        Override it if the format need not look at the lines as bytes. The columns must hold what `rows` would return.
+
+        Args:
+            content: the lines, with a line feed between each two; the first and the last may be empty.
+        """
+        return None

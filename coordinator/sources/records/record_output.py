@@ -117,6 +117,19 @@ class RecordOutput:
                 good.append(row)
         collector.emit_all(good)
 
+    def emit_lines(self, collector: BatchOutputCollector, content: bytes) -> bool:
+        """Emits lines that are still one piece, unless each has to be looked at; returns whether it did (executor).
+
+        Args:
+            collector: the batch's.
+            content: the lines, with a line feed between each two.
+        """
+        columns = None if self._places else self.record_format.split_columns(content)
+        if columns is None:
+            return False
+        collector.emit_batch(columns)
+        return True
+
     def _bad(
         self, collector: BatchOutputCollector, context: TopologyContext, place: str, data: bytes, error: BadRecordError
     ) -> None:

@@ -32,10 +32,18 @@ class TextLine(RecordFormat):
         return super().rows(records) if lines is None else list(zip(lines, strict=True))
 
     def make_columns(self, records: Sequence[bytes]) -> list[list[Any]] | None:
-        if type(self).row is not TextLine.row or type(self).rows is not TextLine.rows:
-            return None
-        lines = _lines(records)
+        lines = _lines(records) if self._is_plain() else None
         return None if lines is None else [lines]
+
+    def split_columns(self, content: bytes) -> list[list[Any]] | None:
+        try:
+            return [content.decode().split("\n")] if self._is_plain() else None
+        except UnicodeDecodeError:
+            return None
+
+    def _is_plain(self) -> bool:
+        """Whether no subclass makes its own rows."""
+        return type(self).row is TextLine.row and type(self).rows is TextLine.rows
 
 
 def _lines(records: Sequence[bytes]) -> list[str] | None:

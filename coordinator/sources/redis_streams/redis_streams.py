@@ -13,6 +13,7 @@ from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.entry_formats import EntryFields, EntryRecord
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
 from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
+from coordinator.sources.redis_streams.stream_range import words_of
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.errors import TopologyError
@@ -118,6 +119,9 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
             starts_at_end=self.start == "end",
             skips_trimmed=self.on_trimmed == "skip",
         )
+
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
 
     def fingerprint(self) -> str:
         return f"redis streams {', '.join(map(repr, self.keys))}"

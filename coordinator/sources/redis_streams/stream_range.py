@@ -53,6 +53,18 @@ class StreamRange:
         return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added, self.txid]
 
 
+def words_of(metadata: Any) -> list[str]:
+    """Returns what a transaction read of one stream in words.
+
+    Raises:
+        SourceError: it is not the metadata of a stream.
+    """
+    found = StreamRange.from_plain(metadata, "")
+    if not found.count:
+        return [f"nothing of stream {found.key!r}, which was read up to {found.last_id}"]
+    return [f"stream {found.key!r}: {found.count:,} entries, {found.first_id} to {found.last_id}"]
+
+
 def digest_of_entries(entries: Iterable[tuple[str, list[bytes]]]) -> int:
     """The digest of some entries, in order."""
     digest = 0

@@ -23,7 +23,7 @@ TOLERANCE = 1.25
 """A time within this factor of what a wave may take is left as it is."""
 STRETCH = 2
 """How many times the wanted time a full wave may take, if shorter ones are mostly spent on themselves."""
-FIXED_SHARE = 1 / 6
+FIXED_SHARE = 1 / 10
 """The part of a wave's time that may be its own before longer waves are better."""
 
 

@@ -27,6 +27,7 @@ from coordinated_bolt.transport.messages import (
     tree_message,
     tuple_message,
 )
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
@@ -435,7 +436,8 @@ def test_messages_for_somebody_else_are_a_bug(args, message):
 
 def test_tasks_are_made_by_their_wiring():
     inside, outside = Task().wiring, wire(RecordingBolt())
-    assert isinstance(make_task(inside, print, Random(0)), CoordinatedTask)
-    assert isinstance(make_task(outside, print, Random(0)), BoltTask)
+    outbox = MessageOutbox(10, (), print)
+    assert isinstance(make_task(inside, outbox, Random(0)), CoordinatedTask)
+    assert isinstance(make_task(outside, outbox, Random(0)), BoltTask)
     with pytest.raises(ProtocolError, match="task 10 is not part of a sub-topology"):
         CoordinatedTask(outside, print, Random(0))

@@ -56,6 +56,6 @@ def test_a_tuple_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch
 def test_a_message_nobody_could_receive_is_refused_where_it_is_emitted(monkeypatch):
     monkeypatch.setattr(outbox_module, "TUPLE_BYTES_MAX", 2000)
     outbox = MessagePacker(WaveId(1, 1), 1, lambda frame: None)
-    outbox.add(tuple_message(1, 2, stream_index=0, values=["a"], roots={}))
+    outbox.send(tuple_message(1, 2, stream_index=0, values=["a"], roots={}))
     with pytest.raises(CodecError, match=r"emitted tuple has 3,0\d\d bytes, more than the limit of 2,000"):
-        outbox.add(tuple_message(1, 2, stream_index=0, values=["b" * 3000], roots={}))
+        outbox.send(tuple_message(1, 2, stream_index=0, values=["b" * 3000], roots={}))

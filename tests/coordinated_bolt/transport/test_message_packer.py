@@ -23,7 +23,7 @@ def test_messages_come_out_as_they_went_in_target_by_target():
     fail = tree_message(MessageKind.FAIL, 1, 9, (1 << 64) - 1)
     given = [message(2, (1, "a")), message(3, b"\xff"), fail, message(2, None)]
     for each in given:
-        packer.add(each)
+        packer.send(each)
     assert sent == []
     packer.close()
     assert [(f.wave_id, f.sender, f.sequence, f.target, f.kind) for f in sent] == [
@@ -34,15 +34,15 @@ def test_messages_come_out_as_they_went_in_target_by_target():
 
 def test_an_acker_is_told_of_each_tree_once_a_frame():
     sent: list[WaveFrame] = []
-    packer = MessagePacker(WAVE, 1, sent.append)
+    packer = MessagePacker(WAVE, 1, sent.append, acker_tasks=(9,))
     large = (1 << 64) - 1
-    packer.add(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
+    packer.send(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
     for edges in (1, large, 2):
-        packer.add(edges_message(MessageKind.ACK, 1, 9, root=7, edges=edges))
-    packer.add(edges_message(MessageKind.ACK, 1, 9, root=8, edges=4))
+        packer.send(edges_message(MessageKind.ACK, 1, 9, root=7, edges=edges))
+    packer.send(edges_message(MessageKind.ACK, 1, 9, root=8, edges=4))
     packer.close()
 
-    assert [trees_of(frame) for frame in sent] == [([(large, 5)], [(7, 1 ^ large ^ 2), (8, 4)])]
+    assert [trees_of(frame) for frame in sent] == [(((large,), (5,)), ((7, 8), (1 ^ large ^ 2, 4)))]
     assert messages_of(sent[0]) == []
 
 
@@ -51,7 +51,7 @@ def test_tuples_keep_their_order_however_large_or_small_they_are():
     packer = MessagePacker(WAVE, 1, sent.append)
     values = [0, "x" * 5000, 1, 2, [3], *range(200), {"k": 1}, b"y" * 2000, None]
     for value in values:
-        packer.add(message(2, value))
+        packer.send(message(2, value))
     packer.close()
 
     assert [m.payload[1][0] for frame in sent for m in messages_of(frame)] == values
@@ -62,7 +62,7 @@ def test_many_short_texts_count_towards_the_size_of_a_frame():
     packer = MessagePacker(WAVE, 1, sent.append, frame_messages=1_000_000)
     text = "x" * (module.SMALL_BYTES // 2)
     for _ in range(3 * module.FRAME_BYTES // len(text)):
-        packer.add(message(2, text))
+        packer.send(message(2, text))
     packer.close()
 
     assert len(sent) >= 3
@@ -73,7 +73,7 @@ def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
     sent: list[WaveFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append, frame_messages=2)
     for number in range(5):
-        packer.add(message(2, number))
+        packer.send(message(2, number))
     assert [frame.sequence for frame in sent] == [0, 1]
     packer.close()
     assert [[m.payload[1] for m in messages_of(frame)] for frame in sent] == [[[0], [1]], [[2], [3]], [[4]]]
@@ -84,7 +84,7 @@ def test_a_frame_is_sent_once_it_is_large():
     sent: list[WaveFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     for _ in range(3):
-        packer.add(message(2, "x" * (module.FRAME_BYTES // 2)))
+        packer.send(message(2, "x" * (module.FRAME_BYTES // 2)))
     assert [len(messages_of(frame)) for frame in sent] == [2]
     assert packer.byte_count > module.FRAME_BYTES * 3 // 2
 
@@ -92,10 +92,10 @@ def test_a_frame_is_sent_once_it_is_large():
 def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
     sent: list[WaveFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
-    packer.add(message(2, 1))
+    packer.send(message(2, 1))
     with pytest.raises(CodecError, match="cannot be sent or stored"):
-        packer.add(message(2, object()))
-    packer.add(message(2, 2))
+        packer.send(message(2, object()))
+    packer.send(message(2, 2))
     packer.close()
     assert [[m.payload[1] for m in messages_of(frame)] for frame in sent] == [[[1], [2]]]
 

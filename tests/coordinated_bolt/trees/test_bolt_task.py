@@ -10,6 +10,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
 from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message, tuple_message
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.plain.driving import end_on
@@ -98,7 +99,8 @@ def _no_old_calls():
 
 def make(bolt, observer=None):
     sent: list[Message] = []
-    task = BoltTask(wire(bolt, targets=(21,), ackers=(ACKER,)), sent.append, Random(1), observer)
+    wiring = wire(bolt, targets=(21,), ackers=(ACKER,))
+    task = BoltTask(wiring, MessageOutbox(wiring.task_id, (ACKER,), sent.append), Random(1), observer)
     return task, sent
 
 

@@ -11,7 +11,9 @@ from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, Shuf
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.output_collector import TreeOutputCollector
+from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 
@@ -42,7 +44,8 @@ def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1, observer=None):
     sent: list[Message] = []
     streams = output(targets, grouping or AllGrouping(), StreamSpec("default", ("value",)), ORDERS)
     wiring = wire(RecordingBolt(), targets=targets, streams=streams, ackers=ackers)
-    return TreeOutputCollector(wiring, sent.append, Random(seed), observer or TaskObserver()), sent
+    outbox = MessageOutbox(wiring.task_id, ackers, sent.append)
+    return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(observer, wiring.context())), sent
 
 
 def roots_of(message):
@@ -200,7 +203,7 @@ def test_what_could_not_be_sent_is_no_edge():
             raise OSError("no way to 22")
         sent.append(message)
 
-    collector._send = full
+    collector._outbox = MessageOutbox(10, ACKERS, full)
     anchor = tup({7: 70})
     with pytest.raises(OSError, match="no way to 22"):
         collector.emit(["x"], anchor)

@@ -10,6 +10,7 @@ from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailV
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.plain.driving import end_on, has_emitted
@@ -90,9 +91,8 @@ def make(spout, *, targets=(21, 22), ackers=ACKERS, **options):
     """A task that is active, what it sends, and no calls yet."""
     sent: list[Message] = []
     streams = output(targets, AllGrouping(), *STREAMS)
-    task = SpoutTask(
-        wire(spout, task_id=1, targets=targets, streams=streams, ackers=ackers), sent.append, Random(1), **options
-    )
+    wiring = wire(spout, task_id=1, targets=targets, streams=streams, ackers=ackers)
+    task = SpoutTask(wiring, MessageOutbox(1, ackers, sent.append), Random(1), **options)
     end_on(task.start())
     end_on(task.activate())
     Calls.take()
@@ -245,7 +245,7 @@ def test_it_is_ready_while_active_and_below_its_bound():
 def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_learns():
     sent: list[Message] = []
     wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
-    task = SpoutTask(wiring, sent.append, Random(1))
+    task = SpoutTask(wiring, MessageOutbox(1, ACKERS, sent.append), Random(1))
     assert not task.is_ready()
     end_on(task.start())
     assert not task.is_ready()
@@ -290,7 +290,7 @@ def test_roots_and_edges_depend_on_the_seed_alone():
     def sent_with(seed):
         sent: list[Message] = []
         wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
-        task = SpoutTask(wiring, sent.append, Random(seed))
+        task = SpoutTask(wiring, MessageOutbox(1, ACKERS, sent.append), Random(seed))
         end_on(task.start())
         end_on(task.next_tuple())
         return sent

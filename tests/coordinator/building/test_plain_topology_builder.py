@@ -10,6 +10,7 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
+from coordinated_bolt.transport.tree_outbox import MessageOutbox
 from coordinated_bolt.trees.bolt_task import BoltTask
 from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinator.building.plain_topology import PlainTopology
@@ -210,6 +211,7 @@ def test_the_plan_is_plain_data_to_be_shipped_and_makes_live_tasks():
     builder.set_bolt("basic", Basic()).shuffle_grouping("spout")
     plan = pickle.loads(pickle.dumps(make_plain_plan(builder.build(), lambda _, spec: pickle.dumps(spec))))
     sent: list[object] = []
-    SpoutTask(plan.wirings[1], sent.append, Random(1)).start()
-    BoltTask(plan.wirings[2], sent.append, Random(1)).start()
+    outbox = MessageOutbox(1, (), sent.append)
+    SpoutTask(plan.wirings[1], outbox, Random(1)).start()
+    BoltTask(plan.wirings[2], outbox, Random(1)).start()
     assert sent == []

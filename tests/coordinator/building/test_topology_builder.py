@@ -390,6 +390,18 @@ def test_one_state_in_two_components_is_refused():
     refused(refused_topology, "state 'counts' is declared by 'one' and by 'two'; only one component may write a state")
 
 
+def test_keys_to_prefetch_that_no_input_holds_are_refused():
+    class Prefetching(Count):
+        counts = HashState("counts").prefetch("word", "nowhere")
+
+    builder = builder_of()
+    builder.set_bolt("count", Prefetching()).shuffle_grouping("lines")
+    refused(
+        builder,
+        r"state 'counts' of 'count' prefetches by \['nowhere', 'word'\], which no tuple of its inputs has; they have",
+    )
+
+
 def test_one_state_twice_in_a_component_is_refused():
     class Twice(Count):
         more = HashState("counts")

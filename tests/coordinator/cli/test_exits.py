@@ -81,21 +81,21 @@ def test_every_error_has_its_code_and_no_traceback(
     assert shown.err.startswith("txbatch: ")
     assert "Traceback (most" not in shown.err
     if isinstance(error, TransactionError):
-        assert shown.err == f"txbatch: {error}\nsee {error.trouble.place}\n"
+        assert shown.err == f"txbatch: {error}\n`{error.trouble.command}` says more\n"
 
 
 def test_the_last_line_says_where_the_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     reported(FencedError("words"))
-    assert capsys.readouterr().err.endswith("do not restart it\nsee docs/troubleshooting.md#fenced\n")
+    assert capsys.readouterr().err.endswith("do not restart it\n`txbatch explain fenced` says more\n")
     reported(StateRefusedError("older").about(Trouble.REGRESSED))
-    assert capsys.readouterr().err == "txbatch: older\nsee docs/troubleshooting.md#regressed\n"
+    assert capsys.readouterr().err == "txbatch: older\n`txbatch explain regressed` says more\n"
     reported(KeyError("x"))
-    assert capsys.readouterr().err.endswith("\nsee docs/troubleshooting.md#unexpected\n")
+    assert capsys.readouterr().err.endswith("\n`txbatch explain unexpected` says more\n")
 
 
 def test_a_stop_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
     reported(StoppedError(15))
-    assert "see docs" not in capsys.readouterr().err
+    assert "explain" not in capsys.readouterr().err
 
 
 EXIT_CODE = re.compile(r"((?:`\w+`(?:,| and)? )+)(?:[^.`]*?, )?exit code (\d)")
@@ -137,7 +137,7 @@ def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
 
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback (most recent call last)")
-    assert shown.endswith("txbatch: no bolt\nsee docs/troubleshooting.md#topology\n")
+    assert shown.endswith("txbatch: no bolt\n`txbatch explain topology` says more\n")
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -154,7 +154,7 @@ def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool
 def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     reported(TopologyError("stream [red]a[/red] [0]"))
 
-    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\nsee docs/troubleshooting.md#topology\n"
+    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n`txbatch explain topology` says more\n"
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -169,7 +169,7 @@ def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.Cap
 def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
     reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
 
-    assert capsys.readouterr().err.endswith("put it back as it was\nsee docs/troubleshooting.md#input\n")
+    assert capsys.readouterr().err.endswith("put it back as it was\n`txbatch explain input` says more\n")
 
 
 def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ class Answering:
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
         Diary.note("wave", wave.wave_id.number)
         answer = self.answers.pop(0) if self.answers else None
-        return answer or WaveDrained(frozenset(root for frame in frames for root, _ in trees_of(frame).begun))
+        return answer or WaveDrained(frozenset(root for frame in frames for root in trees_of(frame).begun[0]))
 
     def close(self):
         pass

@@ -92,8 +92,13 @@ UNANCHORED = Mutant(
     (
         Patch(
             "coordinated_bolt/trees/output_collector.py",
-            "            anchor.ack_value ^= edge",
-            "            del anchor, edge",
+            "            anchor.ack_value ^= edge  # only now",
+            "            del edge  # only now",
+        ),
+        Patch(
+            "coordinated_bolt/trees/output_collector.py",
+            "strict=True):\n            anchor.ack_value ^= edge",
+            "strict=True):\n            del anchor, edge",
         ),
     ),
     dies_in="tests/coordinated_bolt/trees/test_output_collector.py",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.codec import pack, unpack
+from state.commits.increment_columns import IncrementColumns
 from state.commits.write_set import (
     VALUE_FIELD,
     OrderMattersError,
@@ -37,11 +38,13 @@ def steps_of(shape):
     if shape == MEMBERS:
         return st.tuples(st.just("put"), field, st.just(True)) | st.tuples(st.just("delete"), field)
     amount = amounts[shape]
-    return (
+    single = (
         st.tuples(st.just("put"), field, amount)
         | st.tuples(st.just("increment"), field, amount)
         | st.tuples(st.just("delete"), field)
     )
+    rows = st.lists(st.tuples(field, amount), min_size=1, max_size=4)
+    return single | st.tuples(st.just("columns"), rows) if shape == INT_HASH else single
 
 
 shapes = st.sampled_from([INT_HASH, FLOAT_HASH, SCORES, MEMBERS, ITEMS])
@@ -62,7 +65,10 @@ def write(shape, steps):
     write_set = WriteSet()
     state = write_set.state("s", *shape)
     for name, *arguments in steps:
-        if name == "append":
+        if name == "columns":
+            fields, by = map(list, zip(*arguments[0], strict=True))
+            state.columns.append(IncrementColumns(fields, by, 5 * len(by)))
+        elif name == "append":
             state.appends.append(arguments[0])
         elif name == "increment" and shape[1] is ValueType.FLOAT:
             state.increment(arguments[0], [arguments[1]])
@@ -74,6 +80,7 @@ def write(shape, steps):
 def apply(write_set, model):
     """What the server does with one commit."""
     for state in write_set.states.values():
+        state.settle()
         for field in state.deletes:
             model.pop(field, None)
         model.update(state.puts)
@@ -171,6 +178,21 @@ def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
     other = compose([write(INT_HASH, [("increment", "a", -3)])])
     total.merge(other)
     assert total.states["s"].reach == 17
+
+
+@given(st.lists(st.lists(st.tuples(st.sampled_from(FIELDS), st.integers(-5, 5)), min_size=1), max_size=4))
+def test_columns_reach_at_least_as_far_as_their_sums_and_change_the_same(transactions):
+    in_columns = compose(write(INT_HASH, [("columns", rows)]) for rows in transactions)
+    one_by_one = compose(write(INT_HASH, [("increment", *row) for row in rows]) for rows in transactions)
+    assert in_columns == one_by_one
+    for name, writes in in_columns.states.items():
+        assert writes.reach >= one_by_one.states[name].reach
+
+
+def test_columns_that_may_reach_far_are_none():
+    assert IncrementColumns.of(["a", "b"], [2**39, -(2**39)]) is not None
+    assert IncrementColumns.of(["a", "b"], [2**39, -(2**39) - 1]) is None
+    assert IncrementColumns.of(["a", "b"], [1, True]) is None
 
 
 def test_increments_that_a_later_transaction_makes_void_are_remembered_with_their_reach():

@@ -29,7 +29,8 @@ class Stored:
 def opened(handle, reader=None, earlier=None):
     session = StateSession(reader)
     live = handle.bind(session)
-    session.open(7, earlier)
+    session.begin_group(7)
+    session.open(earlier)
     return live, session
 
 
@@ -88,7 +89,7 @@ class TestDeclaration:
         bind_states(store, session)
         with pytest.raises(TopologyError, match="open only"):
             store.counts.increment("a")
-        session.open(0)
+        session.open()
         store.counts.increment("a")
         kept = store.counts.increment
         assert session.close().states["counts"].increments == {"a": 1}
@@ -104,7 +105,7 @@ class TestDeclaration:
         first, second, session = Store(), Store(), StateSession()
         bind_states(first, session)
         bind_states(second, session)
-        session.open(0)
+        session.open()
         second.counts.increment("a")
         with pytest.raises(TopologyError, match="open only"):
             first.counts.increment("a")
@@ -310,7 +311,7 @@ def test_reads_equal_a_plain_dictionary(before, now):
     live = HashState("h").bind(session)
     earlier = WriteSet()
     for run in (before, now):
-        session.open(1, earlier)
+        session.open(earlier)
         for name, field, amount in run:
             if name == "put":
                 live.put(field, amount)

@@ -33,13 +33,14 @@ def outcome(state, *calls) -> tuple[Any, ...]:
     """The writes, in order, or the error; and what a later single call makes of them."""
     session = StateSession()
     live = state.bind(session)
-    session.open(1)
+    session.open()
     error = None
     try:
         for name, *arguments in calls:
             getattr(live, name)(*arguments)
     except (TypeError, ValueError, OverflowError) as raised:
         error = type(raised), str(raised)
+    session.writes.settle()
     writes = session.writes.states["s"]
     return error, repr((writes.puts, writes.increments, writes.deletes, writes.appends))
 

@@ -19,6 +19,11 @@ from tests.support.stores.written import written
 DAY = date(2026, 11, 21)
 
 
+def test_a_state_that_prefetches_has_no_parts():
+    with pytest.raises(TopologyError, match="state 'views' has parts and prefetches"):
+        HashState("views").prefetch("page").per("day", date)
+
+
 class Visits:
     """Declares states with parts of every type."""
 
@@ -48,7 +53,7 @@ def test_each_part_is_a_state_of_its_own_and_unused_ones_leave_nothing():
 def test_a_part_is_valid_while_its_transaction_is_open_and_no_longer():
     session, kept = StateSession(), []
     live = Visits.views.bind(session)
-    session.open(0)
+    session.open()
     kept.append(live[DAY])
     session.close()
     with pytest.raises(TopologyError, match="'views:2026-11-21' is open only in finish_batch"):
@@ -56,7 +61,7 @@ def test_a_part_is_valid_while_its_transaction_is_open_and_no_longer():
     for handle in (live, Visits.views):
         with pytest.raises(TopologyError, match="'views' is open only in finish_batch"):
             handle[DAY]
-    session.open(1)
+    session.open()
     assert not session.close().states, "a part of an earlier transaction was opened again"
 
 

@@ -57,6 +57,28 @@ def test_what_a_power_cut_may_take_is_said(found, sentence):
     assert found.can_lose() == sentence
 
 
+EVERY_SECOND = ServerDurability(has_append_file=True, appendfsync="everysec")
+
+
+@pytest.mark.parametrize(
+    ("found", "synced", "sentence"),
+    [
+        (EVERY_SECOND, 0, "a power cut may take from this server its last second or two of commits"),
+        (
+            EVERY_SECOND,
+            7,
+            "nothing up to txid 7, which is on disk; of later ones, as the server is set now, a ",
+        ),
+        (EVERY_SECOND, 9, "nothing of this topology: all that is committed is on disk; the server, as it is set now,"),
+        (ServerDurability(has_append_file=True, appendfsync="always"), 7, "a power cut may take from this server noth"),
+        (ServerDurability(has_append_file=False, snapshots=False), 9, "a power cut may take from this server everyth"),
+    ],
+    ids=["never asked", "asked earlier", "asked last", "always", "no append-only file any more"],
+)
+def test_what_a_run_had_put_on_disk_cannot_be_lost_whatever_the_server_is_set_to_now(found, synced, sentence):
+    assert found.can_lose_of(committed_txid=9, synced_txid=synced).startswith(sentence)
+
+
 @pytest.mark.parametrize("level", DurabilityLevel)
 def test_only_the_levels_above_memory_wait(level):
     assert Durability(level).waits == (level is not DurabilityLevel.MEMORY)

@@ -148,7 +148,7 @@ def test_an_unusable_declaration_is_refused(make, message):
 def test_text_cannot_be_incremented_though_it_is_json():
     session = StateSession()
     live = Ledger.notes.bind(session)
-    session.open(0)
+    session.open()
     with pytest.raises(TypeError, match="'notes' holds json values and cannot be incremented"):
         live.increment("a", 1)
 

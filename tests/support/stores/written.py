@@ -20,6 +20,6 @@ def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -
     """
     session = StateSession(reader)
     bind_states(committer, session)
-    session.open(0)
+    session.open()
     change(committer)
     return session.close()

@@ -21,7 +21,8 @@ from state.errors import FailedException
 
 def start(builder: TopologyBuilder, conf: dict[str, Any] | None = None, **options: Any) -> PlainRun:
     """An active run of what was built."""
-    run = PlainRun(make_plain_plan(builder.build(conf), lambda _, spec: pickle.dumps(spec)), **options)
+    plan = make_plain_plan(builder.build(conf), lambda _, spec: pickle.dumps(spec), is_chained=False)
+    run = PlainRun(plan, **options)
     run.activate()
     return run
 

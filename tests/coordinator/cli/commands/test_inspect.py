@@ -106,7 +106,7 @@ class TestOnAServer:
     ids=["out of the history", "no history", "too long", "quarantined"],
 )
 def test_what_is_no_longer_known(known: KnownTransaction, said: str) -> None:
-    assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None)))
+    assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
 
 
 def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,6 +129,7 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
     assert ended(*command, "--limit", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
         "txid 1 of word_count, run again; nothing was committed",
+        f"  contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
         "  lines: 1 tuple emitted",
         "    default: ['a b']",
         "  count: 2 tuples emitted",

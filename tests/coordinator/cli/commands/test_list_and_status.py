@@ -11,11 +11,12 @@ import pytest
 from rich.console import Console
 
 from coordinator.cli import main
-from coordinator.cli.commands.run_lines import brief, duration
+from coordinator.cli.commands.run_lines import brief, duration, moment
 from coordinator.cli.commands.status import Seen, lines, plain
 from coordinator.cli.commands.status_watch import view, watch_status
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
+from state.records.durability import ServerDurability
 from state.records.run_pulse import (
     ComponentFigures,
     LastFailure,
@@ -63,7 +64,17 @@ STORED = TopologyStatus("words", 42, "g", "1:ab", "graph", "files", 3, 0, None, 
 
 
 def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> Seen:
-    return Seen(STORED, "nothing", RunPulse(RUN, now, now.at), connected, at)
+    return Seen(STORED, ServerDurability(), RunPulse(RUN, now, now.at), connected, at)
+
+
+def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-05:30")  # in this form the sign is that of UTC seen from there
+    time.tzset()
+    try:
+        assert moment(1_764_000_000.9) == "2025-11-24 21:30:00+05:30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 class TestStatus:

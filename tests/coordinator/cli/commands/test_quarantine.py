@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.commands import quarantine
+from coordinator.cli.commands.run_lines import moment
 from state.commits.commit import Commit, SetAside
 from state.commits.write_set import WriteSet
 from state.redis_topology.store import RedisStore
@@ -42,7 +43,7 @@ def url(redis_backend: Backend) -> str:
 def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("quarantine", "list", "words", "--redis", url) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("txid      1  1970-01-01 00:00:01Z  parse[1]")
+    assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
     assert first.endswith("5 attempts  ValueError: no number")
     assert second.startswith("txid      2")
 
@@ -66,8 +67,8 @@ def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: 
     shown = capsys.readouterr().out
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown
-    assert "  metadata          {'file': b'a', 'range': (1, 2)}\n" in shown
-    assert "  position          partition.0: 7\n" in shown
+    assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
+    assert "  contained         partition.0: 7\n" in shown
     assert "  | Traceback\n  | ValueError: no number\n" in shown
 
 

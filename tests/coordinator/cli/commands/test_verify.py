@@ -41,8 +41,8 @@ def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, c
     assert shown[0] == f"kept on {url}"
     assert f"OK    values: hash '{COUNTS}': 7 entries, each as declared" in shown
     assert shown[-3] == "kept: no damage found"
-    assert shown[-2].startswith("finds: lost, altered or surplus metadata")
-    assert shown[-1].startswith("does not find: a state key that was deleted")
+    assert shown[-2].startswith("finds: control record, metadata, receipts and history lost")
+    assert shown[-1].startswith("does not find: keys, fields, members and items of a state that were deleted")
 
 
 def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, capsys):

@@ -161,11 +161,48 @@ def test_a_committed_txid_that_was_moved_does_not_fit_the_receipts(kept, moved_t
     assert part in " ".join(finding.found for finding in kept.faults())
 
 
-def test_what_the_short_check_cannot_find_is_not_found_as_it_says(kept):
-    """So that nobody relies on it: only a refold finds these."""
-    kept.client.hincrby(COUNTS, "word1", 1)
-    kept.client.delete("{kept}:log")
-    assert kept.verify().is_sound
+def alter_position_and_renew(client: Any) -> None:
+    client.hset(METADATA, "partition.0:3", pack([2, 4]))
+    renew_sum(client)
+
+
+def alter_receipt_and_history(client: Any) -> None:
+    receipt = client.hget(RECEIPTS, "3")
+    other = (b"0" if receipt[:1] != b"0" else b"1") + receipt[1:]
+    client.hset(RECEIPTS, "3", other)
+    client.hset(HISTORY, "3", client.hget(HISTORY, "3").replace(receipt, other))
+
+
+def alter_history(client: Any) -> None:
+    record = client.hget(HISTORY, "1")
+    client.hset(HISTORY, "1", record.partition(b"\n")[0])
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda c: c.delete("{kept}:log"), "keys, fields, members and items of a state that were deleted"),
+        (lambda c: c.hset(COUNTS, "nobody", "1"), "fields, members and items of a state that were deleted or added"),
+        (lambda c: c.hincrby(COUNTS, "word1", 1), "values replaced by others of their type (--refold does)"),
+        (alter_position_and_renew, "metadata altered together with its checksum"),
+        (alter_receipt_and_history, "a receipt altered alike in the history"),
+        (alter_history, "altered metadata in the history"),
+    ],
+    ids=["key", "field", "value", "position", "receipt", "history"],
+)
+def test_what_the_short_check_cannot_find_is_not_found_as_it_says(kept, damage: Damage, words):
+    """So that nobody relies on it."""
+    before = dump(kept.client)
+    damage(kept.client)
+    assert dump(kept.client) != before
+    verdict = kept.verify()
+    assert (verdict.is_sound, words in verdict.can_and_cannot[1]) == (True, True), kept.faults()
+
+
+def test_a_receipt_alone_in_its_group_that_was_altered_contradicts_the_history(kept):
+    receipt = kept.client.hget(RECEIPTS, "3")
+    kept.client.hset(RECEIPTS, "3", (b"0" if receipt[:1] != b"0" else b"1") + receipt[1:])
+    assert "the record of txid 3 has receipt" in kept.fault().found
 
 
 def test_a_key_of_ours_that_is_no_hash_is_named(kept):

@@ -29,6 +29,27 @@ def test_many_texts_are_what_each_is_alone(records: list[bytes]) -> None:
     ]
 
 
+@given(st.lists(st.binary(max_size=4) | st.text(max_size=3).map(str.encode), min_size=1))
+def test_lines_of_one_piece_are_what_each_is_alone_or_are_left_to_that(records: list[bytes]) -> None:
+    content = b"\n".join(records)
+    columns = TextLine().split_columns(content)
+    alone = TextLine().rows(content.split(b"\n"))
+    if any(isinstance(row, BadRecordError) for row in alone):
+        assert columns is None
+    else:
+        assert columns is not None
+        assert list(zip(*columns, strict=True)) == alone
+
+
+def test_a_subclass_with_rows_of_its_own_is_asked_for_them() -> None:
+    class Shouted(TextLine):
+        def row(self, data: bytes) -> tuple[str]:
+            return (super().row(data)[0].upper(),)
+
+    assert Shouted().split_columns(b"a\nb") is None
+    assert Shouted().make_columns([b"a", b"b"]) is None
+
+
 def test_a_text_with_a_newline_in_it_stays_one() -> None:
     assert TextLine("body").rows([b"a\nb", b"c"]) == [("a\nb",), ("c",)]
 

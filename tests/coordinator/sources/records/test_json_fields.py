@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.record_format import BadRecordError
@@ -150,3 +152,61 @@ def test_a_deeply_nested_value_without_a_type_is_a_tuple_or_a_bad_record(depth: 
     (row,) = JsonFields(["f"]).rows([b'{"f": ' + b"[" * depth + b"]" * depth + b"}"])
     if not isinstance(row, BadRecordError):
         pack_exact(row)
+
+
+values = st.sampled_from(
+    [
+        b"1",
+        b"-2.5",
+        b"true",
+        b"null",
+        b'"x"',
+        b'"\\u00e9"',
+        b'"\\ud800"',
+        '"ö"'.encode(),
+        b"[1]",
+        b'{"b": 1}',
+        b"NaN",
+        b"x",
+    ]
+)
+lines = st.one_of(
+    st.builds(lambda a, b: b'{"a": ' + a + b', "b": ' + b + b"}", values, values),
+    st.sampled_from(
+        [b"", b" {}", b'{"a": 1} ', b'{"a": 1}{"a": 2}', b"[1]", b'{"a":', b"1}", b"\xff", b'{"a": 1,\n"b": 2}']
+    ),
+)
+wanted = st.sampled_from(
+    [
+        {"a": int},
+        {"b": str, "a": int | None},
+        {"a": float | None, "b": None},
+        ["a"],
+        {"a.b": int | None},
+        {"a": Decimal},
+    ]
+)
+
+
+@given(st.lists(lines, max_size=4), wanted)
+def test_columns_are_what_each_record_is_alone_or_are_left_to_that(records: list[bytes], fields: Any) -> None:
+    form = JsonFields(fields)
+    columns = form.make_columns(records)
+    if columns is not None:
+        alone = [list(row) for row in form.rows(records) if not isinstance(row, BadRecordError)]
+        assert repr([list(row) for row in zip(*columns, strict=True)]) == repr(alone)  # types included
+
+
+def test_plain_records_are_made_columns_of() -> None:
+    form = JsonFields({"user": str, "n": int, "at.x": float})
+    records = [b'{"user": "a", "n": 1, "at": {"x": 1}}', '{"n": 2, "at": {"x": 0.5}, "user": "ö"}'.encode()]
+    assert form.make_columns(records) == [["a", "ö"], [1, 2], [1.0, 0.5]]
+    assert form.make_columns([*records, b'{"user": "a", "n": "1", "at": {"x": 1}}']) is None
+
+
+def test_a_subclass_with_rows_of_its_own_is_asked_for_them() -> None:
+    class Doubled(JsonFields):
+        def row(self, data: bytes) -> list[Any]:
+            return [2 * value for value in super().row(data)]
+
+    assert Doubled({"n": int}).make_columns([b'{"n": 1}']) is None

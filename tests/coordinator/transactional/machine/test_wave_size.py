@@ -47,7 +47,7 @@ def test_a_wave_whose_time_nobody_has_measured_changes_nothing():
 
 
 @pytest.mark.parametrize(
-    ("fixed_s", "wave_s"), [(0.0, 0.3), (0.05, 0.3), (0.08, 0.48), (0.1, 0.6), (0.2, 0.6)], ids=str
+    ("fixed_s", "wave_s"), [(0.0, 0.3), (0.02, 0.3), (0.03, 0.3), (0.045, 0.45), (0.1, 0.6), (0.2, 0.6)], ids=str
 )
 def test_waves_grow_until_they_take_the_wanted_time_or_up_to_twice_that_if_it_is_mostly_their_own(fixed_s, wave_s):
     limit = after_waves(timed(), lambda count: fixed_s + 0.001 * count)

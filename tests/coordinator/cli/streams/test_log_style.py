@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from coordinator.cli.command_options import command_errors
-from coordinator.cli.commands.log_style import LogLevel, LogStyle
 from coordinator.cli.exits import StoppedError
 from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
+from coordinator.cli.streams.log_style import LogLevel, LogStyle
 from coordinator.log_fields import name_topology
 from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.log_formats import LogFormat

@@ -1,0 +1,103 @@
+"""The entries of docs/troubleshooting.md, one for each `Trouble`, as ``txbatch explain`` shows them.
+
+An installed package has no docs folder, so the page is also a file of this room. docs/troubleshooting.md is where it is
+written; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+
+from state.errors import TopologyError
+from state.troubles import Trouble
+
+COPY = Path(__file__).with_name("troubleshooting.md")
+_CHAPTER_OR_ENTRY = re.compile(r"^##(#?) ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
+_TITLE = re.compile(r"\*\*(.+?)\*\*\s*", re.DOTALL)
+_LINK = re.compile(r"\[([^\]]+)\]\(([^)#]*)(#[^)]+)?\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One entry of the page.
+
+    Attributes:
+        trouble: its anchor.
+        chapter: the heading it stands under.
+        title: its first sentence, which says what has happened.
+        text: the rest, in Markdown: why, and what to do.
+    """
+
+    trouble: Trouble
+    chapter: str
+    title: str
+    text: str
+
+
+@cache
+def explanations() -> tuple[Explanation, ...]:
+    """Returns all entries in the order of the page; called by ``txbatch explain``."""
+    return tuple(entries_of(COPY.read_text(encoding="utf-8")))
+
+
+def explanation_of(word: str) -> Explanation:
+    """Returns one entry; called by ``txbatch explain``, with what was typed.
+
+    Raises:
+        TopologyError: there is no such entry; the message names one that is spelled alike.
+    """
+    known = {str(entry.trouble): entry for entry in explanations()}
+    found = known.get(word.strip().lower().rpartition("#")[2])
+    if found is None:
+        alike = get_close_matches(word.lower(), known, n=1)
+        meant = f"; did you mean {alike[0]!r}?" if alike else ";"
+        raise TopologyError(f"there is no explanation of {word!r}{meant} `txbatch explain` lists all of them")
+    return found
+
+
+def entries_of(page: str) -> Iterator[Explanation]:
+    """Reads the page: chapters are its second headings, entries its third ones."""
+    chapter = ""
+    for deeper, heading, body in _CHAPTER_OR_ENTRY.findall(page):
+        if not deeper:
+            chapter = heading
+            continue
+        title = _TITLE.match(body)
+        if title is None:
+            raise ValueError(f"entry {heading!r} does not begin with a bold sentence")
+        yield Explanation(Trouble(heading), chapter, _plain(title[1]), body[title.end() :].strip())
+
+
+def in_lines(text: str, width: int) -> list[str]:
+    """Returns Markdown as lines of plain text, for a terminal.
+
+    A link becomes its words, and where it leads to another page, that page in brackets.
+    """
+    lines: list[str] = []
+    for paragraph in re.split(r"\n\n+|\n(?=\* )", _plain(text, spaces=False)):
+        is_point = paragraph.startswith("* ")
+        if lines and not is_point:
+            lines.append("")
+        lines += textwrap.wrap(
+            " ".join(paragraph.split()),
+            width,
+            subsequent_indent="  " if is_point else "",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    return lines
+
+
+def _plain(text: str, *, spaces: bool = True) -> str:
+    def words(link: re.Match[str]) -> str:
+        label, page, anchor = link[1], link[2], link[3] or ""
+        return f"{label} (docs/{page}{anchor})" if page else label
+
+    shown = _LINK.sub(words, text).replace("**", "")
+    return " ".join(shown.split()) if spaces else shown

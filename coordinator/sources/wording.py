@@ -1,0 +1,105 @@
+"""What a transaction read, in the words of its input, where only its stored metadata is at hand. Pure.
+
+Each source says it next to where it makes that metadata. Which source it was is told by the fingerprint of the input,
+which begins with a phrase of its own. Spouts of users say it by `describe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinator.sources import batches, data_frame_batches, micro_batches
+from coordinator.sources.files import record_ranges
+from coordinator.sources.kafka import offset_ranges
+from coordinator.sources.redis_streams import stream_range
+from coordinator.spouts import memory, memory_input
+from coordinator.spouts.kinds.partition_scopes import is_partition_scope, partition_of
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
+from state.errors import TransactionError
+from state.printable import one_line
+
+LINES_SHOWN = 20
+Words = Callable[[Any], list[str]]
+WordsByScope = Mapping[str, list[str]]
+"""Scope -> what was read, a line each."""
+SOURCES: Mapping[str, Words] = {
+    "text files ": record_ranges.words_of,
+    "JSON lines ": record_ranges.words_of,
+    "CSV files ": record_ranges.words_of,
+    "Parquet files ": record_ranges.words_of,
+    "kafka topic ": offset_ranges.words_of,
+    "redis streams ": stream_range.words_of,
+    "batches of ": batches.words_of,
+    "DataFrame of ": data_frame_batches.words_of,
+    "structured streaming query ": micro_batches.words_of,
+    "coordinator.spouts.memory.FixedBatchesSpout": memory.words_of_batch,
+    "coordinator.spouts.memory.": memory_input.words_of,
+}
+"""How the fingerprint of a source of ours begins -> what says its metadata in words."""
+
+
+def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns scope -> what was read, a line each; scopes that cannot be said in words are left out.
+
+    Called by ``txbatch inspect`` and ``quarantine show``.
+
+    Args:
+        source_fingerprint: of the input, as stored.
+        metadata: scope -> metadata of one transaction.
+    """
+    words = next((words for begin, words in SOURCES.items() if source_fingerprint.startswith(begin)), None)
+    if words is None:
+        return _said(metadata, lambda _scope, _value: [])
+    return _said(metadata, lambda _scope, value: words(value))
+
+
+def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Returns the same in the words of a spout, which may be the user's; called by ``txbatch replay --dry-run``.
+
+    What `describe` raises is said in place of its words: it must not hide what else there is to see.
+    """
+    partitioned = any(map(is_partition_scope, metadata))
+
+    def words(scope: str, value: Any) -> list[str]:
+        try:
+            if not partitioned:
+                return list(map(str, spec.describe(value)))
+            return list(map(str, spec.describe(partition_of(scope), value))) if is_partition_scope(scope) else []
+        except TransactionError:
+            raise
+        except Exception as error:  # noqa: BLE001 - user code
+            return [f"{value!r} (describe raised {type(error).__name__}: {error})"]
+
+    return _said(metadata, words)
+
+
+def words_or_values(metadata: Mapping[str, Any], words: WordsByScope) -> list[str]:
+    """Returns a line for everything that was read: its words, or where there are none the metadata itself."""
+    found = []
+    for scope, value in sorted(metadata.items()):
+        said = words.get(scope)
+        if said is None:
+            found.append(f"{scope}: {one_line(repr(value), 1_000)}")
+            continue
+        begin = f"partition {partition_of(scope)}: " if is_partition_scope(scope) else ""
+        found += [f"{begin}{one_line(line)}" for line in said[:LINES_SHOWN]]
+        if len(said) > LINES_SHOWN:
+            found.append(f"{begin}… {len(said) - LINES_SHOWN:,} more, which --json has")
+    return found
+
+
+def _said(metadata: Mapping[str, Any], words: Callable[[str, Any], list[str]]) -> dict[str, list[str]]:
+    partitions = sum(map(is_partition_scope, metadata))
+    found = {}
+    for scope, value in metadata.items():
+        if scope == COORDINATOR_SCOPE and partitions and type(value) is int:
+            found[scope] = [f"{value:,} partitions" if value != 1 else "1 partition"]
+            continue
+        try:
+            said = words(scope, value)
+        except TransactionError:  # it is the metadata of something else
+            continue
+        if said:
+            found[scope] = said
+    return found

@@ -1,0 +1,57 @@
+"""States of many entries, each read by its key: hashes by field, sets and sorted sets by member."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+from state.errors import TopologyError
+from state.kinds.committed_values import WaitingValues
+from state.kinds.state_handle import StateHandle
+from state.values.state_kind import Field
+
+
+class KeyedState(StateHandle):
+    """The base of states whose entries are read by key."""
+
+    def prefetch(self, *tuple_fields: str) -> Self:
+        """Says which fields of the committer's tuples hold the keys that `finish_batch` is going to read.
+
+        ``balances = HashState("balances").prefetch("account")`` has the first read of a commit group fetch the balances
+        of all accounts that the group's tuples name, so a group costs one round trip and not one for each transaction.
+        What is read stays the same, and so do the answers: keys that were not announced are read when they are asked
+        for, and those that were announced in vain do no harm.
+
+        Args:
+            tuple_fields: one or more; each belongs to a stream the committer is subscribed to.
+
+        Raises:
+            TopologyError: none is given, or one is not a name; or the state cannot be read.
+        """
+        if not tuple_fields or not all(isinstance(name, str) and name for name in tuple_fields):
+            raise TopologyError(
+                f"prefetch of state {self.name!r} was given {tuple_fields!r}; give the names of the tuple fields that "
+                'hold its keys, as in prefetch("account")'
+            )
+        if self.retention.is_ranked:
+            raise TopologyError(f"state {self.name!r} is bounded and cannot be read, so there is nothing to prefetch")
+        self.prefetched_by = tuple_fields
+        return self
+
+    def _read(self, fields: list[Any]) -> dict[Field, Any]:
+        self._open()
+        assert self._session is not None
+        prefetched = self._prefetched if self.prefetched_by else None
+        return self._session.read(self.name, self.kind, self.value_type.stored, fields, prefetched)
+
+    def _prefetched(self, waiting: WaitingValues) -> Iterator[Field]:
+        """Gives the keys in what waits; values that cannot be keys are for `finish_batch` to complain of."""
+        for values in waiting(self.prefetched_by):
+            if self._are_plain(values, self.field_type):
+                yield from values
+                continue
+            for value in values:
+                try:
+                    yield self._check("field", value, self.field_type)
+                except (TypeError, ValueError):
+                    continue
