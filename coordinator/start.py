@@ -6,6 +6,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,8 @@ from typing import Any, Self
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.reports.run_tables import tables_of
-from coordinator.run import OnStart, run
+from coordinator.run import OnStart, run_as
+from coordinator.run_request import RunRequest
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
@@ -221,24 +223,23 @@ def start(
     """
     check_is_a(Topology, topology, "run_plain runs a plain topology")
 
+    request = RunRequest(
+        redis_url=redis_url,
+        data_dir=data_dir,
+        allow_plaintext=allow_plaintext,
+        spark=spark,
+        master=master,
+        conf=conf,
+        options=options,
+        factory_module=factory_module,
+    )
+
     def work(begun: OnStart, progressed: Callable[[RunStatistics], None]) -> RunStatistics:
         def told(statistics: RunStatistics) -> None:
             progressed(statistics)
             if on_progress is not None:
                 on_progress(statistics)
 
-        return run(
-            topology,
-            redis_url=redis_url,
-            data_dir=data_dir,
-            allow_plaintext=allow_plaintext,
-            spark=spark,
-            master=master,
-            conf=conf,
-            options=options,
-            on_start=begun,
-            on_progress=told,
-            factory_module=factory_module,
-        )
+        return run_as(topology, replace(request, on_progress=told), begun)
 
     return BackgroundRun(topology.topology_id, work)

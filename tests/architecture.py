@@ -107,7 +107,6 @@ PURE_MODULES = (
     "coordinator/telemetry/measures",
     "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
-    "coordinator/transactional/pulse/failure_kinds",
     "coordinator/transactional/pulse/gist",
     "coordinator/transactional/pulse/pulse_book",
     "coordinator/transfer/state_lines",
