@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import BackgroundRun, LocalCluster
+from coordinator import BackgroundRun, LocalCluster, RunStatistics
 from coordinator.log_fields import FIELDS
 from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
@@ -95,7 +95,7 @@ def start_in_process(topology, **_where):
             progressed(run.statistics)
             return run.statistics
 
-    return BackgroundRun(topology.topology_id, work)
+    return BackgroundRun(topology.topology_id, work, RunStatistics())
 
 
 @pytest.mark.usefixtures("saved_word_count")
