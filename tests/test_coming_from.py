@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator import LocalCluster, run_bolt
+from coordinator import LocalCluster, RunOptions, run_bolt
+from state import StateRefusedError
 from tests.conftest import Backend
 from tests.support.documents import blocks
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "coming-from"
+README = PAGES.parent.parent / "README.md"
 LINES = ["to be", "or not", "to be"]
 WORDS = {"to": 2, "be": 2, "or": 1, "not": 1}
 CLICKS = [("/", 1), ("/docs", 2), ("/", 3), ("/", 1)]
@@ -81,6 +84,32 @@ def test_the_clicks_of_foreach_batch_without_a_query(clicks: Path) -> None:
     assert counted(run_blocks("foreach-batch.md", 1, 2)["topology"](f"{clicks}/*.json", 1), "pages") == TOTALS
 
 
+def test_totals_that_exist_are_continued_without_a_query(clicks: Path) -> None:
+    shown = run_blocks("foreach-batch.md", 1, 2, 3)
+    with LocalCluster(seed=3) as cluster:
+        cluster.client.hset("pages", mapping={"/": 100, "/old": 7})
+        shown["copy_totals"](cluster.client)
+        with pytest.raises(StateRefusedError, match="if you put it there to be added to, continue from it"):
+            cluster.submit(shown["topology"](f"{clicks}/*.json", 1)).run_until_idle()
+        run = cluster.submit(shown["topology"](f"{clicks}/*.json", 1), options=RunOptions(accept_state_changes=True))
+        run.run_until_idle()
+        assert run.state("pages") == {"/": 105, "/docs": 2, "/old": 7}
+
+
+def test_the_next_batch_is_the_one_after_the_last_that_spark_has_noted(tmp_path: Path) -> None:
+    (tmp_path / "commits").mkdir()
+    for name in ("0", "9", "10", ".10.crc"):
+        (tmp_path / "commits" / name).touch()
+    assert run_blocks("foreach-batch.md", 0, 1, 3)["next_batch"](tmp_path) == 11
+
+
+def test_the_latency_of_one_micro_batch_is_that_of_the_figures() -> None:
+    said = [re.search(r"(\d+) ms for one micro-batch", (PAGES / "foreach-batch.md").read_text(encoding="utf-8"))]
+    said.append(re.search(r"one micro-batch of the\s+control takes (\d+) ms", README.read_text(encoding="utf-8")))
+    assert len({found and found[1] for found in said}) == 1
+    assert None not in said
+
+
 @pytest.mark.spark
 @pytest.mark.redis
 @pytest.mark.slow
@@ -89,10 +118,26 @@ def test_the_clicks_of_foreach_batch_as_a_query_and_exactly_once(
     clicks: Path, tmp_path: Path, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "REDIS_URL", str(redis_backend.url))
-    shown = run_blocks("foreach-batch.md", 0, 1)
-    for start in ("start", "start_exactly_once"):
-        query = shown[start](str(clicks), str(tmp_path / start))
-        assert query.awaitTermination(120)
+    shown = run_blocks("foreach-batch.md", 0, 1, 3, 4)
+
+    def totals(key: str) -> Counter[str]:
+        return Counter({page: int(count) for page, count in client.hgetall(key).items()})
+
     with redis.Redis.from_url(str(redis_backend.url), decode_responses=True) as client:
-        for key in ("pages", "{clicks}:pages"):
-            assert Counter({page: int(count) for page, count in client.hgetall(key).items()}) == TOTALS
+        for start, key in (("start", "pages"), ("start_exactly_once", "{clicks}:pages")):
+            query = shown[start](str(clicks), str(tmp_path / start))
+            assert query.awaitTermination(120)
+            assert totals(key) == TOTALS
+        client.delete(*client.keys("{clicks}*"))
+        query = shown["start_aggregated"](str(clicks), str(tmp_path / "aggregated"))
+        assert query.awaitTermination(120)
+        assert totals("{clicks}:pages") == TOTALS
+        client.delete(*client.keys("{clicks}*"))
+        shown["copy_totals"](client)
+        (clicks / "late.json").write_text(json.dumps({"page": "/late", "clicks": 9}) + "\n")
+        first = shown["next_batch"](tmp_path / "start")
+        assert shown["continue_exactly_once"](str(clicks), str(tmp_path / "start"), first).awaitTermination(120)
+        assert totals("{clicks}:pages") == {**TOTALS, "/late": 9}
+        (clicks / "later.json").write_text(json.dumps({"page": "/late", "clicks": 1}) + "\n")
+        assert shown["start_exactly_once"](str(clicks), str(tmp_path / "start")).awaitTermination(120)
+        assert totals("{clicks}:pages") == {**TOTALS, "/late": 10}
