@@ -33,10 +33,11 @@ class BoundedLog:
         self._say()
 
     def close(self) -> None:
-        """Logs the number left out, with the last message; called at the end of the run."""
+        """Logs the number left out, with the last message, which may be long past; called at the end of the run."""
         if self._left_out:
-            self._left_out -= 1
-            self._say()
+            message, about = self._last
+            _LOG.warning("not shown so far: %s like this one: %s", f"{self._left_out:,}", message, extra=dict(about))
+            self._left_out = 0
 
     def _say(self) -> None:
         message, about = self._last

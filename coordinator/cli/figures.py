@@ -76,6 +76,8 @@ class Figures:
 
     def line(self) -> str:
         if not self.has_result():
+            if not self.statistics.active:
+                return f"txid {self.statistics.last_txid:,} · nothing committed yet, nothing in flight"
             return f"txid {self.statistics.last_txid:,} · first wave: {self._in_flight()} for {self.lag_s():.1f} s"
         transactions, tuples = self.rates()
         parts = [

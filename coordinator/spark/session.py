@@ -84,7 +84,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
-        running = SparkContext._active_spark_context.appName  # noqa: SLF001 - as above
+        running = SparkContext._active_spark_context.appName or ""  # noqa: SLF001 - as above
         if running.startswith(OUR_NAMES):
             raise TopologyError(
                 f"the Spark session of the run of topology {running.removeprefix(OUR_NAMES)!r} is running in this "

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from coordinator.bounded_log import BoundedLog
 from coordinator.log_fields import fields
+from coordinator.transactional.pulse.gist import TRACEBACK, gist
 from state.attempt import TransactionAttempt
 
 
@@ -21,8 +22,9 @@ class ReplayLog:
 
     def failed(self, attempt: TransactionAttempt, reason: str, wave_id: int) -> None:
         """Logs or counts an attempt that has failed and whose transaction is replayed."""
-        about = fields(attempt, wave=wave_id or None, reason=reason)
-        self._log.warn(f"attempt {attempt} failed and is replayed: {reason}", about)
+        told = gist(reason) if TRACEBACK in reason else reason
+        about = fields(attempt, wave=wave_id or None, reason=told)
+        self._log.warn(f"attempt {attempt} failed and is replayed: {told}", about)
 
     def close(self) -> None:
         """Logs the number of replays left out, with the last reason; called at the end of the run."""

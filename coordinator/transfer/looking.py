@@ -114,14 +114,24 @@ def chosen_state(export: RedisExport, text: str) -> ChosenState:
 
 
 def lines_of_state(records: RedisRecords, chosen: ChosenState) -> Iterator[dict[str, Any]]:
-    """Yields the entries of a state as in an export, or its parts if none was named."""
+    """Yields the entries of a state as in an export, or its parts if none was named.
+
+    Raises:
+        TopologyError: the part that was named is not there.
+    """
     states = {chosen.state.name: chosen.state}
     if not chosen.has_part:
         for name in records.part_names(chosen.name):
             yield {"state": chosen.state.name, "part": split_member(name)[1]}
         return
+    is_missing = chosen.state.part_type is not None
     for entries in records.entries(chosen.name, chosen.state.kind):
-        yield from lines_of(StoredPiece(chosen.name, chosen.state.kind, entries), states)
+        for line in lines_of(StoredPiece(chosen.name, chosen.state.kind, entries), states):
+            is_missing = False
+            yield line
+    if is_missing:  # a part that is empty has no key
+        name, part = split_member(chosen.name)
+        raise TopologyError(f"state {name!r} has no part {part!r}; `txbatch state get TOPOLOGY {name}` lists its parts")
 
 
 def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[str, Any]:

@@ -79,7 +79,8 @@ def compare(keys: Keys, stored: Side, refold: Refolded) -> list[Finding]:
     count = len(stored.image.states)
     if has_failed(findings):
         return findings
-    return [*findings, ok(SUBJECT, f"recomputed up to txid {committed}: all {count} states are equal")]
+    equal = "its state is equal" if count == 1 else f"all {count} states are equal"
+    return [*findings, ok(SUBJECT, f"recomputed up to txid {committed}: {equal}")]
 
 
 def check_same_topology(change: TopologyChange) -> list[Finding]:

@@ -50,7 +50,7 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     if words is None:
         raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
     if "unchecked" in words:
-        return [f"continues on another input, unchecked: {question.fingerprint}"]
+        return [f"another input is taken as it is, unchecked: {question.fingerprint}"]
     if change is None:
         raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
     needed = _needed(change)

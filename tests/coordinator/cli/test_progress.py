@@ -92,6 +92,13 @@ def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
     assert figures.parts() == ["12 in flight"]
 
 
+def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
+    figures = Figures(Clock())
+    figures.update(RunStatistics(last_txid=250, attempts=12, active=0, first_wave_s=97.5, fraction=0.25))
+
+    assert figures.line() == "txid 250 · nothing committed yet, nothing in flight"
+
+
 def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
     clock = Clock()
     finite, continuous = Figures(clock), Figures(clock)

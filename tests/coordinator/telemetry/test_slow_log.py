@@ -68,4 +68,4 @@ def test_many_slow_commits_are_one_line_in_five_seconds_and_none_is_uncounted(ca
         log(GroupCommitted(ATTEMPTS, 2.0, 1, 1))
     assert len(caplog.messages) == 1
     log(RunEnded(None))
-    assert caplog.messages[1].endswith("(1 more like it, earlier, not shown)")
+    assert caplog.messages[1].startswith("not shown so far: 2 like this one: the commit of txid")

@@ -22,6 +22,12 @@ def test_the_first_reason_is_told_at_once(caplog):
     assert told == (7, "7:00000000000000ff", 3, "split[0]: FailedException: later")
 
 
+def test_a_traceback_is_told_by_its_last_line(caplog):
+    reason = 'split[0]: Traceback (most recent call last):\n  File "job.py", line 3, in execute\nValueError: no\n'
+    ReplayLog(Time()).failed(TransactionAttempt(7, 255), reason, 3)
+    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: ValueError: no"]
+
+
 def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
     time = Time()
     log = ReplayLog(time)
@@ -33,7 +39,8 @@ def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog)
         "reason 1",
         "reason 41 (39 more like it, earlier, not shown)",
         "reason 81 (39 more like it, earlier, not shown)",
-        "reason 100 (18 more like it, earlier, not shown)",
+        "reason 100",
     ]
+    assert caplog.messages[-1].startswith("not shown so far: 19 like this one: attempt 100:")
     log.close()
     assert len(caplog.messages) == 4

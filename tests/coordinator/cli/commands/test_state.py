@@ -93,9 +93,10 @@ def test_entries_are_shown_as_they_are_declared(
         (["counts", "nope"], "state 'counts' has no entry 'nope'"),
         (["counts:a"], "state 'counts' of topology 'typed' has no parts"),
         (["views:monday"], "part 'monday' of state 'views' is not a date"),
+        (["views:2026-11-30"], "state 'views' has no part '2026-11-30'; `txbatch state get TOPOLOGY views` lists"),
         (["views", "a"], "state 'views' has parts; name one, as in views:PART"),
     ],
-    ids=["state", "field", "no parts", "part", "no part"],
+    ids=["state", "field", "no parts", "part", "missing part", "no part"],
 )
 def test_what_is_not_there_is_named(
     url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str

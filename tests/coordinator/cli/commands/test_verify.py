@@ -108,7 +108,7 @@ def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
     capsys.readouterr()
 
     assert ended("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
-    assert "OK    refold: recomputed up to txid 10: all 1 states are equal" in capsys.readouterr().out
+    assert "OK    refold: recomputed up to txid 10: its state is equal" in capsys.readouterr().out
 
     redis_backend.client().hset("{lines}:lines", "all", "96")
     assert ended("verify", "lines", "--redis", url) == 0
