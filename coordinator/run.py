@@ -23,7 +23,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
-from coordinator.transactional.assembly import assembled
+from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
@@ -141,6 +141,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
+        _refused_early(topology, plan, store, bounds, choice),
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, request.conf or {}) as lease,
     ):
@@ -164,6 +165,15 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             rare_collections(),
         ):
             yield coordinator
+
+
+@contextmanager
+def _refused_early(
+    topology: Topology, plan: Plan, store: RedisStore, options: RunOptions, replay: ReplayChoice | LetterChoice | None
+) -> Iterator[None]:
+    if replay is None:
+        refuse_early(topology, plan, store, options, pause=time.sleep)
+    yield
 
 
 @contextmanager

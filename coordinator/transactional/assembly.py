@@ -14,6 +14,7 @@ from coordinator.planning.plan import Plan
 from coordinator.run_observer import Observer, Observers, RunBegan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.attempt_watch import AttemptWatch
@@ -29,7 +30,7 @@ from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.observer_side import ObserverSide
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.replay_side import ReplaySide
@@ -111,6 +112,27 @@ def assembled(  # noqa: D417 - the others are what their names say
         )
         coordinator.statistics.durability = store.durability
         yield resources.enter_context(closing(coordinator))
+
+
+def refuse_early(
+    topology: Topology, plan: Plan, store: RedisStore, options: RunOptions, *, pause: Callable[[float], None]
+) -> None:
+    """Refuses a start that has no chance before Spark starts, which takes longest (driver, once a run).
+
+    Another input is compared with the former one here only if nothing that it may find is accepted: the comparison may
+    be long, and a run that can start makes it anyway, later, just before it becomes the owner.
+
+    Raises:
+        StateRefusedError, SourceError: see `Takeover.refuse`.
+    """
+    options, found = fitting(topology, options), store.look()
+    if found is None or isinstance(topology.spout.spec, RowSpout) or adopted_words(options.adopt) is not None:
+        return
+    start = _spout_start(topology, plan, options, pause)
+    if start.fingerprint() == found.source_fingerprint:
+        return
+    with ExitStack() as resources:
+        Takeover(topology, store, start, start.coordinator(resources), options).refuse()
 
 
 def new_coordinator(

@@ -15,7 +15,7 @@ from coordinator.cli.command_options import AsJson, Debug, Parameters, command_e
 from coordinator.cli.commands.letter_json import json_of, json_value
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
-from coordinator.local.dry_run import DryBatch, DryChange, DryComponent, DryWrites
+from coordinator.local.dry_run import DryBatch, DryChange, DryWrites
 from coordinator.local.dry_run import dry_run as dry_batches
 from state.printable import counted, one_line
 
@@ -91,7 +91,10 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
         yield f"  {component.component_id} ({component.kind} {component.class_name}): " + (
             f"{counted(len(component.emitted), 'tuple')} emitted"
         )
-        tuples = [_tuple_line(component, *emission, fields) for emission in component.emitted[:limit]]
+        tuples = [
+            tuple_line(stream_id, fields[component.component_id, stream_id], values)
+            for stream_id, values in component.emitted[:limit]
+        ]
         yield from _cut(tuples, len(component.emitted), "    ")
     if batch.writes is None:
         yield "  the commit phase was not run"
@@ -112,8 +115,8 @@ def _cut(lines: Sequence[str], count: int, indent: str) -> Iterator[str]:
         yield f"{indent}… {count - len(lines):,} more"
 
 
-def _tuple_line(component: DryComponent, stream_id: str, values: Sequence[Any], fields: Fields) -> str:
-    names = fields[component.component_id, stream_id]
+def tuple_line(stream_id: str, names: Sequence[str], values: Sequence[Any]) -> str:
+    """Returns a tuple with the names of its fields, and its stream if that is not the default."""
     stream = "" if stream_id == "default" else f"{stream_id}: "
     return stream + ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
 

@@ -20,6 +20,7 @@ from coordinator.cli.command_options import (
     Redis,
     command_errors,
 )
+from coordinator.cli.commands.dry_run import tuple_line
 from coordinator.cli.commands.inspect import Txid
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
@@ -91,7 +92,11 @@ def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
     lines += [f"  contained: {line}" for line in words_or_values(found.metadata, _words(topology, found))]
     for component_id, emitted in found.emitted.items():
         lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
-        lines += [f"    {stream}: {one_line(repr(values), ENTRY_LIMIT)}" for stream, values in emitted[:limit]]
+        streams = topology.component(component_id).streams
+        lines += [
+            f"    {one_line(tuple_line(stream, streams[stream].fields, values), ENTRY_LIMIT)}"
+            for stream, values in emitted[:limit]
+        ]
         lines += _more(len(emitted), limit)
     for name, content in sorted(found.states.items()):
         entries = _entries(content)

@@ -100,6 +100,17 @@ class Takeover:
         self._options = options
         self._choice = choice
 
+    def refuse(self) -> None:
+        """Raises what `take` would be refused for as things stand; changes nothing, and fences nobody.
+
+        Raises:
+            StateRefusedError, SourceError: as `take`.
+        """
+        found = self._store.look()
+        if found is not None:
+            self._settled(found, self._start.fingerprint(), described(self._topology))
+        self._refuse_unknown_states(found)
+
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
         """Becomes the owner.
 
