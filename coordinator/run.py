@@ -15,6 +15,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
 from coordinator.planning.plan import Plan, make_plan
+from coordinator.planning.slots import in_slots
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
 from coordinator.run_request import OnStep, RunRequest
@@ -131,7 +132,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     spark, master = request.spark, request.master
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
-    from coordinator.spark.session import spark_lease
+    from coordinator.spark.session import slots_of, spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
@@ -143,6 +144,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, request.conf or {}) as lease,
     ):
+        plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
         tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
         lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))

@@ -83,6 +83,7 @@ PURE_MODULES = (
     "coordinator/inspection/verify/metadata_chain",
     "coordinator/inspection/verify/receipts_check",
     "coordinator/inspection/verify/values_check",
+    "coordinator/inspection/wording",
     "coordinator/local/mailroom",
     "coordinator/pictures",
     "coordinator/planning",

@@ -31,6 +31,7 @@ from coordinator.cli.command_options import (
     Pulse,
     Redis,
     Replicas,
+    Slots,
     SparkConf,
     SparkMaster,
     StopTimeout,
@@ -116,6 +117,7 @@ def run_topology(
     conf: SparkConf = None,
     max_pending: MaxPending = None,
     wave_target_ms: WaveTarget = WAVE_TARGET_MS,
+    slots: Slots = None,
     commit_group_max: CommitGroupMax = DEFAULTS.commit_group_max,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     on_poison: OnPoison = DEFAULTS.on_poison,
@@ -149,6 +151,7 @@ def run_topology(
         options = RunOptions(
             max_spout_pending=max_pending,
             wave_target_s=wave_target_ms / 1000,
+            slots=slots,
             commit_group_max=commit_group_max,
             max_attempts=max_attempts,
             on_poison=on_poison,

@@ -49,6 +49,28 @@ def test_chains_share_a_stage_and_hand_tuples_over_in_memory():
     ]
 
 
+def wide(tasks):
+    count, store = ("count", Pass(), ["lines"], tasks), ("store", Count(), ["count"], tasks)
+    return build(count, store, spout_tasks=tasks)
+
+
+def test_tasks_that_share_spark_tasks_are_told():
+    topology = wide(24)
+    assert [group.label for group in plan(topology, slots=8).picture.groups] == [
+        "stage 1 · processing · 24 tasks in 8 Spark tasks · chain lines+count",
+        "stage 2 · commit · 24 tasks in 8 Spark tasks · 1 acker",
+    ]
+    shared = "several of these share a Spark task"
+    assert shared in facts(topology)
+    assert shared not in " ".join(plan(topology, slots=8).picture.facts)
+    assert shared not in facts(wide(1))
+
+
+def test_a_plan_for_no_slots_is_refused():
+    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
+        plan(EXAMPLES["word_count"](), slots=0)
+
+
 def test_a_topology_without_committers_has_no_commit_phase():
     topology = build(("pass", Pass(), ["lines"], 2))
     assert stages(topology)[-1] == "stage 3 · processing · 1 acker"
