@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from coordinator.inspection.wording import words_by_scope, words_or_values
 from coordinator.reports.durations import brief
-from coordinator.sources.wording import words_by_scope, words_or_values
 from coordinator.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
 from coordinator.ui.charts.svg import Svg
 from coordinator.ui.views import words
