@@ -223,6 +223,7 @@ class Coordinator:
 
     def _report_progress(self) -> None:
         self.statistics.active = self._machine.active_count()
+        self.statistics.cut_txid = self._machine.last_txid()
         self.statistics.fraction = self._spout.progress(self._machine.last_metadata())
         try:
             self._on_progress(self.statistics)
