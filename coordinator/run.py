@@ -26,7 +26,7 @@ from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.start import observe_by_pulse
 from coordinator.transactional.run_summary import RunStatistics
-from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.errors import TopologyError
 from state.printable import counted
@@ -60,7 +60,7 @@ def run(
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
-    replay_letters: Sequence[str] | str | None = None,
+    replay_letters: LettersGiven | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
@@ -82,9 +82,9 @@ def run(
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
             removes its record in the same step. It first commits what an earlier run has begun, and reads no new
             input. None, the default, reads the input and replays nothing.
-        replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
-            exactly once, through the components that refused them, and removes them in the same step. Otherwise as
-            `replay`, which it excludes.
+        replay_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead letters, or
+            those of the components, as new transactions, each exactly once, through the components that refused them,
+            and removes them in the same step. Otherwise as `replay`, which it excludes.
         observers: functions that are told of waves, commits and failures as they happen, on the run's thread; see
             `coordinator.run_observer`. `on_progress` is for figures to show, this is for metrics, traces and the like.
 
@@ -132,7 +132,7 @@ def started(  # noqa: D417 - the others are those of `run`
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
-    replay_letters: Sequence[str] | str | None = None,
+    replay_letters: LettersGiven | None = None,
     observers: Sequence[Observer] = (),
     intake: Intake | None = None,
 ) -> Iterator[Coordinator]:
@@ -201,7 +201,7 @@ def _ignore_step(phrase: str) -> None:
 
 
 def _choice(
-    replay: Sequence[int] | str | None, replay_letters: Sequence[str] | str | None
+    replay: Sequence[int] | str | None, replay_letters: LettersGiven | None
 ) -> ReplayChoice | LetterChoice | None:
     if replay_letters is None:
         return ReplayChoice.of(replay)
