@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from state.printable import counted, one_line
-from state.records.run_pulse import RunFigures, RunPulse, RunState, Spread, Standing
+from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 
 MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 UNTOLD = "no run is known: none has told, and none is connected"
@@ -75,13 +75,20 @@ def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
         lines.append(
             (
                 "last failure",
-                f"txid {failure.txid:,}, {failure.kind}, {duration(now - failure.at)} ago: {one_line(failure.reason)}",
+                f"{txids_of(failure)}, {failure.kind}, {duration(now - failure.at)} ago: {one_line(failure.reason)}",
             )
         )
     if figures.server_away_count:
         times = "once" if figures.server_away_count == 1 else f"{figures.server_away_count:,} times"
         lines.append(("server away", f"{times}, for {figures.server_away_s:.1f} s in all"))
     return lines
+
+
+def txids_of(failure: LastFailure) -> str:
+    """Returns which transaction failed, or among which it is."""
+    if failure.last_txid > failure.txid:
+        return f"one of txids {failure.txid:,} to {failure.last_txid:,}"
+    return f"txid {failure.txid:,}"
 
 
 def watch_line(pulse: RunPulse | None, standing: Standing, committed_txid: int, now: float) -> str:

@@ -155,7 +155,9 @@ class PulseBook:
         count_dropped(self._failures, kind, len(started), is_first_started=first in started)
         self._started -= started
         reason = gist(dropped.reason)
-        self._last_failure = LastFailure(first.txid, str(first), kind, reason, round(self._epoch_s + now_s, 3))
+        last_txid = dropped.suspects[-1].txid if dropped.suspects else first.txid
+        at = round(self._epoch_s + now_s, 3)
+        self._last_failure = LastFailure(first.txid, str(first), kind, reason, at, last_txid)
 
     def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
         """Returns transactions and tuples committed a second, over about the last `RATE_SPAN_S` seconds."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from coordinator.transactional.machine.run_events import Decision, Dropped, RunEvent
 from coordinator.transactional.pulse.failure_kinds import FailureKinds
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
 from coordinator.transactional.pulse.run_observer import RunObserver
-from coordinator.transactional.pulse.story_book import StoryBook
+from coordinator.transactional.pulse.story_book import FailedStory, StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import Interruption
 from state.records.run_pulse import PULSE_EVERY_S, RunState, to_json
@@ -74,11 +74,11 @@ class RunPulseSide(RunObserver):
 
     def _end(self) -> None:
         self._book.ended(RunState.STOPPED if self._statistics.is_interrupted else RunState.DONE)
-        self._tell(is_waiting=False)
+        self._tell(self._stories.take_failed(self._writer.kept), is_waiting=False)
 
-    def _tell(self, *, is_waiting: bool) -> None:
+    def _tell(self, failed: Sequence[FailedStory] = (), *, is_waiting: bool) -> None:
         figures = self._book.figures(self._statistics, self._window, self._clock(), is_waiting=is_waiting)
-        self._writer.tell(to_json(figures), to_json(sample_of(figures)), self._stories.take())
+        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*self._stories.take(), *failed])
 
     def _guarded(self, action: Callable[[], None]) -> None:
         if self._is_broken:
