@@ -51,6 +51,10 @@ class CommitterExecutor(BatchBoltExecutor):
         finally:
             self.session.close()
 
+    def _skip(self) -> None:
+        self.session.open(self.earlier)
+        self.session.close()  # with nothing read and nothing written
+
 
 class CommitTask:
     """One commit task (executor); runs one group after the other.
@@ -109,12 +113,21 @@ class CommitTask:
         self.begin(attempts[0].txid, composed=composed, waiting=waiting.values)
         for attempt in attempts:
             begin(attempt)
-            self.task.take(attempt, waiting.take(attempt))
+            arrived = waiting.take(attempt)
+            if self.task.skip(attempt, arrived):
+                self._add_skipped()
+                continue
+            self.task.take(attempt, arrived)
             if self._wiring.needs_id:
                 self.task.id(attempt)
             if not self.conclude(attempt):
                 break
         return self.close()
+
+    def _add_skipped(self) -> None:
+        self.report.verdicts.append(AttemptVerdict(None))
+        if not self.report.composed:
+            self.report.write_sets.append(WriteSet())
 
     def begin(self, first_txid: int, *, composed: bool, waiting: WaitingValues = nothing_waits) -> None:
         """Begins a group; everything below its first txid is committed, and `waiting` is what waits to be executed."""

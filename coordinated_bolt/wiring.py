@@ -64,6 +64,7 @@ class TaskWiring:
         targets: every task downstream.
         chained_targets: those of them that run after it in the same process and are handed their tuples in memory.
         needs_id: whether a batch also waits for the ID tuple, as a committer's does.
+        skips_empty_batches: whether its bolt has nothing to do for a batch without tuples.
         frame_tuples: most tuples in one frame.
         hook_specs: the pickled hooks of the topology.
         coordination: the task's place in a sub-topology; None outside one.
@@ -83,6 +84,7 @@ class TaskWiring:
     targets: tuple[int, ...] = ()
     chained_targets: tuple[int, ...] = ()
     needs_id: bool = False
+    skips_empty_batches: bool = False
     frame_tuples: int = FRAME_TUPLES
     hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None

@@ -13,6 +13,7 @@ from typing import Any
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.run import started
+from coordinator.run_request import RunRequest
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -30,10 +31,10 @@ class ExactlyOnce:
     Server, plan and ownership are kept from one batch to the next.
     """
 
-    def __init__(self, topology: Topology, first_batch_id: int, start_arguments: dict[str, Any]) -> None:
+    def __init__(self, topology: Topology, first_batch_id: int, request: RunRequest) -> None:
         self._topology = topology
         self._first_batch_id = first_batch_id
-        self._start_arguments = start_arguments
+        self._request = request
         self._run: _BoundRun | None = None
         self._lock = threading.Lock()
 
@@ -89,7 +90,7 @@ class ExactlyOnce:
         with ExitStack() as resources:
             intake = RowIntake(spout.spec.columns, lambda _: run.rows)
             run.coordinator = resources.enter_context(
-                started(topology, spark=session, intake=intake, **self._start_arguments)
+                started(topology, replace(self._request, spark=session, intake=intake))
             )
             run.resources = resources.pop_all()
         return run
@@ -178,12 +179,12 @@ def exactly_once(
     return ExactlyOnce(
         topology,
         first_batch_id,
-        {
-            "redis_url": redis_url,
-            "data_dir": data_dir,
-            "allow_plaintext": allow_plaintext,
-            "options": options,
-            "on_progress": on_progress,
-            "factory_module": factory_module,
-        },
+        RunRequest(
+            redis_url=redis_url,
+            data_dir=data_dir,
+            allow_plaintext=allow_plaintext,
+            options=options,
+            on_progress=on_progress,
+            factory_module=factory_module,
+        ),
     )

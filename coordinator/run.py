@@ -8,41 +8,37 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
 from coordinator.planning.plan import Plan, make_plan
+from coordinator.planning.slots import in_slots
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.run_request import OnStep, RunRequest
+from coordinator.server_choice import ServerChoice
 from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.pulse.start import observe_by_pulse
+from coordinator.transactional.pulse.start import pulse_observer
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
-from state.errors import TopologyError
 from state.printable import counted
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.encryption import require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.store import RedisStore
 
-if TYPE_CHECKING:
-    from coordinator.spark.intake.intake import Intake
-
 _LOG = logging.getLogger("txbatch")
-RETRY_BACKOFF_S = 0.2
-"""The pause before the third attempt at a txid, unless the options set another one."""
 OnStart = Callable[[Coordinator], None]
-OnStep = Callable[[str], None]
 
 
 def run(
@@ -96,8 +92,7 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
-    with started(
-        topology,
+    request = RunRequest(
         redis_url=redis_url,
         data_dir=data_dir,
         allow_plaintext=allow_plaintext,
@@ -111,78 +106,60 @@ def run(
         replay=replay,
         replay_letters=replay_letters,
         observers=observers,
-    ) as coordinator:
+    )
+    return run_as(topology, request, on_start)
+
+
+def run_as(topology: Topology, request: RunRequest, on_start: OnStart | None = None) -> RunStatistics:
+    """Runs a topology as requested; see `run`."""
+    with started(topology, request) as coordinator:
         if on_start is not None:
             on_start(coordinator)
         return coordinator.run()
 
 
 @contextmanager
-def started(  # noqa: D417 - the others are those of `run`
-    topology: Topology,
-    *,
-    redis_url: str | None = None,
-    data_dir: str | Path | None = None,
-    allow_plaintext: bool = False,
-    spark: Any = None,
-    master: str = "local[*]",
-    conf: Mapping[str, str] | None = None,
-    options: RunOptions | None = None,
-    on_step: OnStep | None = None,
-    on_progress: Callable[[RunStatistics], None] | None = None,
-    factory_module: str | None = None,
-    replay: Sequence[int] | str | None = None,
-    replay_letters: LettersGiven | None = None,
-    observers: Sequence[Observer] = (),
-    intake: Intake | None = None,
-) -> Iterator[Coordinator]:
-    """Becomes the owner of a topology and yields the coordinator of its run, which has not begun; see `run`.
+def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
+    """Becomes the owner of a topology and yields the coordinator of its run, which has not begun.
 
-    Args:
-        intake: what feeds stage 0, unless the spout's tasks read by themselves.
+    Raises:
+        TransactionError: see `run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    choice = _choice(replay, replay_letters)
+    choice = request.choice()
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
-    server = choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext)
-    tell = on_step or _ignore_step
+    server, bounds, tell = request.server(), request.bounds(), request.tell_step
+    spark, master = request.spark, request.master
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
-    from coordinator.spark.session import spark_lease
+    from coordinator.spark.session import slots_of, spark_lease
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
-    bounds = (options or RunOptions()).or_backoff(RETRY_BACKOFF_S)
     with (
         logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, bounds.asked_durability()) as (store, url),
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
-        spark_lease(topology.topology_id, spark, master, conf or {}) as lease,
+        spark_lease(topology.topology_id, spark, master, request.conf or {}) as lease,
     ):
+        plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
         tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
-        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
+        lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
+        intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
             from coordinator.spark.intake.binding import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, spark)
         engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
+        observers = _observers(request, store, bounds, lease.context.master or "")
         with (
             closing(engine),
             step(tell, "comparing topology and input with what is stored"),
             _coordinated(
-                topology,
-                plan,
-                store,
-                engine,
-                options=bounds,
-                nonce=nonce,
-                on_progress=on_progress,
-                replay=choice,
-                observers=observers,
-                master=lease.context.master or "",
+                topology, plan, store, engine, options=bounds, nonce=nonce, replay=choice, observers=observers
             ) as coordinator,
             rare_collections(),
         ):
@@ -196,18 +173,14 @@ def step(tell: OnStep, phrase: str) -> Iterator[None]:
     yield
 
 
-def _ignore_step(phrase: str) -> None:
-    """Stands in for an `on_step` that was not given."""
-
-
-def _choice(
-    replay: Sequence[int] | str | None, replay_letters: LettersGiven | None
-) -> ReplayChoice | LetterChoice | None:
-    if replay_letters is None:
-        return ReplayChoice.of(replay)
-    if replay is not None:
-        raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
-    return LetterChoice.of(replay_letters)
+def _observers(request: RunRequest, store: RedisStore, options: RunOptions, master: str) -> list[Observer]:
+    """Returns everything that is told what happens in the run."""
+    return [
+        *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),
+        SlowLog(time.monotonic),
+        *([pulse_observer(store, options, master)] if options.pulse else []),
+        *request.observers,
+    ]
 
 
 def _coordinated(
@@ -218,10 +191,8 @@ def _coordinated(
     *,
     options: RunOptions,
     nonce: str,
-    on_progress: Callable[[RunStatistics], None] | None,
     replay: ReplayChoice | LetterChoice | None,
     observers: Sequence[Observer],
-    master: str,
 ) -> AbstractContextManager[Coordinator]:
     """Assembles a run with this machine's clock and randomness."""
     return assembled(
@@ -234,12 +205,10 @@ def _coordinated(
         new_generation=secrets.token_hex(16),
         clock=time.monotonic,
         draw_bits=secrets.randbits,
-        on_progress=on_progress,
         pause=time.sleep,
         wall_clock=time.time,
         replay=replay,
-        observers=[SlowLog(time.monotonic), *observers],
-        observe=(lambda: observe_by_pulse(store, options, master)) if options.pulse else None,
+        observers=observers,
     )
 
 

@@ -1,4 +1,4 @@
-"""What may be observed of a run, of either kind: the one place where metrics, logs and traces of a run begin.
+"""What may be observed of a run, of either kind: progress, pulse, logs, metrics and traces are all made of this.
 
 An observer is a function. The driver calls it on the run's thread, with one of the values below, right after it has
 happened. It is called a few times for each wave and commit group, never for each tuple.
@@ -8,15 +8,32 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.wave_statistics import WaveStatistics
 from state.attempt import TransactionAttempt
 
 _LOG = logging.getLogger("txbatch")
 Attempts = tuple[TransactionAttempt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a run stands at one moment.
+
+    Attributes:
+        window: state -> attempts in it; empty in a plain topology.
+        is_waiting: the run can only wait for its server.
+        is_draining: it was told to drain, and commits what is in flight.
+    """
+
+    window: Mapping[str, int] = field(default_factory=dict)
+    is_waiting: bool = False
+    is_draining: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +44,14 @@ class RunBegan:
         topology_id: of the topology.
         statistics: of the run; the same object all along, which the run's thread changes.
         message_timeout_s: how long a wave may take, None for ever.
+        standing: tells how the run stands; asked on the run's thread, now and then: it looks at every attempt in
+            flight.
     """
 
     topology_id: str
     statistics: WaveStatistics
     message_timeout_s: float | None
+    standing: Callable[[], Standing] = field(default=Standing, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +60,25 @@ class TurnEnded:
 
     Attributes:
         is_idle: nothing is in flight.
+        has_progressed: a phase of a wave or group has ended in this turn, and the statistics are up to date.
     """
 
     is_idle: bool
+    has_progressed: bool = False
+
+
+class TransactionCut(NamedTuple):
+    """A transaction that the spout has cut.
+
+    Attributes:
+        txid: of the transaction.
+        cut_s: when, in seconds on the run's clock.
+        byte_count: how much input it has by the spout's estimate, 0 if that is unknown.
+    """
+
+    txid: int
+    cut_s: float
+    byte_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +87,11 @@ class AttemptsIssued:
 
     Attributes:
         attempts: ascending.
+        cuts: the transactions among them that this run has cut, each with its first attempt.
     """
 
     attempts: Attempts
+    cuts: tuple[TransactionCut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +145,20 @@ class GroupCommitted:
         seconds: from sending the commit to its answer, repetitions included.
         operation_count: changes of state in the commit.
         byte_count: size of the commit.
+        reports: of the commit tasks; their verdicts begin with those on these attempts, in this order.
+        is_set_aside: the only transaction is empty, because its batch was quarantined.
+        replayed_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
+        replayed_letters: how many dead letters the only transaction replays.
     """
 
     attempts: Attempts
     seconds: float
     operation_count: int
     byte_count: int
+    reports: tuple[TaskReport, ...] = ()
+    is_set_aside: bool = False
+    replayed_txid: int = 0
+    replayed_letters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,17 +170,20 @@ class AttemptsFailed:
         phase: "processing" or "commit".
         cause: why, as one of a few words; see `FailureCause`.
         reason: why, in full.
+        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
+            the first one.
     """
 
     attempts: Attempts
     phase: str
     cause: str
     reason: str
+    suspects: Attempts = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """The run has ended; nothing follows.
+    """The run has ended, or could not begin although it owned its topology; nothing follows.
 
     Attributes:
         error: what ended it; None if it is done or was drained.
@@ -144,7 +193,7 @@ class RunEnded:
 
 
 Observation = (
-    RunBegan | TurnEnded | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | RunEnded
+    RunBegan | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | TurnEnded | RunEnded
 )
 Observer = Callable[[Observation], None]
 

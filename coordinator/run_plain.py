@@ -68,9 +68,8 @@ def run_plain(
     """Runs a plain topology until it is drained or, with `stop_when_idle`, until its spouts have nothing more (driver).
 
     Processing is at least once, provided that the spouts emit again what failed. There is no state and no Redis: bolts
-    write where they like, and may write the same thing twice.
-
-    It runs in waves, and therefore differs from Storm: see the docstring of this module.
+    write where they like, and may write the same thing twice. It runs in waves, and therefore differs from Storm: see
+    the docstring of this module.
 
     Args:
         topology: what `TopologyBuilder.build` returned.
@@ -113,6 +112,7 @@ def run_plain(
                 engine,
                 options or PlainRunOptions(),
                 clock=time.monotonic,
+                clock_ns=time.monotonic_ns,
                 sleep=time.sleep,
                 draw_bits=secrets.randbits,
                 on_progress=on_progress,

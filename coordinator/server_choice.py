@@ -7,7 +7,7 @@ directory.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from state.redis_client.address import redact
 from state.redis_client.encryption import require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.listing import ListedTopology
+from state.redis_topology.onlooker import Onlooker, onlooker_at
 from state.redis_topology.reader import URL_VARIABLE
 from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
@@ -56,7 +57,7 @@ class ServerChoice:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
             StateRefusedError: the server cannot be used.
         """
-        with self._address(may_create=may_create) as url, closing(_topology(url, topology_id)) as store:
+        with self._address(may_create=may_create) as (url, _), closing(_topology(url, topology_id)) as store:
             yield store
 
     def topologies(self) -> list[ListedTopology]:
@@ -66,14 +67,27 @@ class ServerChoice:
             TopologyError, StateRefusedError: as `store`.
             StateUnreachableError: no answer in time.
         """
-        with self._address() as url, closing(_topology(url, ANY_TOPOLOGY)) as store:
+        with self._address() as (url, _), closing(_topology(url, ANY_TOPOLOGY)) as store:
             return store.all_topologies()
 
     @contextmanager
-    def _address(self, *, may_create: bool = False) -> Iterator[str]:
+    def onlooker(self) -> Iterator[Onlooker]:
+        """Yields what looks at all topologies of the server for as long as the block lasts, and changes none.
+
+        A private server that ends meanwhile, with the run that started it, is started again at the next look.
+
+        Raises:
+            TopologyError, StateRefusedError: as `store`.
+        """
+        with self._address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
+            yield onlooker
+
+    @contextmanager
+    def _address(self, *, may_create: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
+        """Yields the server's address, and what starts it again if it is a private one."""
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
-            yield self.redis_url
+            yield self.redis_url, None
             return
         try:
             was_used = (self.data_dir / "lock").is_file()
@@ -87,7 +101,7 @@ class ServerChoice:
                 "server"
             ).about(Trouble.UNKNOWN_TOPOLOGY)
         with EmbeddedServer(self.data_dir) as server:
-            yield server.url
+            yield server.url, server.ensure
 
 
 def _topology(url: str, topology_id: str) -> RedisTopology:

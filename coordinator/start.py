@@ -1,4 +1,4 @@
-"""Runs a transactional topology in the background: a handle to watch it, drain it and wait for it."""
+"""Runs a topology in the background: a handle to watch it, drain it and wait for it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,55 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
-from coordinator.reports.run_tables import tables_of
-from coordinator.run import OnStart, run
-from coordinator.transactional.coordinator import Coordinator
+from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.run_summary import PlainStatistics
+from coordinator.reports.run_tables import Figures, tables_of
+from coordinator.run import run_as
+from coordinator.run_plain import run_plain
+from coordinator.run_request import RunRequest
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from state.errors import TopologyError
 from state.printable import said_by
 
 _LOG = logging.getLogger("txbatch")
 EXIT_TIMEOUT_S = 30.0
 """How long the end of the process waits for a run to drain."""
-Work = Callable[[OnStart, Callable[[RunStatistics], None]], RunStatistics]
-"""Runs to the end; is given what to call with the coordinator, and with the statistics after every event."""
+
+
+class Watched(Protocol):
+    """The statistics of either kind of run, as `RunStatistics` and `PlainStatistics` have them."""
+
+    @property
+    def components(self) -> Mapping[str, ComponentMetrics]: ...
+    def copied(self) -> Self: ...
+    def figures(self) -> Figures: ...
+
+
+Statistics = TypeVar("Statistics", bound=Watched)
+
+
+class Driven(Protocol[Statistics]):
+    """What a background run needs of the coordinator that drives it."""
+
+    statistics: Statistics
+
+    def drain(self) -> None: ...
+
+
+Work = Callable[[Callable[[Driven[Statistics]], None], Callable[[Statistics], None]], Statistics]
+"""Runs to the end; is given what to call with the coordinator, and with the statistics after events."""
 
 
 class RunStatus(StrEnum):
@@ -34,12 +64,12 @@ class RunStatus(StrEnum):
     """The server and Spark are being started; nothing was cut yet."""
     RUNNING = "running"
     DRAINING = "draining"
-    """It commits what is in flight, and then ends."""
+    """It commits what is in flight, or ends the wave of a plain topology, and then ends."""
     DONE = "done"
     FAILED = "failed"
 
 
-class BackgroundRun:
+class BackgroundRun(Generic[Statistics]):
     """A run under way on a thread of its own; made by `start`, used from any thread.
 
     Leaving a cell, a `wait` or a block by Ctrl-C leaves the run as it is: it continues until its input ends or somebody
@@ -53,26 +83,27 @@ class BackgroundRun:
     Args:
         topology_id: of the topology.
         work: does the run; called on the new thread.
+        statistics: the figures of a run that has not begun.
 
     Attributes:
         topology_id: of the topology.
     """
 
-    def __init__(self, topology_id: str, work: Work) -> None:
+    def __init__(self, topology_id: str, work: Work[Statistics], statistics: Statistics) -> None:
         self.topology_id = topology_id
         self._work = work
         self._lock = threading.Lock()
         self._ended = threading.Event()
-        self._coordinator: Coordinator | None = None
+        self._coordinator: Driven[Statistics] | None = None
         self._is_draining = False
-        self._statistics = RunStatistics()
+        self._statistics = statistics
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name=f"txbatch-{topology_id}", daemon=True)
         atexit.register(self._end_with_process)
         self._thread.start()
 
     @property
-    def statistics(self) -> RunStatistics:
+    def statistics(self) -> Statistics:
         """The figures of the run as of its last event: a copy, which stays as it is."""
         return self._statistics
 
@@ -88,7 +119,8 @@ class BackgroundRun:
     def drain(self) -> None:
         """Lets the run end: it cuts no new transactions, and commits those in flight. Returns at once.
 
-        A run that is still starting ends as soon as it has started. The next run of the topology continues.
+        A run of a plain topology ends after its wave, whose messages are acked or failed. A run that is still starting
+        ends as soon as it has started. The next run of a transactional topology continues.
         """
         with self._lock:
             self._is_draining = True
@@ -111,7 +143,7 @@ class BackgroundRun:
             raise self._error
         return True
 
-    def result(self, timeout_s: float | None = None) -> RunStatistics:
+    def result(self, timeout_s: float | None = None) -> Statistics:
         """Waits until the run has ended, and returns its statistics.
 
         Raises:
@@ -157,7 +189,7 @@ class BackgroundRun:
             atexit.unregister(self._end_with_process)
             self._ended.set()
 
-    def _begun(self, coordinator: Coordinator) -> None:
+    def _begun(self, coordinator: Driven[Statistics]) -> None:
         # what is registered last is called first: before Spark's folders, registered since, are removed
         atexit.unregister(self._end_with_process)
         atexit.register(self._end_with_process)
@@ -168,7 +200,7 @@ class BackgroundRun:
         if is_draining:
             coordinator.drain()
 
-    def _progressed(self, statistics: RunStatistics) -> None:
+    def _progressed(self, statistics: Statistics) -> None:
         """Copies the figures on the run's own thread, so that nobody reads what is being changed."""
         self._statistics = statistics.copied()
 
@@ -178,6 +210,7 @@ class BackgroundRun:
             _LOG.warning("the run of topology %r did not drain in time; the next run continues", self.topology_id)
 
 
+@overload
 def start(
     topology: Topology,
     *,
@@ -190,55 +223,100 @@ def start(
     options: RunOptions | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
-) -> BackgroundRun:
+) -> BackgroundRun[RunStatistics]: ...
+
+
+@overload
+def start(
+    topology: PlainTopology,
+    *,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: PlainRunOptions | None = None,
+    on_progress: Callable[[PlainStatistics], None] | None = None,
+    factory_module: str | None = None,
+) -> BackgroundRun[PlainStatistics]: ...
+
+
+def start(
+    topology: Topology | PlainTopology,
+    *,
+    redis_url: str | None = None,
+    data_dir: str | Path | None = None,
+    allow_plaintext: bool = False,
+    spark: Any = None,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+    options: Any = None,
+    on_progress: Callable[[Any], None] | None = None,
+    factory_module: str | None = None,
+) -> BackgroundRun[Any]:
     """Begins a run in the background and returns at once; for notebooks, and services with more to do than one run.
 
         with start(topology) as run:
             run.wait(10)
             print(run.statistics)
 
-    One topology has one run: a second one takes it over, and the first ends with a `FencedError`. So drain the run that
-    a cell has started before you start it again. A process has one SparkContext: to have two topologies run at a time,
-    give both the same `spark`.
+    One transactional topology has one run: a second one takes it over, and the first ends with a `FencedError`. So
+    drain the run that a cell has started before you start it again. A process has one SparkContext: to have two
+    topologies run at a time, give both the same `spark`.
+
+    A plain topology runs until it is drained or, with `stop_when_idle`, until its spouts have nothing more. It has no
+    server, so it takes neither `redis_url` nor `data_dir` nor `allow_plaintext`.
 
     Args:
-        topology: what `TransactionalTopologyBuilder.build` returned.
+        topology: what `build` of a `TransactionalTopologyBuilder` or a `TopologyBuilder` returned.
         redis_url: as for `run`.
         data_dir: as for `run`.
         allow_plaintext: as for `run`.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one, which ends with the run.
         master: as for `run`.
         conf: as for `run`.
-        options: limits of the run.
-        on_progress: called with the statistics after every event, on the run's thread.
+        options: limits of the run: `RunOptions`, or `PlainRunOptions` for a plain topology.
+        on_progress: called with the statistics after every event, or every wave of a plain topology, on the run's
+            thread.
         factory_module: as for `run`.
 
     Returns:
-        The run, whose `wait` and `result` raise whatever `run` would.
+        The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
 
     Raises:
-        TopologyError: this is no transactional topology.
+        TopologyError: this is no topology, or an argument is not for its kind.
     """
-    check_is_a(Topology, topology, "run_plain runs a plain topology")
-
-    def work(begun: OnStart, progressed: Callable[[RunStatistics], None]) -> RunStatistics:
-        def told(statistics: RunStatistics) -> None:
-            progressed(statistics)
-            if on_progress is not None:
-                on_progress(statistics)
-
-        return run(
-            topology,
-            redis_url=redis_url,
-            data_dir=data_dir,
-            allow_plaintext=allow_plaintext,
-            spark=spark,
-            master=master,
-            conf=conf,
-            options=options,
-            on_start=begun,
-            on_progress=told,
-            factory_module=factory_module,
+    server: dict[str, Any] = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
+    where: dict[str, Any] = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
+    runner: Callable[..., RunStatistics | PlainStatistics]
+    statistics: RunStatistics | PlainStatistics
+    if isinstance(topology, PlainTopology):
+        _check_options(options, PlainRunOptions, "plain")
+        if given := [name for name, value in server.items() if value]:
+            raise TopologyError(f"{given[0]} was given, but a plain topology has no state and no server; leave it out")
+        runner, statistics = partial(run_plain, topology, **where), PlainStatistics()
+    else:
+        check_is_a(
+            Topology, topology, "give the result of build() of a TransactionalTopologyBuilder or TopologyBuilder"
         )
+        _check_options(options, RunOptions, "transactional")
+        runner, statistics = partial(_run, topology, RunRequest(**server, **where)), RunStatistics()
 
-    return BackgroundRun(topology.topology_id, work)
+    def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
+        def told(figures: Any) -> None:
+            progressed(figures)
+            if on_progress is not None:
+                on_progress(figures)
+
+        return runner(options=options, on_start=begun, on_progress=told)
+
+    return BackgroundRun(topology.topology_id, work, statistics)
+
+
+def _run(topology: Topology, request: RunRequest, *, options: Any, on_start: Any, on_progress: Any) -> RunStatistics:
+    return run_as(topology, replace(request, options=options, on_progress=on_progress), on_start)
+
+
+def _check_options(options: object, wanted: type, kind: str) -> None:
+    if options is not None and not isinstance(options, wanted):
+        raise TopologyError(
+            f"options is a {type(options).__name__}, but the topology is {kind}; give {wanted.__name__}(...)"
+        )

@@ -19,6 +19,7 @@ class CountWords(BaseBatchBolt):
     """Counts the whitespace-separated words of this task's lines, and emits one tuple per distinct word."""
 
     output_fields = ("word", "count")
+    skips_empty_batches = True
 
     def prepare(self, conf, context, collector, attempt):
         self.collector, self.lines = collector, []
@@ -35,6 +36,7 @@ class StoreCounts(BaseBatchBolt, ICommitter):
     """Adds the counts of each transaction to the stored ones."""
 
     counts = HashState("counts", value=int)
+    skips_empty_batches = True
 
     def prepare(self, conf, context, collector, attempt):
         self.total = defaultdict(int)

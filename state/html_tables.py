@@ -84,6 +84,7 @@ def _cell(value: Any, *, is_head: bool) -> str:
     if is_head:
         return f'<th scope="row" style="{_LEFT}">{cell(value)}</th>'
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = is_number or (isinstance(value, Markup) and value.replace(".", "", 1).isdecimal())
     return f'<td style="{_RIGHT if is_number else _LEFT}">{cell(value)}</td>'
 
 

@@ -42,6 +42,9 @@ GATED_LIBRARIES = {
     "confluent_kafka": ("coordinator/sources/kafka/*",),
     "prometheus_client": ("coordinator/telemetry/*",),
     "opentelemetry": ("coordinator/telemetry/*",),
+    "starlette": ("coordinator/ui/*",),
+    "uvicorn": ("coordinator/ui/*",),
+    "jinja2": ("coordinator/ui/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -80,10 +83,12 @@ PURE_MODULES = (
     "coordinator/inspection/verify/metadata_chain",
     "coordinator/inspection/verify/receipts_check",
     "coordinator/inspection/verify/values_check",
+    "coordinator/inspection/wording",
     "coordinator/local/mailroom",
     "coordinator/pictures",
     "coordinator/planning",
     "coordinator/plain/wave_size",
+    "coordinator/reports/durations",
     "coordinator/reports/run_history",
     "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
@@ -103,12 +108,13 @@ PURE_MODULES = (
     "coordinator/telemetry/measures",
     "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
-    "coordinator/transactional/pulse/failure_kinds",
     "coordinator/transactional/pulse/gist",
     "coordinator/transactional/pulse/pulse_book",
     "coordinator/transfer/state_lines",
     "coordinator/transfer/typed_json",
     "coordinator/transactional/pulse/story_book",
+    "coordinator/ui/charts",
+    "coordinator/ui/views",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {

@@ -24,7 +24,7 @@ STEPS = (
     "running the first wave",
     "12 transactions committed in ",
 )
-DATA = {".lua", ".md", ".properties", ".py", ".typed"}
+DATA = {".css", ".html", ".js", ".lua", ".md", ".properties", ".py", ".svg", ".typed"}
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import BackgroundRun, LocalCluster
+from coordinator import BackgroundRun, LocalCluster, RunStatistics
 from coordinator.log_fields import FIELDS
 from coordinator.transactional.failure_cause import FailureCause
 from tests.architecture import PURE_MODULES
@@ -67,7 +67,7 @@ def start_in_process(topology, **_where):
             progressed(run.statistics)
             return run.statistics
 
-    return BackgroundRun(topology.topology_id, work)
+    return BackgroundRun(topology.topology_id, work, RunStatistics())
 
 
 def test_every_block_on_notebooks_runs(tmp_path, monkeypatch):

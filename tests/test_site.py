@@ -14,7 +14,17 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.support.documents import anchors
-from tools.site_hooks import GitHubSlugs, document_of, for_the_site, page_of, source_page, targets, with_pictures
+from tools.site_hooks import (
+    GitHubSlugs,
+    document_of,
+    for_the_site,
+    page_of,
+    plan_of,
+    source_page,
+    targets,
+    with_pictures,
+    with_plans_marked,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 ELSEWHERE = re.compile(r"^(https?:)?//")
@@ -64,6 +74,32 @@ def test_nothing_is_loaded_from_another_host(built: Path, pages: dict[str, Links
     styles = [path.read_text(encoding="utf-8") for path in built.rglob("*.css")]
     assert styles
     assert [style[:80] for style in styles if re.search(r"url\([\"']?(https?:)?//", style)] == []
+
+
+def test_flowcharts_are_drawn_by_the_site_itself(built: Path) -> None:
+    # the theme would load Mermaid from another host wherever it finds a flowchart
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in (built / "examples").glob("*.html")}
+    shown = [name for name in sorted(pages) if "```mermaid" in document_text(name)]
+    assert len(shown) > 5
+    assert [name for name in shown if pages[name].count('class="txbatch-plan"') != 1] == []
+    every = {path: path.read_text(encoding="utf-8") for path in built.rglob("*.html")}
+    assert [path for path, html in every.items() if re.search(r'class="[^"]*mermaid|flowchart LR\n', html)] == []
+
+
+def document_text(example: str) -> str:
+    path = ROOT / "docs" / "examples" / f"{example}.md"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def test_a_plan_takes_the_colours_of_the_chosen_theme() -> None:
+    svg = plan_of("top_k")
+    assert "prefers-color-scheme" not in svg
+    assert '[data-md-color-scheme="slate"] .txbatch-plan .page{fill:' in svg
+
+
+def test_a_flowchart_that_nothing_draws_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"page concepts\.md has a Mermaid flowchart"):
+        with_plans_marked("text\n```mermaid\nflowchart LR\n```\n", "concepts.md")
 
 
 def test_every_link_of_the_site_leads_to_a_page_and_its_anchor(built: Path, pages: dict[str, Links]) -> None:

@@ -7,19 +7,25 @@ and each is settled here:
   becomes a page that shows it. So no link needs to know an address of the repository.
 * A heading's anchor is the one GitHub makes.
 * A picture in docs/pictures/ is put into the page, where it takes the colours of the chosen theme.
+* A Mermaid flowchart, which GitHub draws, is drawn by our own `plan` of the topology it shows: the theme would load
+  Mermaid from another host.
 """
 
 from __future__ import annotations
 
+import inspect
 import posixpath
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
+
+from coordinator import plan
 
 ROOT = Path(__file__).resolve().parent.parent
 HOMES = {
@@ -34,6 +40,16 @@ FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 PICTURE = re.compile(r'<img alt="([^"]*)" src="([^"]*pictures/[^"/]+\.svg)"\s*/?>')
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
+
+
+MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
+PLANNED = re.compile(r'<div data-plan="(\w+)"></div>')
+DARK = re.compile(r"@media \(prefers-color-scheme:dark\)\{(.*)\}")
+EXAMPLE = re.compile(r"examples/(\w+)\.md")
+
+
+ARGUMENTS = {"input": __file__, "output": "counts.txt", "servers": "localhost:9092", "topic": "page_views"}
+"""What examples are given to be drawn, each what its factory takes; nothing is read or opened."""
 
 
 class GitHubSlugs:
@@ -111,6 +127,34 @@ def with_pictures(html: str, folder: Path) -> str:
     return PICTURE.sub(drawn, html)
 
 
+def with_plans_marked(markdown: str, uri: str) -> str:
+    """Returns a page's Markdown with a mark in place of its flowchart.
+
+    Raises:
+        ValueError: it has one and does not belong to an example, so nothing would draw it.
+    """
+    if not MERMAID.search(markdown):
+        return markdown
+    example = EXAMPLE.fullmatch(uri)
+    if example is None:
+        raise ValueError(f"page {uri} has a Mermaid flowchart; only pages of examples are drawn, by their topology")
+    return MERMAID.sub(f'<div data-plan="{example[1]}"></div>', markdown)
+
+
+def with_plans(html: str) -> str:
+    """Returns a page's HTML with the plans of examples in place of their marks."""
+    return PLANNED.sub(lambda mark: f'<div style="overflow-x:auto">{plan_of(mark[1])}</div>', html)
+
+
+def plan_of(example: str) -> str:
+    """Returns the plan of an example as SVG, in the colours of the theme that the reader has chosen."""
+    factory = import_module(f"examples.{example}").topology
+    taken = inspect.signature(factory).parameters
+    svg = plan(factory(**{name: value for name, value in ARGUMENTS.items() if name in taken})).svg()
+    dark = '[data-md-color-scheme="slate"] .txbatch-plan .'
+    return DARK.sub(lambda rules: rules[1].replace(".txbatch-plan .", dark), svg)
+
+
 def _is_path(target: str) -> bool:
     return "://" not in target and not target.startswith(("mailto:", "#"))
 
@@ -140,9 +184,11 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Turns the links of a document into links of the site."""
     SLUGS.next_page()
     uri = page.file.src_uri
-    return markdown if uri.startswith("source/") else for_the_site(markdown, document_of(uri))
+    if uri.startswith("source/"):
+        return markdown
+    return with_plans_marked(for_the_site(markdown, document_of(uri)), uri)
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """Puts the pictures into the page."""
-    return with_pictures(html, (ROOT / document_of(page.file.src_uri)).parent)
+    """Puts the pictures and plans into the page."""
+    return with_pictures(with_plans(html), (ROOT / document_of(page.file.src_uri)).parent)

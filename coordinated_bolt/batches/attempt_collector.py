@@ -33,7 +33,6 @@ class AttemptCollector:
 
     Attributes:
         emitted: stream id -> tuples emitted.
-        letter_box: what was refused.
     """
 
     def __init__(
@@ -47,7 +46,26 @@ class AttemptCollector:
         self._observer = observer or TaskObserver()
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
-        self.letter_box = LetterBox(wiring)
+        self._made_letter_box: LetterBox | None = None
+
+    @property
+    def letter_box(self) -> LetterBox:
+        """What was refused; made by the first call, since most attempts refuse nothing."""
+        box = self._made_letter_box
+        if box is None:
+            box = self._made_letter_box = LetterBox(self._wiring)
+        return box
+
+    def letters(self) -> list[bytes]:
+        """Returns what was refused, packed.
+
+        Raises:
+            TransactionError, TypeError: a tuple could not be kept, whatever the bolt made of that.
+        """
+        if self._made_letter_box is None:
+            return []
+        self._made_letter_box.check()
+        return self._made_letter_box.letters
 
     @property
     def _router(self) -> Router:
@@ -135,4 +153,5 @@ class AttemptCollector:
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
             metrics.transferred = {names[index]: count for index, count in self._outbox.transferred.items()}
-        metrics.dead_letters = len(self.letter_box.letters)
+        if self._made_letter_box is not None:
+            metrics.dead_letters = len(self._made_letter_box.letters)

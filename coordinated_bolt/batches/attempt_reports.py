@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
 from coordinated_bolt.watching.metrics import MetricsTable, TaskMetrics
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -41,6 +42,9 @@ class AttemptReport:
     cuts: bytes = b""
 
 
+NOTHING = AttemptReport()
+"""The report of a task that did nothing for the attempt; never changed."""
+
 SendReport = Callable[[int, int, TransactionAttempt, AttemptReport], None]
 """Sends the report of a task to an acker: (acker task, task, attempt, report)."""
 
@@ -49,6 +53,7 @@ class ReportTable:
     """The reports of one task to one acker, while they are collected."""
 
     def __init__(self) -> None:
+        self._nothing = 0
         self._columns: list[list[int]] = [[], [], [], []]
         self._metrics = MetricsTable()
         self._failures: dict[int, list[Any]] = {}
@@ -58,6 +63,9 @@ class ReportTable:
 
     def add(self, place: int, report: AttemptReport) -> None:
         """Adds the report on the attempt at a place."""
+        if report is NOTHING:
+            self._nothing |= 1 << place
+            return
         row = (place, report.edges, report.residue, report.emitted_count)
         for column, value in zip(self._columns, row, strict=True):
             column.append(value)
@@ -74,7 +82,7 @@ class ReportTable:
     def to_payload(self) -> bytes:
         """Returns all reports as bytes."""
         rare = [self._failures, self._counters, self._letters, self._cuts]
-        return pack([*self._columns, self._metrics.to_wire(), *rare])
+        return pack([mask_to_bytes(self._nothing), *self._columns, self._metrics.to_wire(), *rare])
 
 
 def reports_in(payload: bytes) -> Iterator[tuple[int, AttemptReport]]:
@@ -84,7 +92,9 @@ def reports_in(payload: bytes) -> Iterator[tuple[int, AttemptReport]]:
         CodecError: the payload is not that of reports.
     """
     try:
-        places, edges, residues, counts, metrics, failures, counters, letters, cuts = unpack(payload)
+        nothing, places, edges, residues, counts, metrics, failures, counters, letters, cuts = unpack(payload)
+        for place in places_in(mask_from_bytes(nothing)):
+            yield place, NOTHING
         rows = zip(places, edges, residues, counts, MetricsTable.rows_of(metrics), strict=True)
         for place, edge, residue, emitted_count, done in rows:
             failure = failures.get(place)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.attempt_reports import AttemptReport, reports_in
-from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.batches.attempt_reports import NOTHING, AttemptReport, reports_in
+from coordinated_bolt.batches.batch_task import SKIPPED, TaskResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from coordinated_bolt.transport.edges import EdgeDigest
@@ -91,6 +91,8 @@ def report_of(
 
     `cuts` holds the partitions a spout's task has cut: scope -> [link to what it was cut from, metadata].
     """
+    if result is SKIPPED:
+        return NOTHING
     edges, residue = result.read_edges, 0
     for target, edge in result.sent_edges.items():
         if target in commit_tasks:
@@ -158,6 +160,8 @@ class BatchAcker:
             self._fail(attempt, self._incomplete(sender, "reported more than once"))
             return
         reported.add(sender)
+        if report is NOTHING:
+            return
         outcome = self._outcomes[attempt]
         outcome.residue ^= report.residue
         outcome.tuple_count += report.emitted_count

@@ -94,7 +94,10 @@ class BatchBoltExecutor:
         return None
 
     def finished_id(self, attempt: TransactionAttempt) -> Failure | None:
-        """Lets the attempt's bolt finish its batch, even an empty one."""
+        """Lets the attempt's bolt finish its batch, even an empty one unless the bolt skips those."""
+        if self._wiring.skips_empty_batches and attempt not in self._attempts:
+            self._skip()
+            return None
         try:
             live = self._live(attempt)
             started_ns = self._clock()
@@ -150,6 +153,9 @@ class BatchBoltExecutor:
         bolt.finish_batch()
         if isinstance(bolt, FinishedCallback):
             bolt.finished_id(attempt)
+
+    def _skip(self) -> None:
+        """Finishes an empty batch without a bolt."""
 
     def _live(self, attempt: TransactionAttempt) -> _Live:
         live = self._attempts.get(attempt)

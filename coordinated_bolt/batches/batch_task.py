@@ -6,6 +6,7 @@ bytes that were read, never from what a frame or block claims.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
@@ -61,6 +62,10 @@ class _Handed:
 _NOTHING_HANDED = _Handed()
 
 
+SKIPPED = TaskResult(None)
+"""The result of an attempt that was finished without its bolt, because no tuple arrived; never changed."""
+
+
 class BatchTask:
     """Runs one task over attempts: frame by frame as they arrive, or attempt by attempt with `run`.
 
@@ -78,25 +83,41 @@ class BatchTask:
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> TaskResult:
         """Executes an attempt of which everything has arrived; `with_id` begins its commit phase."""
+        if self.skip(attempt, arrived):
+            return SKIPPED
         self.take(attempt, arrived)
         if with_id:
             self.id(attempt)
         return self.end(attempt)
 
+    def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
+        """Finishes an attempt of which everything has arrived, if that is nothing and its bolt need not run."""
+        brings_tuples = arrived.frames or arrived.counts or arrived.repeats
+        return not brings_tuples and self._bolt.skip(attempt, arrived.reporters)
+
+    def skip_handed(self, attempt: TransactionAttempt, handed: Sequence[HandOver]) -> bool:
+        """The same for an attempt of which this is all that is handed over."""
+        if not self._wiring.skips_empty_batches or any(each.reported_count != 0 for each in handed):
+            return False
+        return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
+
     def take(self, attempt: TransactionAttempt, arrived: Arrived) -> None:
         """Executes what has arrived for an attempt together, and handles the reports."""
         stretches: list[Stretch] = []
-        held = 0
+        held, is_large = 0, False
         for sender, sequence, payload in arrived.frames:
             read = self._read(attempt, sender, sequence, payload)
             stretches += read
             held += len(payload)
             if held > EXECUTED_BYTES:
                 self._bolt.regulars(attempt, stretches)
-                stretches, held = [], 0
-        if stretches:
-            self._bolt.regulars(attempt, stretches)
-        self._bolt.coords(attempt, arrived.reporters, arrived.counts)
+                stretches, held, is_large = [], 0, True
+        if not is_large:
+            self._bolt.arrived(attempt, stretches, arrived.reporters, arrived.counts)
+        else:
+            if stretches:
+                self._bolt.regulars(attempt, stretches)
+            self._bolt.coords(attempt, arrived.reporters, arrived.counts)
         for sender, tuple_count in arrived.repeats:
             self._bolt.coord(attempt, sender, tuple_count)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.batch_task import SKIPPED, BatchTask, TaskResult
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
 from coordinated_bolt.transport.outbox import Carrier, NewOutbox, RowOutbox
@@ -63,7 +63,11 @@ class ChainedTasks:
             begin: called with it and with each task before that runs.
         """
         for wiring, task in self._tasks:
+            handed = self._handed.pop(wiring.task_id, [])
+            if task.skip_handed(attempt, handed):
+                yield wiring, SKIPPED
+                continue
             begin(attempt, wiring)
-            for handed in sorted(self._handed.pop(wiring.task_id, ()), key=attrgetter("sender")):
-                task.take_over(handed)
+            for each in sorted(handed, key=attrgetter("sender")):
+                task.take_over(each)
             yield wiring, task.end(attempt)

@@ -115,6 +115,34 @@ class CoordinatedBolt:
         self._tracking.coords(attempt, reporters, tuple_counts)
         self._finish_when_complete(attempt)
 
+    def arrived(
+        self,
+        attempt: TransactionAttempt,
+        stretches: Sequence[Stretch],
+        reporters: frozenset[int],
+        tuple_counts: Mapping[int, int],
+    ) -> None:
+        """Handles all REGULAR and COORD tuples of an attempt at once; nothing but `fail` was called for it before."""
+        is_wanted = bool(stretches) and self._tracking.noted(attempt) is None
+        failure = self.executor.execute(attempt, stretches) if is_wanted else None
+        received: dict[int, int] = {}
+        for origin, rows in stretches:
+            received[origin.source_task] = received.get(origin.source_task, 0) + len(rows)
+        self._tracking.arrived(attempt, received, reporters, tuple_counts)
+        if failure is not None:
+            self._tracking.fail(attempt, failure)
+        self._finish_when_complete(attempt)
+
+    def skip(self, attempt: TransactionAttempt, reporters: frozenset[int]) -> bool:
+        """Finishes an attempt without its bolt if all that arrives for it are these reports of having sent nothing.
+
+        Returns False if the bolt has to run, as most have to even then. Any ID is taken to have arrived.
+        """
+        if not (self._wiring.skips_empty_batches and self._tracking.is_empty(reporters)):
+            return False
+        self._new_outbox(attempt).close()
+        return True
+
     def id(self, attempt: TransactionAttempt) -> None:
         """Handles the ID tuple."""
         self._tracking.id(attempt)
@@ -180,10 +208,7 @@ class CoordinatedBolt:
 
     def _letters(self, attempt: TransactionAttempt) -> list[bytes]:
         collector = self._collectors.get(attempt)
-        if collector is None:
-            return []
-        collector.letter_box.check()
-        return collector.letter_box.letters
+        return [] if collector is None else collector.letters()
 
     def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
         metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)

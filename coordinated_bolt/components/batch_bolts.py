@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
@@ -91,6 +91,11 @@ class IBatchBolt(IComponent):
     (``tup.attempt``) instead of the first value of each tuple; `cleanup` is called.
     """
 
+    skips_empty_batches: ClassVar[bool] = False
+    """True says that the bolt has nothing to do for a batch of which its task is given no tuple: no instance is made
+    then, so neither `prepare` nor `finish_batch` is called. With many tasks and small transactions that is most of what
+    they do. Leave it False for a bolt that emits, counts or writes even for an empty batch."""
+
     @abstractmethod
     def prepare(
         self,
@@ -120,7 +125,7 @@ class IBatchBolt(IComponent):
 
     @abstractmethod
     def finish_batch(self) -> None:
-        """Called once all tuples of the attempt have been executed, even if there were none.
+        """Called once all tuples of the attempt have been executed, even if there were none; see `skips_empty_batches`.
 
         For a committer it is called in txid order and is the only place where declared state is open. It may be
         called again on a new instance; what the earlier one wrote is then discarded.

@@ -32,6 +32,10 @@ class Chooser(ABC):
     def choose(self, row: Row) -> Sequence[int]:
         """Returns the target positions of one tuple."""
 
+    def fixed(self) -> Sequence[int] | None:
+        """Returns the target positions of every tuple, None if they are not always the same."""
+        return None
+
     def split(self, rows: Rows) -> dict[int, Rows]:
         """Returns target position -> its tuples; the same as choosing row by row, however the rows are held."""
         places: dict[int, list[int]] = {}
@@ -48,6 +52,9 @@ class FixedChooser(Chooser):
         self._targets = targets
 
     def choose(self, row: Row) -> Sequence[int]:
+        return self._targets
+
+    def fixed(self) -> Sequence[int]:
         return self._targets
 
     def split(self, rows: Rows) -> dict[int, Rows]:
@@ -73,6 +80,9 @@ class ShuffleChooser(Chooser):
         turn = self._turns[self._next]
         self._next = (self._next + 1) % len(self._turns)
         return turn
+
+    def fixed(self) -> Sequence[int] | None:
+        return self._turns[0] if len(self._turns) == 1 else None
 
     def split(self, rows: Rows) -> dict[int, Rows]:
         count = len(self._turns)

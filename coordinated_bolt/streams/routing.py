@@ -51,8 +51,8 @@ class OutputStream:
 
 Choosers = list[tuple[Chooser, tuple[int, ...]]]
 """The choosers of a stream, one per subscriber, each with the tasks it chooses from."""
-_Output = tuple[int, int, Choosers, StreamRows]
-"""Index, number of fields, choosers and rows of a stream, cached at its first emit."""
+_Output = tuple[int, int, Choosers, StreamRows, list[int] | None]
+"""Index, number of fields, choosers, rows and always the same receivers of a stream, cached at its first emit."""
 
 
 class Router:
@@ -77,7 +77,7 @@ class Router:
             ValueError: the tuple does not fit the stream, or the stream is not declared or is direct.
             CodecError: one of the values cannot travel.
         """
-        index, width, choosers, rows = self._outputs.get(stream_id) or self._output(stream_id)
+        index, width, choosers, rows, always = self._outputs.get(stream_id) or self._output(stream_id)
         try:
             row = list(values)
         except TypeError:
@@ -86,15 +86,15 @@ class Router:
         if len(row) != width or (type(values) not in ORDINARY and is_unordered(values)):
             raise rows.refusal(values)
         row = _owned(row, rows)
-        if len(choosers) == 1:
-            chooser, tasks = choosers[0]
-            positions = chooser.choose(row)
-            if len(positions) == 1:  # one receiver, as for most tuples
-                return index, row, [tasks[positions[0]]]
-            return index, row, [tasks[position] for position in positions]
-        receivers = []
+        if always is not None:
+            return index, row, always.copy()
+        receivers: list[int] = []
         for chooser, tasks in choosers:
-            receivers += [tasks[position] for position in chooser.choose(row)]
+            positions = chooser.choose(row)
+            if len(positions) == 1:  # as for most tuples
+                receivers.append(tasks[positions[0]])
+            else:
+                receivers += [tasks[position] for position in positions]
         return index, row, receivers
 
     def route_all(self, given: Iterable[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], Choosers]:
@@ -103,7 +103,7 @@ class Router:
         Raises:
             ValueError, CodecError: as `route`.
         """
-        index, width, choosers, stream_rows = self._outputs.get(stream_id) or self._output(stream_id)
+        index, width, choosers, stream_rows, _ = self._outputs.get(stream_id) or self._output(stream_id)
         given = listed(self._component_id, given)
         try:
             rows = list(map(list, given))
@@ -124,7 +124,7 @@ class Router:
         Raises:
             ValueError, CodecError: as `route`, of columns; see `columns_given`.
         """
-        index, _, choosers, stream_rows = self._outputs.get(stream_id) or self._output(stream_id)
+        index, _, choosers, stream_rows, _ = self._outputs.get(stream_id) or self._output(stream_id)
         return index, columns_given(stream_rows, batch), choosers
 
     def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
@@ -165,13 +165,24 @@ class Router:
             for number, s in enumerate(stream.subscribers)
         ]
         rows = StreamRows(self._component_id, stream.spec)
-        output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers, rows)
+        output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers, rows, _always(choosers))
         return output
 
     def _refuse_scalars(self, stream_id: str, given: Sequence[Any]) -> None:
         for values in given:
             if not hasattr(values, "__iter__"):
                 raise StreamRows(self._component_id, self._streams[stream_id].spec).refusal(values) from None
+
+
+def _always(choosers: Choosers) -> list[int] | None:
+    """Returns the receivers of every tuple if each chooser has only one answer, else None."""
+    receivers: list[int] = []
+    for chooser, tasks in choosers:
+        positions = chooser.fixed()
+        if positions is None:
+            return None
+        receivers += [tasks[position] for position in positions]
+    return receivers
 
 
 def _owned(row: list[Any], rows: StreamRows) -> list[Any]:

@@ -9,14 +9,15 @@ A wave with much to send is cut into several blocks, at any frame; the places in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coordinated_bolt.transport.frames import FrameKind, open_frame, seal_frame
 from coordinated_bolt.transport.outbox import Sent
+from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -102,7 +103,7 @@ class BlockContent(NamedTuple):
         counted = sum(1 << place for place in self.counts)
         counts = [self.counts[place] for place in sorted(self.counts)]
         columns = [list(column) for column in zip(*self.frames, strict=True)] or [[], [], []]
-        return pack([_to_bytes(self.reported), _to_bytes(counted), counts, *columns])
+        return pack([mask_to_bytes(self.reported), mask_to_bytes(counted), counts, *columns])
 
     @classmethod
     def from_payload(cls, payload: bytes) -> BlockContent:
@@ -113,7 +114,7 @@ class BlockContent(NamedTuple):
         """
         try:
             packed_reported, packed_counted, tuple_counts, places, sequences, payloads = unpack(payload)
-            reported, counted = _to_mask(packed_reported), _to_mask(packed_counted)
+            reported, counted = mask_from_bytes(packed_reported), mask_from_bytes(packed_counted)
             counts = dict(zip(places_in(counted), tuple_counts, strict=True))
             frames = list(zip(places, sequences, payloads, strict=True))
         except (TypeError, ValueError) as error:
@@ -288,20 +289,3 @@ class Inbox:
         if found is None:
             found = self._places[place] = _Place()
         return found
-
-
-def places_in(mask: int) -> Iterator[int]:
-    """Returns the places of the bits that are set, ascending."""
-    bits = bin(mask)[:1:-1]  # without the prefix, lowest bit first
-    place = bits.find("1")
-    while place >= 0:
-        yield place
-        place = bits.find("1", place + 1)
-
-
-def _to_bytes(mask: int) -> bytes:
-    return mask.to_bytes((mask.bit_length() + 7) // 8, "little")
-
-
-def _to_mask(packed: Any) -> int:
-    return int.from_bytes(packed, "little")

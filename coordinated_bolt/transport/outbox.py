@@ -185,6 +185,8 @@ class FrameOutbox:
         """Sends a report to every target; returns target -> edge id, where tuples were sent."""
         if not self._boxes:  # most attempts of many tasks send nothing
             self._is_closed = True
+            if not self._targets:
+                return {}
             self._carrier.report(self._attempt, self._sender, self._targets, {})
             return {}
         for box in self._boxes.values():

@@ -41,6 +41,7 @@ class SpoutTask:
 
     Attributes:
         spout: the live spout.
+        collector: emits for the spout.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class SpoutTask:
         self._observer = HookObserver(observer, self._context)
         self._max_spout_pending = max_spout_pending
         self._clock = clock
-        self._collector = TreeSpoutOutputCollector(wiring, outbox, random, self._observer, clock)
+        self.collector = TreeSpoutOutputCollector(wiring, outbox, random, self._observer, clock)
         self._is_active = False
         self.spout: ISpout = pickle.loads(wiring.spec)
         self._is_told_values = isinstance(self.spout, IAckValueSpout)
@@ -67,19 +68,19 @@ class SpoutTask:
     @property
     def pending_count(self) -> int:
         """Messages under way."""
-        return len(self._collector.pending)
+        return len(self.collector.pending)
 
     @property
     def emitted_count(self) -> int:
         """Number of tuples that the spout has emitted so far."""
-        return self._collector.emitted_count
+        return self.collector.emitted_count
 
     def start(self) -> Failure | None:
         """Prepares the topology's hooks and opens the spout."""
         conf, context = self._context.conf, self._context
         return (
             self._user.call(install_hooks, context, self._wiring.hook_specs)
-            or self._user.call(self.spout.open, conf, context, self._collector)
+            or self._user.call(self.spout.open, conf, context, self.collector)
             or self._ack_done()
         )
 
@@ -100,7 +101,7 @@ class SpoutTask:
     def is_ready(self) -> bool:
         """Whether `next_tuple` may be called now."""
         limit = self._max_spout_pending
-        return self._is_active and (limit is None or len(self._collector.pending) < limit)
+        return self._is_active and (limit is None or len(self.collector.pending) < limit)
 
     def next_tuple(self) -> Failure | None:
         """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
@@ -110,7 +111,7 @@ class SpoutTask:
             if is_interruption(error):
                 raise
             return self._user.failure(error)
-        return self._ack_done() if self._collector.done else None
+        return self._ack_done() if self.collector.done else None
 
     def receive(self, message: Message) -> Failure | None:
         """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
@@ -118,7 +119,7 @@ class SpoutTask:
         Raises:
             ProtocolError: spout tasks must not receive messages of this kind.
         """
-        pending = self._collector.pending
+        pending = self.collector.pending
         match message.kind:
             case MessageKind.ACKED | MessageKind.FAILED:
                 return self.end(message.root, is_acked=message.kind is MessageKind.ACKED)
@@ -132,14 +133,14 @@ class SpoutTask:
 
     def end(self, root: int, *, is_acked: bool) -> Failure | None:
         """Tells the spout that the message of a tree was acked or has failed, unless it has already timed out."""
-        ended, failure = self._collector.pending.pop(root), None
+        ended, failure = self.collector.pending.pop(root), None
         if ended is not None:
             failure = self._ack(ended) if is_acked else self._fail(ended)
-        return failure or (self._ack_done() if self._collector.done else None)
+        return failure or (self._ack_done() if self.collector.done else None)
 
     def tick(self) -> Failure | None:
         """Fails the messages emitted before the last tick; called once per message timeout, never if disabled."""
-        for overdue in self._collector.pending.rotate().values():
+        for overdue in self.collector.pending.rotate().values():
             failure = self._fail(overdue)
             if failure is not None:
                 return failure
@@ -176,10 +177,10 @@ class SpoutTask:
 
     def _ack_done(self) -> Failure | None:
         """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
-        if not self._collector.done:
+        if not self.collector.done:
             return None
-        for _ in range(len(self._collector.done)):
-            failure = self._ack(self._collector.done.popleft())
+        for _ in range(len(self.collector.done)):
+            failure = self._ack(self.collector.done.popleft())
             if failure is not None:
                 return failure
         return None

@@ -24,7 +24,7 @@ from state.kinds.handles import DeclaredState, declared_states, key_shown
 from state.printable import one_line
 from state.values.state_kind import StateKind
 
-_GROUPINGS: dict[type[Grouping], str] = {
+GROUPING_WORDS: dict[type[Grouping], str] = {
     AllGrouping: "all",
     DirectGrouping: "direct",
     GlobalGrouping: "global",
@@ -63,7 +63,7 @@ def grouping_label(grouping: Grouping) -> str:
             return f"fields {', '.join(names)}"
         case PartialKeyGrouping(names):
             return f"partial key {', '.join(names)}"
-    return _GROUPINGS.get(type(grouping)) or one_line(repr(grouping), _NAME_LIMIT)
+    return GROUPING_WORDS.get(type(grouping)) or one_line(repr(grouping), _NAME_LIMIT)
 
 
 def class_name(thing: Any) -> str:

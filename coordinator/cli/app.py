@@ -31,6 +31,7 @@ from coordinator.cli.command_options import (
     Pulse,
     Redis,
     Replicas,
+    Slots,
     SparkConf,
     SparkMaster,
     StopTimeout,
@@ -53,6 +54,7 @@ from coordinator.cli.commands.quarantine import app as quarantine_app
 from coordinator.cli.commands.replay import replay
 from coordinator.cli.commands.state import app as state_app
 from coordinator.cli.commands.status import status
+from coordinator.cli.commands.ui import ui
 from coordinator.cli.commands.verify import verify
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
@@ -115,6 +117,7 @@ def run_topology(
     conf: SparkConf = None,
     max_pending: MaxPending = None,
     wave_target_ms: WaveTarget = WAVE_TARGET_MS,
+    slots: Slots = None,
     commit_group_max: CommitGroupMax = DEFAULTS.commit_group_max,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     on_poison: OnPoison = DEFAULTS.on_poison,
@@ -148,6 +151,7 @@ def run_topology(
         options = RunOptions(
             max_spout_pending=max_pending,
             wave_target_s=wave_target_ms / 1000,
+            slots=slots,
             commit_group_max=commit_group_max,
             max_attempts=max_attempts,
             on_poison=on_poison,
@@ -227,6 +231,7 @@ app.command()(init)
 app.command("list")(list_topologies)
 app.command()(status)
 app.command()(inspect)
+app.command()(ui)
 app.command()(replay)
 app.command()(doctor)
 app.command()(explain)

@@ -58,6 +58,15 @@ WaveTarget = Annotated[
         help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
     ),
 ]
+Slots = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Most Spark tasks in a stage; tasks beyond that share them. [default: as many as Spark has cores]",
+        show_default=False,
+    ),
+]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 SparkMaster = Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.")]
 SparkConf = Annotated[

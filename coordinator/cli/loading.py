@@ -13,7 +13,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters, parse_pairs
-from coordinator.sources.wording import WordsByScope, words_by_scope, words_of_spout
+from coordinator.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from state.errors import TopologyError, TransactionError
 from state.troubles import Trouble
 

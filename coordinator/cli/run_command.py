@@ -201,10 +201,10 @@ def _run_plain(
 ) -> tuple[PlainStatistics, int | None]:
     if request.options != RunOptions():
         raise TopologyError(
-            "--max-pending, --wave-target-ms, --commit-group-max, --max-attempts, --on-poison, --max-quarantined, "
-            "--adopt, --accept-state-changes, --durability, --history and --no-pulse are for transactional topologies, "
-            f"but {topology.topology_id!r} is a plain one; leave them out, and limit what is in flight with the "
-            "builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --max-attempts, --on-poison, "
+            "--max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse are for "
+            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is "
+            "in flight with the builder's set_max_spout_pending"
         )
     if request.traces:
         raise TopologyError(

@@ -144,7 +144,7 @@ class EmitterTask:
         metrics = TaskMetrics()
         try:
             cuts = self._call(batch, unpack(batch.packed_metadata), collector)
-            collector.letter_box.check()
+            letters = collector.letters()
             counters = self._context.counted()
             sent_edges = outbox.close()  # packs values, so the codec may refuse one
         except BaseException as error:
@@ -158,7 +158,6 @@ class EmitterTask:
         collector.count_into(metrics)
         metrics.batches = 1
         edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        letters = collector.letter_box.letters
         result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics, letters)
         return Emitted(attempt, result, cuts)
 

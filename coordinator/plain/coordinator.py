@@ -43,6 +43,7 @@ class PlainCoordinator:
         engine: runs its waves; closed by the caller.
         options: limits of the run.
         clock: seconds, monotonic.
+        clock_ns: the same in nanoseconds, read several times for every message; None derives it from `clock`.
         sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
@@ -59,6 +60,7 @@ class PlainCoordinator:
         options: PlainRunOptions,
         *,
         clock: Callable[[], float],
+        clock_ns: Callable[[], int] | None = None,
         sleep: Callable[[float], None],
         draw_bits: Callable[[int], int],
         on_progress: Callable[[PlainStatistics], None] | None = None,
@@ -86,7 +88,7 @@ class PlainCoordinator:
                 Random(draw_bits(64)),
                 max_spout_pending=plan.max_spout_pending,
                 observer=self._meters[plan.wirings[task].component_id],
-                clock=self._now_ns,
+                clock=clock_ns or self._now_ns,
             )
             for task in plan.spout_tasks
         }
@@ -163,7 +165,9 @@ class PlainCoordinator:
         full_s = self._clock() + self._options.wave_fill_s
         turns, spout_count, asked_in_vain = self._turns, len(self._turns), 0
         tuple_count = self._emitted_count() - self._sent_count  # spouts may have emitted when they were told of acks
-        while asked_in_vain < spout_count and not self._is_draining and not self._is_full(tuple_count, full_s):
+        while asked_in_vain < spout_count and not self._is_draining:
+            if tuple_count and self._is_full(tuple_count, full_s):
+                break
             spout = turns[0]
             turns.rotate(-1)  # turns carry over to the next wave
             emitted_count = emitted_now(spout)
@@ -173,7 +177,7 @@ class PlainCoordinator:
         return tuple_count
 
     def _is_full(self, tuple_count: int, full_s: float) -> bool:
-        return tuple_count > 0 and (
+        return (
             tuple_count >= self._size.limit
             or self._wave.byte_count >= self._options.wave_bytes_max
             or self._clock() >= full_s

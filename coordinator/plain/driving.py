@@ -33,8 +33,9 @@ def emitted_now(spout: SpoutTask) -> int:
     """
     if not spout.is_ready():
         return 0
-    before = spout.emitted_count
+    collector = spout.collector
+    before = collector.emitted_count
     failure = spout.next_tuple()
     if failure is not None:
         end_on(failure)
-    return spout.emitted_count - before
+    return collector.emitted_count - before

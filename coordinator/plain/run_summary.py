@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
@@ -36,6 +36,14 @@ class PlainStatistics(WaveStatistics):
         """Counts what bolts did in a wave."""
         for component_id, done in metrics.items():
             self.component(component_id).merge(done)
+
+    def copied(self) -> PlainStatistics:
+        """Returns a copy that stays as it is; called on the run's own thread."""
+        return replace(
+            self,
+            components={component_id: done.copied() for component_id, done in self.components.items()},
+            history=self.history.copied(),
+        )
 
     def figures(self) -> list[tuple[str, Any]]:
         """Returns (name, value) of the figures that tables and reports show."""

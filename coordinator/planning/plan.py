@@ -98,15 +98,15 @@ class Plan:
     def is_one_partition(self) -> bool:
         """Returns whether a wave needs no shuffle to be processed, and committed early.
 
-        One chain with one task is all there is above one acker and a flat commit phase of one task a component.
+        One chain in one partition is all there is above a flat commit phase, and neither the ackers nor a committer
+        have tasks in several partitions, which could run at the same time.
         """
-        committers = [self.wirings[task] for task in self.commit_tasks]
-        return (
-            self.meeting_stage == 1
-            and len(self.stages) == 2
-            and len(self.stages[0].tasks) == len(self.acker_tasks) == 1
-            and all(wiring.task_count == 1 for wiring in committers)
-        )
+        if self.meeting_stage != 1 or len(self.stages) != 2 or len(self.stages[0].partitions) != 1:
+            return False
+        places = self.stages[1].place_of()
+        component_of = {task: wiring.component_id for task, wiring in self.wirings.items()}
+        spread = {(component_of.get(task, ACKER_COMPONENT), place) for task, place in places.items()}
+        return len(spread) == len({component_id for component_id, _ in spread})
 
     def meeting_partitions(self, *, with_commit: bool) -> list[int]:
         """Returns the partitions of the meeting stage that run in job 1: ackers, and committers that run early."""
@@ -114,13 +114,13 @@ class Plan:
 
     def commit_partitions(self) -> list[int]:
         """Returns the partitions of the meeting stage that belong to the commit phase."""
-        tasks = self.stages[self.meeting_stage].tasks
-        return [partition for partition, task in enumerate(tasks) if task in self.commit_tasks]
+        partitions = self.stages[self.meeting_stage].partitions
+        return [place for place, tasks in enumerate(partitions) if tasks[0] in self.commit_tasks]
 
     def acker_partitions(self) -> list[int]:
-        """Returns the partitions of the meeting stage that hold ackers."""
-        tasks = self.stages[self.meeting_stage].tasks
-        return [partition for partition, task in enumerate(tasks) if task in self.acker_tasks]
+        """Returns the partitions of the meeting stage that hold ackers; they hold nothing else."""
+        partitions = self.stages[self.meeting_stage].partitions
+        return [place for place, tasks in enumerate(partitions) if tasks[0] in self.acker_tasks]
 
 
 def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True) -> Plan:

@@ -1,7 +1,8 @@
 """The stages that a wave passes through on Spark, and how frames travel from one to the next.
 
-A stage has one partition for each of its tasks. It receives frames for its own tasks and for tasks of deeper stages;
-the latter are carried through by one of its partitions.
+A stage's tasks are spread over its partitions: one each, or several where there are more tasks than cores to run them
+(see `slots`). A stage receives frames for its own tasks and for tasks of deeper stages; the latter are carried through
+by one of its partitions.
 """
 
 from __future__ import annotations
@@ -16,10 +17,20 @@ class Stage:
     """One stage of the chain.
 
     Attributes:
-        tasks: task ids, one partition each, in partition order.
+        tasks: task ids, in order.
+        partitions: the tasks of each partition; by default one each.
     """
 
     tasks: tuple[int, ...]
+    partitions: tuple[tuple[int, ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.partitions:
+            object.__setattr__(self, "partitions", tuple((task,) for task in self.tasks))
+
+    def place_of(self) -> dict[int, int]:
+        """Returns task -> its partition."""
+        return {task: place for place, tasks in enumerate(self.partitions) for task in tasks}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +55,9 @@ class StageChain:
         """
         if stage_index == len(self.stages):
             return dict.fromkeys((DRIVER, *self.driver_tasks), 0)
-        tasks = self.stages[stage_index].tasks
-        routes = {task: partition for partition, task in enumerate(tasks)}
-        carriers = [partition for partition, task in enumerate(tasks) if task not in self.idle_tasks]
+        entered = self.stages[stage_index]
+        routes = entered.place_of()
+        carriers = [place for place, tasks in enumerate(entered.partitions) if self.idle_tasks.isdisjoint(tasks)]
         if carriers:
             for stage in self.stages[stage_index + 1 :]:
                 routes.update((task, carriers[task % len(carriers)]) for task in stage.tasks)

@@ -7,6 +7,7 @@ from typing import Any
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.tracking import SourceArgs
+from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
@@ -80,6 +81,7 @@ def make_wirings(
                 upstream=upstream,
                 streams=localised(streams, task, worker_of or {}),
                 targets=tuple(targets),
+                skips_empty_batches=isinstance(component.spec, IBatchBolt) and component.spec.skips_empty_batches,
                 needs_id=component.kind is ComponentKind.COMMITTER,
                 hook_specs=hook_specs,
                 coordination=coordination,

@@ -18,6 +18,8 @@ from coordinator.pictures.topology_picture import Group, TopologyPicture
 from coordinator.planning.chaining import hand_overs
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import Plan, make_plan
+from coordinator.planning.slots import in_slots
+from coordinator.planning.stage_chain import Stage
 from coordinator.planning.wave_plan import make_wave_plan
 from state.errors import TopologyError
 from state.printable import counted
@@ -58,28 +60,35 @@ class TopologyPlan:
         return html_of(self.picture)
 
 
-def plan(topology: Topology | PlainTopology) -> TopologyPlan:
+def plan(topology: Topology | PlainTopology, *, slots: int | None = None) -> TopologyPlan:
     """Returns how a run on Spark would execute a topology; starts nothing, and calls no code of the components.
 
     Args:
         topology: what a builder's `build` returned.
+        slots: how many Spark tasks a stage has at most, as for a run; None shows one for each task. Plain topologies
+            have no slots.
 
     Raises:
-        TopologyError: this is no topology, or the period of a bolt's tick tuples is invalid.
+        TopologyError: this is no topology, `slots` is below 1, or the period of a bolt's tick tuples is invalid.
     """
+    if slots is not None and slots < 1:
+        raise TopologyError(f"slots is {slots}; give at least 1, or None")
     match topology:
         case Topology():
-            return TopologyPlan(_transactional(topology))
+            return TopologyPlan(_transactional(topology, slots))
         case PlainTopology():
             return TopologyPlan(_plain(topology))
     raise TopologyError(f"plan got {described(topology)}; give the result of a builder's build()")
 
 
-def _transactional(topology: Topology) -> TopologyPicture:
-    made = make_plan(topology, _unshipped)
+def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
+    made = in_slots(make_plan(topology, _unshipped), slots)
     picture = picture_of(topology, hand_overs(topology, made.chains))
     committing = {made.wirings[task].component_id for task in made.commit_tasks}
-    return replace(picture, groups=tuple(_stages(made)), facts=tuple(_facts(topology, made, committing)))
+    facts = list(_facts(topology, made, committing))
+    if slots is None and any(_partition_count(made, stage) > 1 for stage in made.stages):
+        facts.insert(1, "Where Spark has fewer cores than a stage has tasks, several of these share a Spark task.")
+    return replace(picture, groups=tuple(_stages(made)), facts=tuple(facts))
 
 
 def _stages(made: Plan) -> Iterator[Group]:
@@ -88,11 +97,22 @@ def _stages(made: Plan) -> Iterator[Group]:
         heads = dict.fromkeys(made.wirings[task].component_id for task in stage.tasks if task in made.wirings)
         members = tuple(member for head in heads for member in chain_of.get(head, (head,)))
         ackers = len(made.acker_tasks) if index == made.meeting_stage else 0
-        details = [counted(len(stage.tasks) - ackers, "Spark task")] if members else []
+        details = [_placed(len(stage.tasks) - ackers, _partition_count(made, stage))] if members else []
         details += [counted(ackers, "acker")] if ackers else []
         details += [f"chain {'+'.join(chain_of[head])}" for head in heads if len(chain_of.get(head, ())) > 1]
         is_commit = index > made.meeting_stage or (index == made.meeting_stage and bool(members))
         yield Group(f"stage {index + 1}", "commit" if is_commit else "processing", members, tuple(details))
+
+
+def _partition_count(made: Plan, stage: Stage) -> int:
+    """How many partitions of a stage hold tasks other than ackers."""
+    return sum(tasks[0] not in made.acker_tasks for tasks in stage.partitions)
+
+
+def _placed(task_count: int, partition_count: int) -> str:
+    if task_count == partition_count:
+        return counted(task_count, "Spark task")
+    return f"{counted(task_count, 'task')} in {counted(partition_count, 'Spark task')}"
 
 
 def _facts(topology: Topology, made: Plan, committing: set[str]) -> Iterator[str]:

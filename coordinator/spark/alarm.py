@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -59,7 +59,7 @@ class Alarm:
     """The alarm of one Spark task.
 
     Args:
-        wiring: the task of the topology.
+        wiring: the task of the topology; the first of several.
         timeout_s: the message timeout.
     """
 
@@ -71,6 +71,12 @@ class Alarm:
     def begin(self, attempt: TransactionAttempt | None, chained: TaskWiring | None = None) -> None:
         """The task, or one chained to it, begins to work on an attempt; in a plain topology there is none."""
         self._attempt, self._wiring = attempt, chained or self._own_wiring
+
+    def through(self, wirings: Iterable[TaskWiring]) -> Iterator[TaskWiring]:
+        """Gives one task of the topology after the other, which run in the same Spark task, and rings for each."""
+        for wiring in wirings:
+            self._attempt, self._wiring, self._own_wiring = None, wiring, wiring
+            yield wiring
 
     def ring(self, _number: int, _frame: FrameType | None) -> None:
         """Raises in whatever runs."""

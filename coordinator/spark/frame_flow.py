@@ -43,14 +43,14 @@ class Post(Generic[FrameT]):
 
 
 def sort_out(
-    records: Iterable[Addressed], own_task: int, routes: Mapping[int, int]
-) -> Generator[Addressed, None, list[bytes]]:
-    """Carries on the frames for other tasks, but for those without a route; returns the frames for this one."""
-    own: list[bytes] = []
+    records: Iterable[Addressed], own_tasks: Sequence[int], routes: Mapping[int, int]
+) -> Generator[Addressed, None, dict[int, list[bytes]]]:
+    """Carries on the frames for other tasks, but for those without a route; returns those of each of our own."""
+    own: dict[int, list[bytes]] = {task: [] for task in own_tasks}
     for _, packed in records:
         target = frame_target(packed)
-        if target == own_task:
-            own.append(packed)
+        if target in own:
+            own[target].append(packed)
         elif target in routes:
             yield routes[target], packed
     return own

@@ -154,14 +154,34 @@ def _watch_over(context: SparkContext, *, is_ours: bool) -> JavaWatch:
     return JavaWatch(GatewayProcess(context._gateway, is_ours=is_ours, context=context))  # noqa: SLF001 - its only name
 
 
+def is_in_process(master: str) -> bool:
+    """Whether tasks run for this very process, on this machine."""
+    return master == "local" or master.startswith("local[")
+
+
 def is_fair(context: SparkContext) -> bool:
     """Whether jobs share the executors, so that a commit need not wait for a whole wave."""
     return str(context.getConf().get("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
 
 
+def slots_of(context: SparkContext) -> int | None:
+    """How many tasks Spark will run at a time, None if only the executors will tell (driver, once a run).
+
+    A cluster's executors may register long after the context is there, so what counts is what they were asked to be.
+    """
+    conf = context.getConf()
+    if is_in_process(context.master or "") or conf.contains("spark.default.parallelism"):
+        return max(1, context.defaultParallelism)
+    total, per_task = conf.get("spark.cores.max"), int(conf.get("spark.task.cpus") or 1)
+    executors, cores = conf.get("spark.executor.instances"), conf.get("spark.executor.cores")
+    if total is None and executors is not None and cores is not None:
+        total = str(int(executors) * int(cores))
+    return None if total is None else max(1, int(total) // per_task)
+
+
 def _settings_for(master: str) -> dict[str, str]:
     settings = dict(LOCAL_SETTINGS) if master.startswith("local") else {}
-    if master == "local" or master.startswith("local["):
+    if is_in_process(master):
         # tasks that run for this very process import what it can import
         folders = [entry or str(Path.cwd()) for entry in sys.path]
         settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(folders)

@@ -1,7 +1,7 @@
 """What runs on executors for a transactional topology: one callable per stage, shipped with its plan and wave.
 
-Each takes the frames of one partition and yields ``(partition of the next stage, frame)`` pairs; how they all begin is
-in `stage_entry`.
+Each takes the frames of one partition, runs the partition's tasks one after the other, and yields ``(partition of the
+next stage, frame)`` pairs; how they all begin is in `stage_entry`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_b
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.wiring import TaskWiring
 from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.emitting.reporting import batch_edges, chained_to, report_chain
 from coordinator.planning.plan import Plan
+from coordinator.spark.alarm import Alarm
 from coordinator.spark.frame_flow import Addressed, Post
-from coordinator.spark.stage_entry import StageEntry, StageTask
+from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -64,19 +66,26 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        task = self.entry.task(0, partition)
-        post = Post(task.routes, pack_block)
+        slot = self.entry.slot(0, partition)
+        post = Post(slot.routes, pack_block)
         mail = WaveMail(self.wave.attempts(), post.send)
-        plan, wiring = task.plan, task.plan.wirings[task.task_id]
-        chained = chained_to(plan, task.task_id, mail.carrier, clock=perf_counter_ns)
-        emitter = EmitterTask(wiring, mail.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
-        with task.alarm(wiring) as alarm:
-            for emitted in emitter.run(self.wave.batches, alarm.begin):
-                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
-                mail.flush_if_full()
-                yield from post.take()
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                for _ in self._emitted(slot.plan, wiring, mail, alarm):
+                    yield from post.take()
         mail.flush()
         yield from post.take()
+
+    def _emitted(self, plan: Plan, wiring: TaskWiring, mail: WaveMail, alarm: Alarm) -> Iterator[None]:
+        """Runs one task; pauses after each attempt, so that what it has sent can go."""
+        task_id = wiring.task_id
+        chained = chained_to(plan, task_id, mail.carrier, clock=perf_counter_ns)
+        emitter = EmitterTask(wiring, mail.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
+        for emitted in emitter.run(self.wave.batches, alarm.begin):
+            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+            mail.flush_if_full()
+            yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +97,31 @@ class ProcessingStage:
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        task, wave = self.entry.task(self.stage_index, partition), self.wave.attempts()
-        inbox = Inbox((yield from task.read(records, wave=wave.attempts)), wave)
-        post = Post(task.routes, pack_block)
+        slot, wave = self.entry.slot(self.stage_index, partition), self.wave.attempts()
+        blocks = yield from slot.read(records, wave=wave.attempts)
+        post = Post(slot.routes, pack_block)
         mail = WaveMail(wave, post.send)
-        plan, wiring = task.plan, task.plan.wirings[task.task_id]
-        chained = chained_to(plan, task.task_id, mail.carrier, clock=perf_counter_ns)
-        batch_task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
-        with task.alarm(wiring) as alarm:
-            for attempt in wave.attempts:
-                alarm.begin(attempt)
-                emitted = Emitted(attempt, batch_task.run(attempt, inbox.take(attempt)))
-                report_chain(plan, task.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
-                mail.flush_if_full()
-                yield from post.take()
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                inbox = Inbox(blocks.pop(wiring.task_id), wave)
+                for _ in self._executed(slot.plan, wiring, inbox, mail, alarm):
+                    yield from post.take()
         mail.flush()
         yield from post.take()
+
+    def _executed(self, plan: Plan, wiring: TaskWiring, inbox: Inbox, mail: WaveMail, alarm: Alarm) -> Iterator[None]:
+        """Runs one task; pauses after each attempt, so that what it has sent can go."""
+        task_id = wiring.task_id
+        chained = chained_to(plan, task_id, mail.carrier, clock=perf_counter_ns)
+        task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
+        for batch in self.wave.batches:
+            attempt = batch.attempt
+            alarm.begin(attempt)
+            emitted = Emitted(attempt, task.run(attempt, inbox.take(attempt)))
+            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+            mail.flush_if_full()
+            yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +137,22 @@ class MeetingStage:
     early: EarlyCommit
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
-        task = self.entry.task(self.entry.plan.value.meeting_stage, partition)
-        wave = self.wave.attempts()
-        blocks = yield from task.read(records, wave=wave.attempts, carries=False)
-        decide = self._committed if task.task_id in task.plan.commit_tasks else self._acknowledged
-        yield task.task_id, pack(decide(task, wave, blocks))
+        slot, wave = self.entry.slot(self.entry.plan.value.meeting_stage, partition), self.wave.attempts()
+        plan = slot.plan
+        blocks = yield from slot.read(records, wave=wave.attempts, carries=False)
+        if plan.commit_tasks.isdisjoint(slot.tasks):
+            for task_id in slot.tasks:
+                yield task_id, pack(self._acknowledged(plan, task_id, wave, blocks.pop(task_id)))
+            return
+        wirings = [plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                yield wiring.task_id, pack(self._committed(wiring, wave, blocks.pop(wiring.task_id), alarm))
 
-    def _acknowledged(self, task: StageTask[Plan], wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
-        plan = task.plan
-        own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task.task_id]
+    def _acknowledged(self, plan: Plan, task_id: int, wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
+        own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task_id]
         init = {batch.attempt: batch_edges(plan, batch) for batch in own}
-        acker = BatchAcker(task.task_id, init, plan.processing_tasks())
+        acker = BatchAcker(task_id, init, plan.processing_tasks())
         for packed in blocks:
             try:
                 block = unpack_block(packed)
@@ -139,18 +162,17 @@ class MeetingStage:
                 acker.receive(block.sender, wave.attempts, block.payload)
         return [outcome.to_wire() for outcome in acker.outcomes()]
 
-    def _committed(self, task: StageTask[Plan], wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
-        wiring, inbox = task.plan.wirings[task.task_id], Inbox(blocks, wave)
+    def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
+        inbox = Inbox(blocks, wave)
         blocks.clear()  # they are in the inbox, unpacked
         nowhere = WaveMail(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
         commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
         reports = []
-        with task.alarm(wiring) as alarm:
-            for attempts in self.early.groups:
-                report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
-                reports.append(report.to_wire())
-                if report.good_count() < len(attempts):
-                    break
+        for attempts in self.early.groups:
+            report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
+            reports.append(report.to_wire())
+            if report.good_count() < len(attempts):
+                break
         return reports
 
 
@@ -216,19 +238,23 @@ class CommitStage:
     reading: Reading
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        task = self.entry.task(self.stage_index, partition)
-        if task.task_id not in task.plan.commit_tasks:
+        slot = self.entry.slot(self.stage_index, partition)
+        if slot.plan.commit_tasks.isdisjoint(slot.tasks):
             return
         wave = WaveAttempts(self.wave)
-        inbox = Inbox((yield from task.read(records, wave=wave.attempts)), wave)
-        post = Post(task.routes, pack_block)
+        blocks = yield from slot.read(records, wave=wave.attempts)
+        post = Post(slot.routes, pack_block)
         mail = WaveMail(wave, post.send)
-        wiring, reader = task.plan.wirings[task.task_id], _LazyReader(self.reading, task.plan.topology_id)
-        commit_task = CommitTask(wiring, reader, mail.carrier, clock=perf_counter_ns)
-        with task.alarm(wiring) as alarm:
-            report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
+        reader = _LazyReader(self.reading, slot.plan.topology_id)
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                inbox = Inbox(blocks.pop(wiring.task_id), wave)
+                commit_task = CommitTask(wiring, reader, mail.carrier, clock=perf_counter_ns)
+                report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
+                post.send(Block(wave.key, wiring.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+                yield from post.take()
         mail.flush()
-        post.send(Block(wave.key, task.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
         yield from post.take()
 
 

@@ -110,8 +110,8 @@ class Wave:
         for index in range(first + 1, last + 1):
             self._shuffles.append(self._shuffled(frames, index))
             frames = Frames(self._shuffles[-1], (commit_stage(index),))
-        last_tasks = self._plan.stages[last].tasks
-        partitions = self._plan.commit_partitions() if first == last else range(len(last_tasks))
+        last_partitions = range(len(self._plan.stages[last].partitions))
+        partitions = self._plan.commit_partitions() if first == last else last_partitions
         collected = self._deployment.jobs.run(frames, partitions)
         return reports_among(packed for _, packed in collected)
 
@@ -128,4 +128,4 @@ class Wave:
         return self._shuffles[0]
 
     def _shuffled(self, frames: Frames, stage_index: int) -> Source:
-        return self._deployment.jobs.shuffled(frames, len(self._plan.stages[stage_index].tasks))
+        return self._deployment.jobs.shuffled(frames, len(self._plan.stages[stage_index].partitions))

@@ -11,7 +11,7 @@ from typing import Any
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import fingerprint_of
 from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observer, Observers
+from coordinator.run_observer import Observer, Observers, RunBegan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.run_so_far import RunSoFar
@@ -31,10 +31,8 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.record_stamps import RecordStamps
 from coordinator.transactional.replay_side import ReplaySide
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
@@ -60,13 +58,11 @@ def assembled(  # noqa: D417 - the others are what their names say
     new_generation: str,
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
-    on_progress: Callable[[RunStatistics], None] | None = None,
     pause: Callable[[float], None] | None = None,
     watch: AttemptWatch | None = None,
     wall_clock: Callable[[], float] | None = None,
     replay: ReplayChoice | LetterChoice | None = None,
     observers: Sequence[Observer] = (),
-    observe: Callable[[], RunObserver] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -81,7 +77,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         watch: notified of every attempt, and may hold its phases.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
-        observe: makes what hears everything that happens; called once the run owns the topology.
+        observers: told what happens, from when the run owns the topology to its end.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -93,7 +89,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         committer = start.committer(resources) if options.tells_spout else None
         found = Takeover(topology, store, start, spout, options, choice=replay)
         taken = found.take(nonce=nonce, new_generation=new_generation)
-        observer = resources.enter_context(_ended_with_the_run(RunObserver() if observe is None else observe()))
+        resources.enter_context(observing.told_of_the_end())
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
@@ -103,7 +99,6 @@ def assembled(  # noqa: D417 - the others are what their names say
             new_attempt_id=lambda: draw_bits(64),
             options=options,
             clock=clock,
-            on_progress=on_progress or _ignore,
             message_timeout_s=topology.message_timeout_s,
             **_committing(store, committer, options, clock),
             notices=taken.notices,
@@ -113,12 +108,9 @@ def assembled(  # noqa: D417 - the others are what their names say
             observers=observing,
             stamps=_stamps(taken, options, wall_clock or clock),
             replays=taken.replays,
-            observer=observer,
         )
         coordinator.statistics.durability = store.durability
-        resources.enter_context(closing(coordinator))
-        resources.enter_context(observing.observed(topology, coordinator.statistics))
-        yield coordinator
+        yield resources.enter_context(closing(coordinator))
 
 
 def new_coordinator(
@@ -132,7 +124,6 @@ def new_coordinator(
     new_attempt_id: Callable[[], int],
     options: RunOptions,
     clock: Callable[[], float],
-    on_progress: Callable[[RunStatistics], None],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
     untold: tuple[TransactionAttempt, ...] = (),
@@ -146,9 +137,8 @@ def new_coordinator(
     replays: tuple[Replay, ...] | None = None,
     withheld: Collection[int] = (),
     barriers: Barriers | None = None,
-    observer: RunObserver | None = None,
 ) -> Coordinator:
-    """Connects the machine with its driver and tells the spout where earlier runs stopped; see `assembled`."""
+    """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
     run_so_far = _run_so_far(metadata, committed_txid)
     guarded = GuardedSpout(spout, spout_id, run_so_far)
@@ -163,9 +153,9 @@ def new_coordinator(
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
-    watch_side = WatchSide(watch or AttemptWatch(), clock)
+    watch_side, observers = WatchSide(watch or AttemptWatch(), clock), observers or ObserverSide(Observers(), clock)
     spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
-    return Coordinator(
+    coordinator = Coordinator(
         machine=machine,
         spout=spout_side(
             GuardedSpoutCommitter(committer, spout_id),
@@ -186,23 +176,11 @@ def new_coordinator(
             barriers=barriers,
         ),
         watch=watch_side,
-        observers=observers or ObserverSide(Observers(), clock),
+        observers=observers,
         clock=clock,
-        on_progress=on_progress,
-        observer=observer,
     )
-
-
-@contextmanager
-def _ended_with_the_run(observer: RunObserver) -> Iterator[RunObserver]:
-    """Closes the observer of a run, even of one that cannot be started."""
-    try:
-        yield observer
-    except BaseException as error:
-        observer.failed(error)
-        raise
-    finally:
-        observer.close()
+    observers.began(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
+    return coordinator
 
 
 def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Callable[[float], None]) -> SpoutStart:

@@ -5,10 +5,10 @@ It uses one thread: every decision is carried out, and answered, before the next
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable
 
+from coordinator.run_observer import Standing
 from coordinator.transactional.engine_side import EngineSide
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -35,13 +35,11 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.observer_side import ObserverSide
-from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.store_side import StoreSide
 from coordinator.transactional.watch_side import WatchSide
 
-_LOG = logging.getLogger("txbatch")
 BUSY_WAIT_S = 0.5
 """How long the run waits for the engine while new input could not be sent anywhere."""
 IDLE_WAIT_S = 0.05
@@ -59,8 +57,6 @@ class Coordinator:
         watch: notified of every attempt, and may hold its phases.
         observers: told what happens.
         clock: seconds, monotonic.
-        on_progress: called with the statistics after every event.
-        observer: hears everything that happens.
     """
 
     def __init__(
@@ -73,17 +69,12 @@ class Coordinator:
         watch: WatchSide,
         observers: ObserverSide,
         clock: Callable[[], float],
-        on_progress: Callable[[RunStatistics], None],
-        observer: RunObserver | None = None,
     ) -> None:
         self._machine = machine
         self._spout, self._engine, self._store, self._watch = spout, engine, store, watch
         self._observers = observers
         self._clock = clock
-        self._on_progress = on_progress
-        self._observer = observer or RunObserver()
         self._is_done = False
-        self._let_observe()
 
     @property
     def statistics(self) -> RunStatistics:
@@ -92,8 +83,11 @@ class Coordinator:
 
     def drain(self) -> None:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
-        self._observer.draining()
         self._spout.drain()
+
+    def standing(self) -> Standing:
+        """Returns how the run stands; called on the run's thread."""
+        return Standing(self._machine.window(), self._machine.is_blocked(), self._spout.is_draining)
 
     def deactivate(self) -> None:
         """Cuts no new transactions until `activate`; those in flight commit, and the run waits. Any thread."""
@@ -129,7 +123,6 @@ class Coordinator:
     def close(self) -> None:
         """Logs what the replay log left out; called once, however the run has ended."""
         self._watch.close()
-        self._let_observe()
 
     def turn(self, *, is_awaited: bool = False) -> bool:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
@@ -144,7 +137,7 @@ class Coordinator:
         try:
             return self._turn(is_awaited=is_awaited)
         except BaseException as error:
-            self._observer.failed(error)
+            self._observers.failed(error)
             raise
 
     def _turn(self, *, is_awaited: bool) -> bool:
@@ -164,16 +157,12 @@ class Coordinator:
         if event is not None:
             self._observers.happened(event)
             self._handle(event)
-            self._report_progress()
+            self.statistics.active = machine.active_count()
+            self.statistics.cut_txid = machine.last_txid()
+            self.statistics.fraction = self._spout.progress(machine.last_metadata())
         self._handle(TimePassed(clock()))
-        self._observers.turned(is_idle=machine.is_idle())
-        if self._observer.is_due():
-            self._let_observe()
+        self._observers.turned(is_idle=machine.is_idle(), has_progressed=event is not None)
         return False
-
-    def _let_observe(self) -> None:
-        is_waiting = self._machine.is_blocked()
-        self._observer.look(self.statistics, self._machine.window(), is_waiting=is_waiting)
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
@@ -185,17 +174,14 @@ class Coordinator:
 
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""
-        self._observer.heard(event)
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: each answer leads to fewer decisions
             answer = self._observers.carry_out(decisions.popleft(), self._carry_out)
             if answer is not None:
-                self._observer.heard(answer)
                 decisions.extend(self._machine.handle(answer))
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
         """Carries out a decision and returns the answer, None if there is none."""
-        self._observer.decided(decision)
         match decision:
             case Cut():
                 return self._spout.cut(decision)
@@ -220,12 +206,3 @@ class Coordinator:
             case StartWave() | StartCommit() | CancelWave() | ReleaseWave():
                 self._engine.command(decision)
         return None
-
-    def _report_progress(self) -> None:
-        self.statistics.active = self._machine.active_count()
-        self.statistics.cut_txid = self._machine.last_txid()
-        self.statistics.fraction = self._spout.progress(self._machine.last_metadata())
-        try:
-            self._on_progress(self.statistics)
-        except Exception:  # noqa: BLE001 - a callback must not end a run
-            _LOG.exception("the on_progress callback raised")

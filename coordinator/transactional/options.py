@@ -12,7 +12,7 @@ from state.records.durability import Durability, DurabilityLevel
 SWITCHES = ("accept_state_changes", "early_commit", "pulse", "tells_spout")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
 HISTORY_MAX = 1_000_000
-MAY_BE_NONE = ("last_txid", "max_spout_pending")
+MAY_BE_NONE = ("last_txid", "max_spout_pending", "slots")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -68,6 +68,10 @@ class RunOptions:
         history: how many transactions keep their receipt, metadata and story, for `txbatch inspect`; 0 keeps none.
         last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
             input. A run that finds it committed already changes nothing.
+        slots: how many Spark tasks each stage of a wave has at most; a stage with more tasks runs several in each of
+            them, one after the other. None takes the number of cores: of a local master, or of a cluster whose settings
+            say it (see `docs/operations.md`), else every task has a Spark task of its own. What a run stores does not
+            depend on it.
         tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """
 
@@ -88,6 +92,7 @@ class RunOptions:
     pulse: bool = True
     history: int = HISTORY_KEPT
     last_txid: int | None = None
+    slots: int | None = None
     tells_spout: bool = True
 
     def __post_init__(self) -> None:

@@ -50,6 +50,11 @@ class SpoutSide:
         """Stops cutting for the rest of the run. Any thread."""
         self._spout.draining = True
 
+    @property
+    def is_draining(self) -> bool:
+        """Whether `drain` was called."""
+        return self._spout.draining
+
     def deactivate(self) -> None:
         """Stops cutting until `activate`. Any thread."""
         self._spout.active = False

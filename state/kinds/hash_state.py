@@ -86,7 +86,7 @@ class HashState(KeyedState):
         counts = self._counts
         if counts is not None and self._are_plain(keys, self.field_type):
             columns = IncrementColumns.of(keys, deltas)
-            if columns is not None:
+            if columns is not None and keys:
                 self._hold(columns)
                 return
         for field, by in zip(keys, deltas, strict=True):

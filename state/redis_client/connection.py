@@ -46,8 +46,12 @@ def library_code() -> str:
     return Path(__file__).with_name("functions.lua").read_text(encoding="utf-8")
 
 
-def connect(url: str) -> redis.Redis:
+def connect(url: str, *, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
     """Returns a client that is not connected yet and never retries on its own.
+
+    Args:
+        url: of the server.
+        socket_timeout_s: how long one answer may take.
 
     Raises:
         TopologyError: the URL is malformed; see `check_address`.
@@ -57,8 +61,8 @@ def connect(url: str) -> redis.Redis:
         url,
         retry=Retry(NoBackoff(), 0),
         retry_on_timeout=False,
-        socket_timeout=SOCKET_TIMEOUT_S,
-        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        socket_timeout=socket_timeout_s,
+        socket_connect_timeout=min(CONNECT_TIMEOUT_S, socket_timeout_s),
         decode_responses=False,
         protocol=2,
     )

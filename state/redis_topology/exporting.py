@@ -1,7 +1,7 @@
 """Reads everything that a server holds of a topology, as of one committed transaction, in pieces of bounded size.
 
 What fits is read by one MULTI, so it is exact even while a run commits. What is larger is read piece by piece between
-two looks at the revision: if a run has written meanwhile, the reading was for nothing.
+two looks at generation and revision: if anybody has written meanwhile, the reading was for nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from state.redis_client.connection import RedisConnection
 from state.redis_client.redis_errors import stop_error
 from state.redis_client.replies import text_of
 from state.redis_topology.all_records import COUNT_COMMANDS, PIECE, WHOLE_COMMANDS, RedisRecords, entries_of
+from state.redis_topology.snapshots import MOMENT
 from state.values.state_kind import StateKind
 
 AT_ONCE_MAX = 100_000
@@ -58,22 +59,23 @@ class RedisExport:
             StateRefusedError: a key has another type, or the server refuses a command.
             StateUnreachableError: no answer.
         """
-        revision = self._revision()
+        moment = self._moment()
         names = {name: kind for name, kind in kinds.items() if name not in with_parts} | dict(OWN_KINDS)
         for family in sorted(with_parts):
             names |= dict.fromkeys(self._records.part_names(family), kinds[family])
         counts = [int(self._connection.call(COUNT_COMMANDS[names[name]], self.keys.state(name))) for name in names]
         if sum(counts) <= AT_ONCE_MAX:
-            yield from self._at_once(names, with_parts, revision)
+            yield from self._at_once(names, with_parts, moment)
         else:
-            yield from self._one_by_one(names, revision)
+            yield from self._one_by_one(names, moment)
 
-    def _revision(self) -> str:
-        reply = self._connection.call("HGET", self.keys.control, "revision")
-        return "" if reply is None else text_of(reply)
+    def _moment(self) -> tuple[str, ...]:
+        """Returns what no two moments of what is stored have in common: each import begins with revision 1 again."""
+        reply = self._connection.call("HMGET", self.keys.control, *MOMENT)
+        return tuple("" if value is None else text_of(value) for value in reply)
 
     def _at_once(
-        self, names: Mapping[str, StateKind], with_parts: frozenset[str], revision: str
+        self, names: Mapping[str, StateKind], with_parts: frozenset[str], moment: tuple[str, ...]
     ) -> Iterator[dict[str, str] | StoredPiece]:
         asked: list[tuple[str, ...]] = [("HGETALL", self.keys.control)]
         searched = sorted(with_parts)
@@ -86,7 +88,7 @@ class RedisExport:
             if isinstance(reply, redis.RedisError):
                 raise stop_error(reply, self._connection.server) from reply
         control = {text_of(name): text_of(value) for name, value in entries_of(StateKind.HASH, replies[0])}
-        if control.get("revision", "") != revision:
+        if _moment_of(control) != moment:
             found = {self.keys.state_name(text_of(key)) for each in replies[1 : 1 + len(searched)] for key in each}
             if not found <= names.keys():
                 raise MovedError("a run has added keys while they were looked for")
@@ -97,7 +99,9 @@ class RedisExport:
             for start in range(0, len(entries), PIECE):
                 yield StoredPiece(name, kind, entries[start : start + PIECE], _expiry(expiry))
 
-    def _one_by_one(self, names: Mapping[str, StateKind], revision: str) -> Iterator[dict[str, str] | StoredPiece]:
+    def _one_by_one(
+        self, names: Mapping[str, StateKind], moment: tuple[str, ...]
+    ) -> Iterator[dict[str, str] | StoredPiece]:
         control = self.control()
         yield control
         for name, kind in names.items():
@@ -105,7 +109,7 @@ class RedisExport:
             for entries in self._records.entries(name, kind):
                 if entries:
                     yield StoredPiece(name, kind, entries, expires_ms)
-        if not control.get("revision", "") == revision == self._revision():
+        if not _moment_of(control) == moment == self._moment():
             raise MovedError("a run has committed while the state was read")
 
 
@@ -115,6 +119,10 @@ def busy_error(topology_id: str) -> StateRefusedError:
         f"topology {topology_id!r} was written during each of {TRIES} readings, and more than {AT_ONCE_MAX:,} entries "
         "cannot be read at one moment; stop its run, export, and start it again"
     )
+
+
+def _moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(control.get(field, "") for field in MOMENT)
 
 
 def _expiry(reply: object) -> int | None:

@@ -1,7 +1,8 @@
 """All of a topology's state at one moment, decoded as declared: for tests, checks and exports.
 
 The keys of a state with parts are found by SCAN, before the MULTI that reads them. That MULTI therefore also tells
-whether there are others by now: its revision is the one from before the scan, or KEYS finds none that is not known.
+whether there are others by now: generation and revision are those from before the scan, or KEYS finds none that is not
+known.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from state.troubles import Trouble
 from state.values.state_kind import StateKind
 from state.values.stored_value import decode_stored
 
+MOMENT = ("generation", "revision")
+"""Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
 TRIES = 5
 """How often keys are looked for again because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
@@ -100,11 +103,11 @@ class _Reading:
 
     def read(self) -> dict[str, Any]:
         """Returns name of a state or part -> reply."""
-        revision = self._client.hget(self._keys.control, "revision") if self._families else None
+        moment = self._client.hmget(self._keys.control, *MOMENT) if self._families else None
         for family in self._families:
             self._learn(family, self._client.scan_iter(match=self._keys.parts_pattern(family.name), count=1000))
-        found_revision, replies, _ = self._at_once(searches=False)
-        if not self._families or found_revision == revision:
+        found_moment, replies, _ = self._at_once(searches=False)
+        if not self._families or found_moment == moment:
             return replies
         if int(self._client.dbsize()) <= SEARCHED_KEYS_MAX:
             for _ in range(TRIES):
@@ -129,19 +132,19 @@ class _Reading:
         searched = self._families if searches else []
         with self._client.pipeline(transaction=True) as pipeline:
             pipeline.hget(self._keys.control, "committed")
-            pipeline.hget(self._keys.control, "revision")
+            pipeline.hmget(self._keys.control, *MOMENT)
             pipeline.hmget(self._keys.control, "begun", "ended")
             for family in searched:
                 pipeline.keys(self._keys.parts_pattern(family.name))
             for name, kind in kinds.items():
                 _ask(pipeline, kind, self._keys.state(name))
-            self.committed, revision, writes, *others = pipeline.execute(raise_on_error=False)
+            self.committed, moment, writes, *others = pipeline.execute(raise_on_error=False)
         self.is_torn = isinstance(writes, list) and writes[0] != writes[1]
         found, contents = others[: len(searched)], others[len(searched) :]
         for reply in found:
             if isinstance(reply, Exception):
                 raise reply
-        return revision, dict(zip(kinds, contents, strict=True)), found
+        return moment, dict(zip(kinds, contents, strict=True)), found
 
 
 def _parts(family: StateFamily[Any], members: Iterable[str], replies: dict[str, Any]) -> dict[Any, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import redis
 
 from coordinator.server_choice import choose_server
 from state.errors import StateRefusedError, TopologyError
+from state.redis_server.embedded import EmbeddedServer
 
 ENVIRONMENT = {"TXBATCH_REDIS_URL": "redis://:hunter22@fromenv:1"}
 
@@ -66,3 +68,14 @@ def test_a_look_at_another_machine_in_plain_text_has_to_be_allowed() -> None:
         pass
     with choose_server(far, None, {}, allow_plaintext=True).store("words") as store:
         assert store.server == "redis://192.0.2.1"
+
+
+@pytest.mark.redis
+def test_a_private_server_that_ends_with_its_run_is_started_again_by_the_next_look(tmp_path: Path) -> None:
+    run = EmbeddedServer(tmp_path / ".txbatch").start()
+    with choose_server(None, tmp_path / ".txbatch").onlooker() as onlooker:
+        with redis.Redis.from_url(run.url) as client:
+            client.hset("{words}:txbatch:control", "committed", "7")
+        assert [each.committed for each in onlooker.topologies()] == ["7"]
+        run.close()
+        assert [each.committed for each in onlooker.topologies()] == ["7"], "what was committed is shown after the run"

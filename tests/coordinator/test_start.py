@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import BackgroundRun, RunStatistics, RunStatus, start
+from coordinator import BackgroundRun, PlainRunOptions, PlainStatistics, RunOptions, RunStatistics, RunStatus, start
 from state.errors import FailedException, TopologyError
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -53,7 +53,7 @@ class HandRun:
 
 
 def started(work):
-    run = BackgroundRun("lines", work)
+    run = BackgroundRun("lines", work, RunStatistics())
     if work.may_start.is_set():
         assert work.has_begun.wait(LONG_S)
     return run
@@ -181,7 +181,7 @@ def work(begun, progressed):
     print("drained")
     return RunStatistics()
 
-BackgroundRun("lines", work)
+BackgroundRun("lines", work, RunStatistics())
 begun_once.wait(30)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
@@ -189,9 +189,51 @@ begun_once.wait(30)
     assert ended.stdout == "drained\nSpark's folder was removed\n"
 
 
-def test_a_plain_topology_is_refused_at_once():
-    with pytest.raises(TopologyError, match="this function runs a Topology; run_plain runs a plain topology"):
-        start(EXAMPLES["plain_word_count"]())
+def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monkeypatch):
+    given: dict[str, Any] = {}
+    seen: list[Any] = []
+
+    def runs_plain(topology, *, on_start, on_progress, **arguments):
+        given.update(arguments)
+        statistics = PlainStatistics()
+        drained = threading.Event()
+        on_start(SimpleNamespace(statistics=statistics, drain=drained.set))
+        statistics.acked = 7
+        on_progress(statistics)
+        assert drained.wait(LONG_S)
+        return statistics
+
+    monkeypatch.setattr(sys.modules["coordinator.start"], "run_plain", runs_plain)
+    options = PlainRunOptions(stop_when_idle=True)
+    with start(EXAMPLES["plain_word_count"](), master="local[2]", options=options, on_progress=seen.append) as run:
+        assert run.topology_id == "plain_word_count"
+    assert (run.result().acked, run.status, given["options"], given["master"]) == (
+        7,
+        RunStatus.DONE,
+        options,
+        "local[2]",
+    )
+    assert [type(each) for each in seen] == [PlainStatistics]
+    assert "acked" in run._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("topology", "arguments", "message"),
+    [
+        ("plain_word_count", {"redis_url": "redis://h"}, "redis_url was given, but a plain topology has no state"),
+        ("plain_word_count", {"options": RunOptions()}, r"options is a RunOptions, .* is plain; give PlainRunOptions"),
+        ("word_count", {"options": PlainRunOptions()}, r"PlainRunOptions, .* is transactional; give RunOptions\("),
+    ],
+    ids=["server", "plain options", "transactional options"],
+)
+def test_what_is_for_the_other_kind_of_topology_is_refused_at_once(topology, arguments, message):
+    with pytest.raises(TopologyError, match=message):
+        start(EXAMPLES[topology](), **arguments)
+
+
+def test_what_is_no_topology_is_refused_at_once():
+    with pytest.raises(TopologyError, match=r"the topology is a str, .*; give the result of build"):
+        start("words")  # type: ignore[call-overload]
 
 
 def test_what_run_refuses_is_raised_by_wait():

@@ -213,7 +213,9 @@ class SimEngine:
         for index in range(plan.meeting_stage, len(plan.stages)):
             stage = CommitStage(self._entry, index, given, attempts, composed, self._reading)
             records = self._executors.read(shuffled)
-            shuffled = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
+            shuffled = [
+                self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].partitions))
+            ]
             yield STEP_S
         reports = reports_among(packed for output in shuffled for _, packed in output)
         self._over(wave, GroupExecuted(wave.given.wave_id, attempts, tuple(reports)))
@@ -225,7 +227,9 @@ class SimEngine:
         for index in range(plan.meeting_stage):
             stage: Stage = ProcessingStage(self._entry, lean, index) if index else EmitterStage(self._entry, wave.given)
             records = self._executors.read(outputs)
-            outputs = [self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].tasks))]
+            outputs = [
+                self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].partitions))
+            ]
             yield outputs
 
     def _all_in_one(self, wave: _Wave, meeting: MeetingStage) -> Stage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 
 import pytest
@@ -10,7 +11,10 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinator.building.plain_topology import PlainTopology
+from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run_plain import run_plain
+from coordinator.start import RunStatus, start
 from examples import plain_word_count
 from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.support.spark.bolts import note, notes, once
@@ -52,6 +56,24 @@ def failed():
 
 def seen_by(path, component_id):
     return Counter(value for component, _, value in notes(path) if component == component_id)
+
+
+def test_a_run_in_the_background_is_watched_and_drained(context, tmp_path):
+    progressed = threading.Event()
+    builder = builder_of(["nathan", "bob"])
+    builder.set_bolt("seen", Seen(tmp_path / "notes")).shuffle_grouping("feed")
+
+    topology: PlainTopology = builder.build()
+
+    def look(statistics: PlainStatistics) -> None:
+        if statistics.acked == 2:
+            progressed.set()
+
+    with start(topology, spark=context, on_progress=look) as run:
+        assert progressed.wait(60.0)
+        assert run.statistics.acked == 2
+
+    assert (run.status, run.result().acked, acked()) == (RunStatus.DONE, 2, [0, 1])
 
 
 class CountWords(BaseBasicBolt):

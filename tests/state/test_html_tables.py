@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree import ElementTree
 
-from state.html_tables import CELL_LIMIT, ROW_LIMIT, bounded_repr, bounded_table, section, states_table, table
+from state.html_tables import CELL_LIMIT, ROW_LIMIT, Markup, bounded_repr, bounded_table, section, states_table, table
 
 HOSTILE = '<script>alert("x")</script>&'
 
@@ -29,6 +29,12 @@ def test_numbers_are_grouped_and_aligned_to_the_right():
     html = table((), [("tuples", 1234567), ("is_done", True)])
     assert 'text-align:right;vertical-align:top">1,234,567</td>' in html
     assert 'text-align:left;vertical-align:top">True</td>' in html
+
+
+def test_a_number_that_has_its_form_already_is_aligned_as_a_number():
+    html = table(("seconds", "picture"), [(Markup("0.990"), Markup("<b>1</b>"))])
+    assert 'text-align:right;vertical-align:top">0.990</td>' in html
+    assert 'text-align:left;vertical-align:top"><b>1</b></td>' in html
 
 
 def test_a_long_cell_and_a_long_table_say_what_they_leave_out():

@@ -19,11 +19,12 @@ from coordinator.cli.command_options import (
     TopologyId,
     server_of_command,
 )
-from coordinator.cli.commands.run_lines import brief, moment
+from coordinator.cli.commands.run_lines import moment
 from coordinator.cli.loading import read_words
 from coordinator.cli.suggestions import server_options, with_server_options
+from coordinator.inspection.wording import WordsByScope, words_or_values
+from coordinator.reports.durations import brief
 from coordinator.server_choice import ServerChoice
-from coordinator.sources.wording import WordsByScope, words_or_values
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory

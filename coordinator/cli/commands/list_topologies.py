@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
-from coordinator.cli.commands.run_lines import duration, moment
+from coordinator.cli.commands.run_lines import moment
+from coordinator.reports.durations import duration
 from coordinator.server_choice import ServerChoice
 from state.printable import one_line
 from state.records.run_pulse import RunState, Standing, standing_of

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import AsJson, Debug, Parameters, command_errors
+from coordinator.cli.command_options import AsJson, Debug, Parameters, Slots, command_errors
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.planning.topology_plan import TopologyPlan
@@ -33,6 +33,7 @@ def plan(
     picture_format: Annotated[
         PictureFormat | None, typer.Option("--format", help="text, svg or mermaid. [default: text]", show_default=False)
     ] = None,
+    slots: Slots = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -46,7 +47,7 @@ def plan(
         # standard output is for the result: what user code prints goes to standard error
         with contextlib.redirect_stdout(sys.stderr):
             factory, _ = load_factory(target)
-            made = plan_of(make_topology(factory, target, parse_pairs("-p", parameters or ())))
+            made = plan_of(make_topology(factory, target, parse_pairs("-p", parameters or ())), slots=slots)
         print(json.dumps(made.to_dict()) if as_json else _shown(made, picture_format))
 
 

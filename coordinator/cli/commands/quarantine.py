@@ -33,9 +33,9 @@ from coordinator.cli.loading import read_words
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
+from coordinator.inspection.wording import WordsByScope, words_or_values
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
-from coordinator.sources.wording import WordsByScope, words_or_values
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from coordinator.transactional.options import RunOptions
 from state.commits.quarantine import QuarantineRecord

@@ -23,9 +23,9 @@ from coordinator.cli.command_options import (
 from coordinator.cli.commands.inspect import Txid
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
+from coordinator.inspection.wording import words_of_spout, words_or_values
 from coordinator.local.dry_replay import DryReplay, replay_dry
 from coordinator.server_choice import ServerChoice, choose_server
-from coordinator.sources.wording import words_of_spout, words_or_values
 from state.errors import TopologyError
 from state.printable import counted, one_line
 

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from coordinator.reports.durations import brief, duration
 from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 
-MINUTE_S, HOUR_S, DAY_S = 60, 3_600, 86_400
 UNTOLD = "no run is known: none has told, and none is connected"
 CONNECTED = "running, and tells nothing of itself: it has just begun, or was started with --no-pulse"
-
-
-def duration(seconds: float) -> str:
-    """Returns a duration in its two largest units: 0.4 s, 12 s, 3 min 5 s, 2 h 10 min, 3 d 4 h."""
-    if seconds < 10:
-        return f"{max(0.0, seconds):.1f} s"
-    whole = int(seconds)
-    for unit_s, unit, part_s, part in (
-        (DAY_S, "d", HOUR_S, "h"),
-        (HOUR_S, "h", MINUTE_S, "min"),
-        (MINUTE_S, "min", 1, "s"),
-    ):
-        if whole >= unit_s:
-            rest = whole % unit_s // part_s
-            return f"{whole // unit_s} {unit} {rest} {part}" if rest else f"{whole // unit_s} {unit}"
-    return f"{whole} s"
 
 
 def moment(at: float) -> str:
     """Returns a time with its date, in the reader's zone and with its offset, as log records have it."""
     return datetime.fromtimestamp(at).astimezone().isoformat(" ", timespec="seconds")
-
-
-def brief(seconds: float) -> str:
-    """Returns a short duration with three digits: 2.1 ms, 340 ms, 1.20 s."""
-    if seconds >= 1:
-        return f"{seconds:.2f} s"
-    return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.1f} ms"
 
 
 def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:

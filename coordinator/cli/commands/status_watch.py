@@ -13,7 +13,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.cli.commands.run_lines import duration, run_details, run_line, watch_line
+from coordinator.cli.commands.run_lines import run_details, run_line, watch_line
+from coordinator.reports.durations import duration
 from state.errors import StateUnreachableError
 from state.printable import one_line, said_by
 from state.records.run_pulse import RunPulse, Standing

@@ -7,7 +7,7 @@ from coordinator.inspection.verify.bounded import Faults, first_few
 from coordinator.inspection.verify.control_check import NUMBER, committed_of, restore
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.printable import one_line
+from state.printable import counted, one_line
 from state.records.receipt import Receipt, parse_receipt
 from state.records.stored_records import StoredRecords
 from state.redis_topology.store import RECEIPTS_KEPT
@@ -48,7 +48,7 @@ def _complete(receipts: dict[int, Receipt], first: int, committed: int) -> str:
     if not committed:
         return "none, and nothing is committed"
     groups = len({(receipt.first_txid, receipt.digest) for receipt in receipts.values()})
-    return f"complete from txid {first} to {committed}, published in {groups:,} groups"
+    return f"complete from txid {first} to {committed}, published in {counted(groups, 'group')}"
 
 
 def _parsed(keys: Keys, records: StoredRecords) -> tuple[list[Finding], dict[int, Receipt]]:

@@ -18,7 +18,7 @@ class Intake(Protocol):
     """Makes the frames of stage 0 (driver, on the thread that runs the wave's job).
 
     Attributes:
-        has_task_partitions: whether the partitions of the frames are the tasks of the spout, one each.
+        has_task_partitions: whether the partitions of the frames are those of the plan's stage 0.
     """
 
     has_task_partitions: bool
@@ -34,18 +34,18 @@ class Intake(Protocol):
 
 
 class EmitterIntake:
-    """The intake of spouts that read by themselves: one Spark partition for each of their tasks.
+    """The intake of spouts that read by themselves, in the partitions of stage 0.
 
     Args:
         context: the Spark context.
-        plan: says how many tasks there are.
+        plan: says how many partitions there are.
     """
 
     has_task_partitions = True
 
     def __init__(self, context: SparkContext, plan: Plan) -> None:
-        task_count = len(plan.emitter_tasks)
-        self._seeds = Source.of(context.parallelize([None] * task_count, task_count))
+        partition_count = len(plan.stages[0].partitions)
+        self._seeds = Source.of(context.parallelize([None] * partition_count, partition_count))
 
     def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""

@@ -1,27 +1,23 @@
-"""Keeps the figures of a run from what happens in it: events and decisions in, figures out. Pure."""
+"""Keeps the figures of a run from what is observed of it: observations in, figures out. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Mapping
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.transactional.engine import WaveProcessed
-from coordinator.transactional.machine.run_events import (
-    BatchCut,
-    Decision,
-    Dropped,
-    Halt,
-    Publish,
-    Published,
-    Refused,
-    RunEvent,
-    StartWave,
+from coordinator.run_observer import (
+    AttemptsFailed,
+    AttemptsIssued,
+    GroupCommitted,
+    Observation,
+    Standing,
+    WaveEnded,
+    WaveStarted,
 )
-from coordinator.transactional.pulse.failure_kinds import count_dropped
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.run_summary import RunStatistics
-from state.attempt import TransactionAttempt
 from state.records.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
 
 RECENT = 512
@@ -38,54 +34,35 @@ class PulseBook:
 
     def __init__(self, epoch_s: float) -> None:
         self._epoch_s = epoch_s
-        self._failures: Counter[str] = Counter()
         self._last_failure: LastFailure | None = None
         self._first_cut_s: dict[int, float] = {}
-        self._started: set[TransactionAttempt] = set()
-        self._publishing: tuple[tuple[TransactionAttempt, ...], float] = ((), 0.0)
         self._latencies, self._commits, self._waves = (deque[float](maxlen=RECENT) for _ in range(3))
         self._totals: deque[tuple[float, int, int]] = deque()
         self._error = ""
         self._end: RunState | None = None
-        self.is_draining = False
 
     # What happens
 
-    def heard(self, event: RunEvent, now_s: float) -> None:
-        """Takes an event, before the machine handles it."""
-        match event:
-            case BatchCut(txid=txid):
-                self._first_cut_s.setdefault(txid, now_s)
-            case WaveProcessed(seconds=seconds) if seconds:
+    def note(self, observation: Observation, now_s: float) -> None:
+        """Takes what was observed just now."""
+        match observation:
+            case AttemptsIssued(cuts=cuts):
+                for cut in cuts:
+                    self._first_cut_s.setdefault(cut.txid, cut.cut_s)
+            case WaveStarted(attempts=attempts):
+                for attempt in attempts:
+                    self._first_cut_s.setdefault(attempt.txid, now_s)  # cut by an earlier run
+            case WaveEnded(seconds=seconds, crash=None):
                 self._waves.append(seconds)
-            case Published():
-                self._published(now_s)
-            case Refused():
-                self._publishing = ((), 0.0)
-
-    def decided(self, decision: Decision, now_s: float, kind: str = "") -> None:
-        """Takes a decision, before it is carried out.
-
-        Args:
-            decision: the decision.
-            now_s: the time.
-            kind: of the failure, if attempts are dropped.
-        """
-        match decision:
-            case StartWave(batches=batches):
-                for batch in batches:
-                    self._started.add(batch.attempt)
-                    self._first_cut_s.setdefault(batch.attempt.txid, now_s)  # cut by an earlier run
-            case Publish(attempts=attempts):
-                self._publishing = (attempts, now_s)
-            case Dropped():
-                self._dropped(decision, now_s, kind)
-            case Halt(error=error):
-                self.failed(error)
-
-    def failed(self, error: BaseException) -> None:
-        """Takes down what ends the run; the first one counts."""
-        self.ended(RunState.FAILED, str(error))
+            case GroupCommitted():
+                self._committed(observation, now_s)
+            case AttemptsFailed(attempts, _, cause, reason, suspects):
+                first, words = attempts[0], FailureCause(cause).words
+                at = round(self._epoch_s + now_s, 3)
+                last_txid = suspects[-1].txid if suspects else first.txid
+                self._last_failure = LastFailure(first.txid, str(first), words, gist(reason), at, last_txid)
+            case _:
+                pass
 
     def ended(self, state: RunState, error: str = "") -> None:
         """Takes down how the run has ended; the first one counts."""
@@ -94,14 +71,12 @@ class PulseBook:
 
     # What is told
 
-    def figures(
-        self, statistics: RunStatistics, window: Mapping[str, int], now_s: float, *, is_waiting: bool
-    ) -> RunFigures:
+    def figures(self, statistics: RunStatistics, standing: Standing, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
         transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
         return RunFigures(
             at=round(self._epoch_s + now_s, 3),
-            state=self._state(statistics, is_waiting=is_waiting),
+            state=self._state(statistics, standing),
             error=self._error,
             last_txid=statistics.last_txid,
             released_txid=statistics.released_txid,
@@ -111,16 +86,16 @@ class PulseBook:
             failed_attempts=statistics.failed_attempts,
             waves=statistics.waves,
             commit_groups=statistics.commit_groups,
-            window=dict(window),
+            window=dict(standing.window),
             transactions_per_s=round(transactions_per_s, 2),
             tuples_per_s=round(tuples_per_s, 1),
-            lag_s=round(_lag_s(statistics, window, now_s), 3),
+            lag_s=round(_lag_s(statistics, standing.window, now_s), 3),
             fraction=statistics.fraction,
             latency_s=spread_of(self._latencies),
             commit_s=spread_of(self._commits),
             wave_s=spread_of(self._waves),
             components={name: component_figures(done) for name, done in sorted(statistics.components.items())},
-            failures=dict(sorted(self._failures.items())),
+            failures={FailureCause(cause).words: count for cause, count in sorted(statistics.failures.items())},
             last_failure=self._last_failure,
             server_away_count=statistics.server_away_count,
             server_away_s=round(statistics.server_away_s, 3),
@@ -128,36 +103,21 @@ class PulseBook:
             dead_letters=statistics.dead_letters,
         )
 
-    def _state(self, statistics: RunStatistics, *, is_waiting: bool) -> RunState:
+    def _state(self, statistics: RunStatistics, standing: Standing) -> RunState:
         if self._end is not None:
             return self._end
-        if is_waiting:
+        if standing.is_waiting:
             return RunState.WAITING
-        if self.is_draining:
+        if standing.is_draining:
             return RunState.DRAINING
         return RunState.STARTING if statistics.first_wave_s is None else RunState.RUNNING
 
-    def _published(self, now_s: float) -> None:
-        (attempts, sent_s), self._publishing = self._publishing, ((), 0.0)
-        self._commits.append(now_s - sent_s)
-        for attempt in attempts:
-            self._started.discard(attempt)
+    def _committed(self, group: GroupCommitted, now_s: float) -> None:
+        self._commits.append(group.seconds)
+        for attempt in group.attempts:
             cut_s = self._first_cut_s.pop(attempt.txid, None)
             if cut_s is not None:
                 self._latencies.append(now_s - cut_s)
-
-    def _dropped(self, dropped: Dropped, now_s: float, kind: str) -> None:
-        """Counts what was dropped; attempts that no wave had taken did not fail."""
-        if not dropped.attempts:
-            return
-        first = dropped.attempts[0]
-        started = self._started.intersection(dropped.attempts)
-        count_dropped(self._failures, kind, len(started), is_first_started=first in started)
-        self._started -= started
-        reason = gist(dropped.reason)
-        last_txid = dropped.suspects[-1].txid if dropped.suspects else first.txid
-        at = round(self._epoch_s + now_s, 3)
-        self._last_failure = LastFailure(first.txid, str(first), kind, reason, at, last_txid)
 
     def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
         """Returns transactions and tuples committed a second, over about the last `RATE_SPAN_S` seconds."""

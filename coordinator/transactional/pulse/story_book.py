@@ -1,4 +1,4 @@
-"""Keeps the stories of transactions until they are committed, or the run ends: events in, stories out. Pure.
+"""Keeps the stories of transactions until they are committed, or the run ends: observations in, stories out. Pure.
 
 While a run commits, only references are kept; a story is put together when it is taken, on the thread that sends it.
 """
@@ -9,21 +9,17 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinator.transactional.engine import GroupExecuted, WaveProcessed
-from coordinator.transactional.machine.run_events import (
-    BatchCut,
-    Decision,
-    Dropped,
-    Publish,
-    Published,
-    Refused,
-    RunEvent,
-    StartWave,
+from coordinator.run_observer import (
+    AttemptsFailed,
+    AttemptsIssued,
+    GroupCommitted,
+    Observation,
+    WaveEnded,
+    WaveStarted,
 )
-from coordinator.transactional.pulse.failure_kinds import VOID
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.pulse.gist import gist
 from state.attempt import TransactionAttempt
 from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
@@ -57,16 +53,25 @@ class _Open:
     processed_s: float | None = None
     outcome: AttemptOutcome | None = None
 
+    def is_current(self, attempt: TransactionAttempt) -> bool:
+        """Returns whether this attempt is under way."""
+        return bool(self.tries) and self.tries[-1].is_current and self.tries[-1].attempt == attempt
+
+    def began(self, attempt: _Try) -> None:
+        """Adds an attempt; of many, the last ones are kept."""
+        self.outcome = self.processed_s = None
+        self.attempt_count += 1
+        self.tries.append(attempt)
+        if len(self.tries) > ATTEMPTS_TOLD:
+            del self.tries[0]
+
 
 @dataclass(slots=True)
 class _Group:
     """What was committed together."""
 
-    publish: Publish
-    sent_s: float
+    committed: GroupCommitted
     committed_s: float
-    byte_count: int
-    reports: tuple[TaskReport, ...]
     epoch_s: float
 
     def at(self, now_s: float) -> float:
@@ -91,25 +96,25 @@ class ClosedStory:
 
     def to_json(self) -> str:
         """Returns the story as the text that is stored; what has its usual value is left out."""
-        opened, group, publish, replay = self.opened, self.group, self.group.publish, self.group.publish.replay
+        opened, group, committed = self.opened, self.group, self.group.committed
         told: dict[str, Any] = {
             "cut_at": group.at(opened.cut_s),
             "processed_at": 0.0 if opened.processed_s is None else group.at(opened.processed_s),
-            "sent_at": group.at(group.sent_s),
+            "sent_at": group.at(group.committed_s - committed.seconds),
             "committed_at": group.at(group.committed_s),
             "attempts": [self._attempt(each) for each in opened.tries],
             "attempt_count": opened.attempt_count,
-            "first_txid": publish.attempts[0].txid,
-            "last_txid": publish.attempts[-1].txid,
+            "first_txid": committed.attempts[0].txid,
+            "last_txid": committed.attempts[-1].txid,
             "input_bytes": opened.input_bytes,
-            "group_bytes": group.byte_count,
+            "group_bytes": committed.byte_count,
             "tuples": 0 if opened.outcome is None else opened.outcome.tuple_count,
             "components": self._components(),
         }
-        if publish.poison is not None:
+        if committed.is_set_aside:
             told["set_aside"] = True
-        if replay is not None:
-            told["replay_of"], told["replayed_letters"] = 0 if replay.letters else replay.txid, len(replay.letters)
+        if committed.replayed_txid or committed.replayed_letters:
+            told["replay_of"], told["replayed_letters"] = committed.replayed_txid, committed.replayed_letters
         return _ENCODER.encode(told)
 
     def story(self) -> TransactionStory:
@@ -127,7 +132,7 @@ class ClosedStory:
         if self.opened.outcome is not None:
             for component_id, metrics in self.opened.outcome.metrics.items():
                 _add(told, component_id, metrics)
-        for report in self.group.reports:
+        for report in self.group.committed.reports:
             if self.place < len(report.verdicts):
                 _add(told, report.component_id, report.verdicts[self.place].metrics)
         return told
@@ -135,7 +140,7 @@ class ClosedStory:
 
 @dataclass(slots=True)
 class FailedStory:
-    """A transaction that the run has attempted and not committed; put together when the run ends.
+    """A transaction that the run has attempted and not committed; put together when the run has ended.
 
     Attributes:
         txid: of the transaction.
@@ -154,7 +159,7 @@ class FailedStory:
             {
                 "cut_at": round(self.epoch_s + self.opened.cut_s, 3),
                 "attempts": [_told_try(each, self.epoch_s, each.ended_s) for each in tries if not each.is_current],
-                "attempt_count": self.opened.attempt_count,
+                "attempt_count": self.opened.attempt_count - (1 if tries[-1].is_current else 0),
                 "input_bytes": self.opened.input_bytes,
             }
         )
@@ -179,53 +184,31 @@ class StoryBook:
     def __init__(self, epoch_s: float) -> None:
         self._epoch_s = epoch_s
         self._open: dict[int, _Open] = {}
-        self._executed: GroupExecuted | None = None
-        self._publishing: tuple[Publish, float] | None = None
         self._closed: list[ClosedStory] = []
 
-    def heard(self, event: RunEvent, now_s: float) -> None:
-        """Takes an event, before the machine handles it."""
-        match event:
-            case BatchCut(txid=txid, byte_count=byte_count):
-                opened = self._open.get(txid)
-                if opened is None:
-                    opened = self._open[txid] = _Open(now_s)
-                opened.input_bytes = byte_count
-            case WaveProcessed(outcomes=outcomes):
+    def note(self, observation: Observation, now_s: float) -> None:
+        """Takes what was observed just now."""
+        match observation:
+            case AttemptsIssued(cuts=cuts):
+                for txid, cut_s, byte_count in cuts:
+                    self._opened(txid, cut_s).input_bytes = byte_count
+            case WaveStarted(wave_id, attempts):
+                for attempt in attempts:
+                    self._opened(attempt.txid, now_s).began(_Try(attempt, wave_id, now_s))
+            case WaveEnded(outcomes=outcomes):
                 for outcome in outcomes:
                     opened = self._open.get(outcome.attempt.txid)
-                    if opened is not None and _is_current(opened, outcome.attempt):
+                    if opened is not None and opened.is_current(outcome.attempt):
                         opened.outcome, opened.processed_s = outcome, now_s
-            case GroupExecuted():
-                self._executed = event
-            case Published(byte_count=byte_count):
-                self._published(now_s, byte_count)
-            case Refused():
-                self._publishing = None
-
-    def decided(self, decision: Decision, now_s: float, kind: str = "") -> None:
-        """Takes a decision, before it is carried out.
-
-        Args:
-            decision: the decision.
-            now_s: the time.
-            kind: of the failure, if attempts are dropped.
-        """
-        match decision:
-            case StartWave(wave_id=wave_id, batches=batches):
-                for batch in batches:
-                    opened = self._open.get(batch.attempt.txid)
-                    if opened is None:
-                        opened = self._open[batch.attempt.txid] = _Open(now_s)
-                    opened.outcome = opened.processed_s = None
-                    opened.attempt_count += 1
-                    opened.tries.append(_Try(batch.attempt, wave_id, now_s))
-                    if len(opened.tries) > ATTEMPTS_TOLD:
-                        del opened.tries[0]
-            case Publish():
-                self._publishing = (decision, now_s)
-            case Dropped():
-                self._dropped(decision, now_s, kind)
+            case AttemptsFailed():
+                self._failed(observation, now_s)
+            case GroupCommitted(attempts):
+                group = _Group(observation, now_s, self._epoch_s)
+                for place, attempt in enumerate(attempts):
+                    opened = self._open.pop(attempt.txid, None) or _Open(now_s)
+                    self._closed.append(ClosedStory(attempt.txid, opened, group, place))
+            case _:
+                pass
 
     def take(self) -> list[ClosedStory]:
         """Returns the transactions committed since the last call, ascending."""
@@ -235,8 +218,7 @@ class StoryBook:
     def take_failed(self, limit: int = FAILED_TOLD) -> list[FailedStory]:
         """Returns the lowest transactions of which attempts failed and none was committed, ascending.
 
-        Called once, when the run has ended: what is told of a txid lets go of the stories far below it, which would be
-        told too late afterwards.
+        Called once, when the run has ended: the server takes stories in ascending order and lets go of those far below.
 
         Args:
             limit: most of them.
@@ -246,35 +228,25 @@ class StoryBook:
         ]
         return [FailedStory(txid, self._open[txid], self._epoch_s) for txid in failed[: min(limit, FAILED_TOLD)]]
 
-    def _dropped(self, dropped: Dropped, now_s: float, kind: str) -> None:
-        if not dropped.attempts:
-            return
-        first, reason = dropped.attempts[0], gist(dropped.reason)
-        culprits = {first, *dropped.suspects}
-        for attempt in dropped.attempts:
+    def _opened(self, txid: int, now_s: float) -> _Open:
+        opened = self._open.get(txid)
+        if opened is None:
+            opened = self._open[txid] = _Open(now_s)
+        return opened
+
+    def _failed(self, failed: AttemptsFailed, now_s: float) -> None:
+        first, reason = failed.attempts[0], gist(failed.reason)
+        culprits = {first, *failed.suspects}
+        for attempt in failed.attempts:
             opened = self._open.get(attempt.txid)
-            if opened is None or not _is_current(opened, attempt):
+            if opened is None or not opened.is_current(attempt):
                 continue  # it only waited for a wave
             last = opened.tries[-1]
             last.ended_s, last.is_current = now_s, False
-            is_suspect = attempt in culprits
-            last.failed, last.reason = (kind, reason) if is_suspect else (VOID, f"txid {first.txid} failed")
-
-    def _published(self, now_s: float, byte_count: int) -> None:
-        if self._publishing is None:
-            return
-        (publish, sent_s), self._publishing = self._publishing, None
-        executed = self._executed
-        is_of_group = executed is not None and executed.attempts[0] == publish.attempts[0]
-        reports = executed.reports if executed is not None and is_of_group else ()
-        group = _Group(publish, sent_s, now_s, byte_count, reports, self._epoch_s)
-        for place, attempt in enumerate(publish.attempts):
-            opened = self._open.pop(attempt.txid, None) or _Open(now_s)
-            self._closed.append(ClosedStory(attempt.txid, opened, group, place))
-
-
-def _is_current(opened: _Open, attempt: TransactionAttempt) -> bool:
-    return bool(opened.tries) and opened.tries[-1].is_current and opened.tries[-1].attempt == attempt
+            if attempt in culprits:
+                last.failed, last.reason = FailureCause(failed.cause).words, reason
+            else:
+                last.failed, last.reason = FailureCause.LOWER_FAILED.words, f"txid {first.txid} failed"
 
 
 def _told_try(each: _Try, epoch_s: float, ended_s: float) -> dict[str, Any]:

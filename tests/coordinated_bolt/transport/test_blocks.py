@@ -17,11 +17,11 @@ from coordinated_bolt.transport.blocks import (
     Inbox,
     PlacedFrame,
     pack_block,
-    places_in,
     unpack_block,
 )
 from coordinated_bolt.transport.frames import FrameKind, frame_target
 from coordinated_bolt.transport.outbox import Sent
+from coordinated_bolt.transport.places import places_in
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.codec import CodecError, pack
 from tests.support.tasks.wirings import attempt

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.transport import message_packer as module
-from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, trees_of
+from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, parcels_of, trees_of
 from coordinated_bolt.transport.messages import MessageKind, edges_message, tree_message, tuple_message
+from coordinated_bolt.transport.tuple_stretch import TupleStretch
 from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
 
@@ -44,6 +45,25 @@ def test_an_acker_is_told_of_each_tree_once_a_frame():
 
     assert [trees_of(frame) for frame in sent] == [(((large,), (5,)), ((7, 8), (1 ^ large ^ 2, 4)))]
     assert messages_of(sent[0]) == []
+
+
+@pytest.mark.parametrize(
+    "trees",
+    [[{}, {}], [{7: 70}, {8: 80}], [{7: 70}, {}], [{7: 70, 8: 80}, {9: 90}]],
+    ids=["untracked", "one root each", "some tracked", "several roots"],
+)
+def test_tuples_keep_their_trees(trees):
+    sent: list[WaveFrame] = []
+    packer = MessagePacker(WAVE, 1, sent.append)
+    for stream_index in (0, 0, 3):
+        for roots in trees:
+            packer.add(2, stream_index, [stream_index], dict(roots))
+    packer.close()
+
+    assert parcels_of(sent[0]) == [
+        TupleStretch(1, 2, 0, [[0]] * 4, trees * 2),
+        TupleStretch(1, 2, 3, [[3]] * 2, trees),
+    ]
 
 
 def test_tuples_keep_their_order_however_large_or_small_they_are():

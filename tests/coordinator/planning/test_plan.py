@@ -10,6 +10,7 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.transport.edges import DRIVER
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import make_plan
+from coordinator.planning.slots import in_slots
 from state.errors import TopologyError
 from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
 
@@ -269,9 +270,9 @@ def topologies(draw):
 
 
 @settings(deadline=None)
-@given(topologies())
-def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
-    made = plan(topology)
+@given(topologies(), st.sampled_from([None, 1, 2, 3]))
+def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology, slot_count):
+    made = in_slots(plan(topology), slot_count)
     placed = [task for stage in made.stages for task in stage.tasks]
     assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
     below = {topology.spout.component_id: False}
@@ -288,7 +289,7 @@ def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology):
             while index < stage_of(made, target):
                 index += 1
                 partition = made.chain.routes_into(index)[target]
-                carriers.append(made.stages[index].tasks[partition])
-            assert carriers[-1] == target
-            assert not set(carriers[:-1]) & set(made.acker_tasks)
+                carriers.append(made.stages[index].partitions[partition])
+            assert target in carriers[-1]
+            assert not set(sum(carriers[:-1], ())) & set(made.acker_tasks)
     assert set(made.acker_tasks) <= set(made.stages[made.meeting_stage].tasks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
@@ -16,6 +17,13 @@ from tests.support.topologies.example_topologies import EXAMPLES
 
 class Mail(Commit):
     external_effects = True
+
+
+class PassOn(BaseBasicBolt):
+    output_fields = ("value",)
+
+    def execute(self, tup, collector):
+        collector.emit(tup.values)
 
 
 class ByLength(CustomGrouping):
@@ -39,6 +47,28 @@ def test_chains_share_a_stage_and_hand_tuples_over_in_memory():
         "stage 1 · processing · 2 Spark tasks · chain lines+count",
         "stage 2 · commit · 2 Spark tasks · 1 acker",
     ]
+
+
+def wide(tasks):
+    count, store = ("count", Pass(), ["lines"], tasks), ("store", Count(), ["count"], tasks)
+    return build(count, store, spout_tasks=tasks)
+
+
+def test_tasks_that_share_spark_tasks_are_told():
+    topology = wide(24)
+    assert [group.label for group in plan(topology, slots=8).picture.groups] == [
+        "stage 1 · processing · 24 tasks in 8 Spark tasks · chain lines+count",
+        "stage 2 · commit · 24 tasks in 8 Spark tasks · 1 acker",
+    ]
+    shared = "several of these share a Spark task"
+    assert shared in facts(topology)
+    assert shared not in " ".join(plan(topology, slots=8).picture.facts)
+    assert shared not in facts(wide(1))
+
+
+def test_a_plan_for_no_slots_is_refused():
+    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
+        plan(EXAMPLES["word_count"](), slots=0)
 
 
 def test_a_topology_without_committers_has_no_commit_phase():
@@ -65,6 +95,24 @@ def test_one_task_of_everything_needs_no_shuffle():
 
 def test_a_plain_topology_has_its_spouts_in_the_driver():
     assert stages(EXAMPLES["plain_word_count"]())[:2] == ["driver · between waves", "stage 1 · 2 Spark tasks"]
+
+
+def test_chained_bolts_of_a_plain_topology_share_a_stage_unless_one_of_them_is_kept_out():
+    def stages_with(*, is_chained):
+        builder = TopologyBuilder("plain")
+        builder.set_spout("feed", FeederSpout(("value",)))
+        builder.set_bolt("first", PassOn(), 2).shuffle_grouping("feed")
+        second = builder.set_bolt("second", PassOn(), 2).shuffle_grouping("first")
+        if not is_chained:
+            second.disable_chaining()
+        return stages(builder.build())
+
+    assert stages_with(is_chained=True)[1:] == ["stage 1 · 2 Spark tasks · chain first+second", "stage 2 · 1 acker"]
+    assert stages_with(is_chained=False)[1:] == [
+        "stage 1 · 2 Spark tasks",
+        "stage 2 · 2 Spark tasks",
+        "stage 3 · 1 acker",
+    ]
 
 
 def test_an_untracked_plain_topology_is_said_to_be():

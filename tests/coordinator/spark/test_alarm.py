@@ -57,6 +57,17 @@ def test_the_alarm_names_the_chained_task_that_runs_and_later_the_head_again():
     assert told().startswith("component 'work', task 0, attempt 8:")
 
 
+def test_the_alarm_names_the_task_of_several_in_one_spark_task_that_runs():
+    alarm = Alarm(WIRING, 60.0)
+    told = []
+    for wiring in alarm.through([WIRING, wire(BaseBatchBolt(), component_id="other")]):
+        alarm.begin(TransactionAttempt(7, 0xAB))
+        with pytest.raises(OverdueError) as caught:
+            alarm.ring(14, None)
+        told.append((wiring.component_id, str(caught.value).partition(",")[0]))
+    assert told == [("work", "component 'work'"), ("other", "component 'other'")]
+
+
 def test_outside_of_a_worker_there_is_no_alarm():
     with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
         alarm.begin(TransactionAttempt(1, 1))

@@ -15,7 +15,6 @@ from state.attempt import TransactionAttempt
 from tests.support.runs.answers import failing_at
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.runs.scripted import Run
-from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_jobs import Told, coordinator_of, planned
 
 
@@ -50,7 +49,7 @@ def observed_run(*, transactions=5, **options):
 
 
 def observe(run):
-    with run.coordinator._observers.observed(build(("count", Count(), ["lines"])), run.coordinator.statistics):
+    with run.observing.told_of_the_end():
         run()
 
 

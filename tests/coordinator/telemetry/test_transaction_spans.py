@@ -14,17 +14,14 @@ from coordinator.run_observer import (
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
-    RunBegan,
     WaveEnded,
     WaveStarted,
 )
 from coordinator.telemetry.transaction_spans import TransactionSpans
-from coordinator.transactional.run_summary import RunStatistics
 from state.attempt import TransactionAttempt
 from state.errors import TopologyError, UserCodeError
 from tests.support.runs.answers import USER, failing_at
 from tests.support.runs.scripted import Run
-from tests.support.topologies.components import Count, build
 
 
 @pytest.fixture
@@ -58,13 +55,12 @@ def ticking():
 def test_a_transaction_is_a_span_and_so_is_each_of_its_attempts(traced):
     exporter, tracer = traced
     spans = TransactionSpans(tracer, clock_ns=ticking())
-    spans(RunBegan("lines", RunStatistics(), 30.0))
     run = Run(3, max_spout_pending=6, observers=[spans])
     run.engine.on_wave = failing_at(run, 2, text="the price list is being written")
     run()
 
     whole, attempts = runs_of(exporter, 2)
-    assert whole.attributes["txbatch.topology"] == "lines"
+    assert whole.attributes["txbatch.topology"] == "test"
     assert [span.status.status_code for span in attempts] == [StatusCode.ERROR, StatusCode.UNSET]
     failed, committed = attempts
     assert failed.attributes["txbatch.cause"] == "asked_for"
@@ -98,8 +94,7 @@ def test_what_never_commits_ends_with_the_run(traced):
     exporter, tracer = traced
     run = Run(3, max_spout_pending=6, observers=[TransactionSpans(tracer, clock_ns=ticking())])
     run.engine.on_wave = failing_at(run, 2, kind=USER)
-    topology, statistics = build(("count", Count(), ["lines"])), run.coordinator.statistics
-    with pytest.raises(UserCodeError), run.coordinator._observers.observed(topology, statistics):
+    with pytest.raises(UserCodeError), run.observing.told_of_the_end():
         run()
 
     whole, (attempt,) = runs_of(exporter, 2)

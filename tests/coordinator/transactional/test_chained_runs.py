@@ -4,6 +4,8 @@ Two comparisons. Against the same wirings run task by task, with frames between 
 what each task is given and in which order, what is committed, by which attempts and in which groups, what failed, and
 the metrics. Against the topology without chains, what is committed is equal; which task is given a tuple may differ
 where the grouping leaves that open.
+
+The same comparison shows that slots change nothing: whether tasks share a partition is not seen by any of them.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import Plan
+from coordinator.planning.slots import in_slots
 from state.commits.commit import Commit, CommitReply
 from tests.support.runs.whole_runs import RandomFaults, run
 from tests.support.scenarios.chained_topologies import chained_scenario
@@ -147,6 +150,25 @@ def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scena
     assert chained.store.calls == framed.store.calls
     assert chained.failed_attempts == framed.failed_attempts
     assert chained.metrics == framed.metrics
+
+
+@pytest.mark.timeout(1800)
+@drawn_at_length
+@given(scenarios, st.integers(1, 3))
+def test_what_runs_do_does_not_depend_on_slots(scenario: Scenario, slot_count: int):
+    made = plan(topology_for(scenario), is_chained=True)
+    if made.is_one_partition() or in_slots(made, slot_count).is_one_partition():
+        scenario = replace(scenario, trips=())
+    each = []
+    for slots in (None, slot_count):
+        topology = topology_for(scenario)
+        each.append(play(scenario, in_slots(plan(topology, is_chained=True), slots), topology))
+    apart, together = each
+    assert told_apart(together.given) == told_apart(apart.given)
+    assert together.store.commits == apart.store.commits
+    assert together.store.calls == apart.store.calls
+    assert together.failed_attempts == apart.failed_attempts
+    assert together.metrics == apart.metrics
 
 
 @pytest.mark.timeout(1800)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -20,7 +21,6 @@ from coordinator.transactional.engine import WaveCrashed
 from state.errors import UserCodeError
 from tests.support.runs.answers import USER, failing_at, once
 from tests.support.runs.scripted import Run
-from tests.support.topologies.components import Count, build
 
 
 def txids(observation):
@@ -42,6 +42,7 @@ def test_waves_and_commits_are_told_in_the_order_in_which_they_happen():
     seen: list[Any] = []
     Run(3, max_spout_pending=4, observers=[seen.append])()
     assert [told(one) for one in seen if not isinstance(one, TurnEnded)] == [
+        ("RunBegan",),
         ("AttemptsIssued", [1, 2, 3]),
         ("WaveStarted", 1, [1, 2]),
         ("WaveEnded", 1, [1, 2]),
@@ -51,6 +52,16 @@ def test_waves_and_commits_are_told_in_the_order_in_which_they_happen():
         ("GroupCommitted", [3]),
     ]
     assert sum(isinstance(one, TurnEnded) for one in seen) >= 3
+
+
+def test_transactions_are_told_as_cut_with_their_first_attempt_only():
+    seen: list[Any] = []
+    run = Run(3, max_spout_pending=6, observers=[seen.append])
+    run.engine.on_wave = failing_at(run, 2)
+    run()
+    issued = [one for one in seen if isinstance(one, AttemptsIssued)]
+    assert [txids(one) for one in issued] == [[1, 2, 3], [2, 3]]
+    assert [[cut.txid for cut in one.cuts] for one in issued] == [[1, 2, 3], []]
 
 
 def test_a_failure_is_told_with_its_cause_and_those_it_takes_with_it():
@@ -96,8 +107,41 @@ def test_the_error_that_ends_a_run_is_the_last_thing_told():
     seen: list[Any] = []
     run = Run(3, observers=[seen.append])
     run.engine.on_wave = failing_at(run, 1, kind=USER)
-    topology, statistics = build(("count", Count(), ["lines"])), run.coordinator.statistics
-    with pytest.raises(UserCodeError) as caught, run.coordinator._observers.observed(topology, statistics):
+    with pytest.raises(UserCodeError) as caught, run.observing.told_of_the_end():
         run()
-    assert seen[0] == RunBegan(topology.topology_id, statistics, topology.message_timeout_s)
+    assert seen[0] == RunBegan("test", run.coordinator.statistics, 60.0)
     assert seen[-1] == RunEnded(caught.value)
+
+
+def test_what_ended_a_run_is_told_although_its_caller_closes_it_as_if_all_were_well():
+    seen: list[Any] = []
+    run = Run(3, observers=[seen.append])
+    run.engine.on_wave = failing_at(run, 1, kind=USER)
+    with ExitStack() as resources:  # as `ExactlyOnce` does
+        resources.enter_context(run.observing.told_of_the_end())
+        with pytest.raises(UserCodeError) as caught:
+            run()
+    assert seen[-1] == RunEnded(caught.value)
+
+
+def test_a_commit_is_told_with_what_its_tasks_reported_of_it():
+    seen: list[Any] = []
+    run = Run(3, max_spout_pending=4, observers=[seen.append])
+    run()
+    groups = [one for one in seen if isinstance(one, GroupCommitted)]
+    assert [len(group.reports) for group in groups] == [len(run.plan.commit_tasks)] * 2
+    assert [len(report.verdicts) for group in groups for report in group.reports] == [2, 1]
+    assert [(group.is_set_aside, group.replayed_txid, group.replayed_letters) for group in groups] == [
+        (False, 0, 0)
+    ] * 2
+
+
+def test_what_a_run_stands_at_can_be_asked_while_it_runs():
+    run = Run(3, max_spout_pending=4, observers=[])
+    windows: list[Any] = []
+    run.on_progress = lambda statistics: windows.append(dict(run.coordinator.standing().window))
+    run()
+    assert {"waiting": 1, "processing": 0, "processed": 2, "committing": 0} in windows
+    assert not run.coordinator.standing().is_draining
+    run.coordinator.drain()
+    assert run.coordinator.standing().is_draining

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -14,8 +15,8 @@ from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
 from tests.support.case_names import shown
 
-BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts", "last_txid"]
-MAY_BE_NONE = ("max_spout_pending", "last_txid")
+BOUNDS = ["max_spout_pending", "commit_group_max", "commit_operations_max", "max_attempts", "last_txid", "slots"]
+MAY_BE_NONE = ("max_spout_pending", "last_txid", "slots")
 
 
 WRONG_BOUNDS = [(name, value) for name in BOUNDS for value in (0, -1, True, 1.0, "1")]
@@ -53,8 +54,9 @@ def test_the_switches_are_no_bounds():
 
 
 def test_every_bound_may_be_one():
-    least = RunOptions(max_spout_pending=1, commit_group_max=1, commit_operations_max=1, max_attempts=1, last_txid=1)
-    assert [getattr(least, name) for name in BOUNDS] == [1, 1, 1, 1, 1]
+    ones: dict[str, Any] = dict.fromkeys(BOUNDS, 1)
+    least = RunOptions(**ones)
+    assert [getattr(least, name) for name in BOUNDS] == [1] * len(BOUNDS)
 
 
 def test_seconds_run_from_the_first_issue_to_the_last_commit():

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from coordinator.planning.slots import in_slots
 from state.commits.commit import Commit, CommitReply
 from state.commits.write_set import VALUE_FIELD
 from tests.support.runs.whole_runs import RandomFaults, run
@@ -21,7 +22,10 @@ from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
 from tests.support.scenarios.reference_fold import fold
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.topologies.components import plan
 
+SLOTS = (None, 1, 2)
+"""Partitions of a stage; None: one for each task."""
 EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
 
 scenarios = st.randoms(use_true_random=False).map(random_scenario)
@@ -62,7 +66,7 @@ def play_stages(scenario: Scenario, *, early_commit: bool, is_chained: bool) -> 
         store,
         seed=scenario.seed,
         fault=RandomFaults(Random(scenario.seed), scenario.fault_budget),
-        is_chained=is_chained,
+        made=in_slots(plan(topology, is_chained=is_chained), SLOTS[scenario.seed % len(SLOTS)]),
         commit_operations_max=scenario.operations_max,
         early_commit=early_commit,
         **bounds,

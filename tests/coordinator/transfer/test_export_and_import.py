@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ class Typed:
     def __init__(self, backend: Backend) -> None:
         self.client = backend.client()
         self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=self.client)
+        self._generations = count(1)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
         """Runs it up to a transaction, or to its end, and returns its states."""
@@ -51,7 +53,8 @@ class Typed:
     def put_back(self, packed: bytes, *, replaces: bool = False) -> int:
         export = checked_export(io.BytesIO(packed))
         target = self.topology.importer()
-        return import_state(target, export, io.BytesIO(packed), generation=GENERATION, replaces=replaces)
+        generation = f"{next(self._generations):032x}"
+        return import_state(target, export, io.BytesIO(packed), generation=generation, replaces=replaces)
 
     def held(self) -> dict[bytes, Any]:
         """Everything but what is of one life of the topology."""
@@ -264,3 +267,28 @@ def test_half_a_write_is_not_laundered_by_an_export(typed):
     typed.client.hincrby(CONTROL, "begun", 1)
     with pytest.raises(StateRefusedError, match="'typed' is torn: the server was restarted twice"):
         typed.exported()
+
+
+@pytest.mark.parametrize(
+    ("at_once_max", "method"),
+    [(100_000, "part_names"), (0, "part_names"), (0, "entries")],
+    ids=["at one moment", "piece by piece", "between two pieces"],
+)
+def test_an_export_that_meets_an_import_is_not_of_both(typed, monkeypatch, at_once_max, method):
+    """Each import begins with revision 1, so the revision alone does not tell one from the other."""
+    monkeypatch.setattr(redis_export, "AT_ONCE_MAX", at_once_max)
+    typed.run(1)
+    early = typed.exported()
+    typed.run()
+    late = typed.exported()
+    typed.put_back(early, replaces=True)
+    ask, again = getattr(RedisRecords, method), iter([b"", late])
+
+    def imported_then(records: RedisRecords, *given: Any) -> Any:
+        found = list(ask(records, *given))
+        if packed := next(again, None):
+            typed.put_back(packed, replaces=True)
+        return found
+
+    monkeypatch.setattr(RedisRecords, method, imported_then)
+    assert sorted(typed.exported().splitlines()[1:-1]) == sorted(late.splitlines()[1:-1])

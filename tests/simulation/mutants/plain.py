@@ -66,8 +66,8 @@ LATE_ACK = Mutant(
     (
         Patch(
             "coordinated_bolt/trees/spout_task.py",
-            "ended, failure = self._collector.pending.pop(root), None",
-            "ended, failure = self._collector.pending.get(root), None",
+            "ended, failure = self.collector.pending.pop(root), None",
+            "ended, failure = self.collector.pending.get(root), None",
         ),
     ),
     dies_in="tests/coordinated_bolt/trees/test_spout_task.py",
@@ -103,6 +103,43 @@ UNANCHORED = Mutant(
     ),
     dies_in="tests/coordinated_bolt/trees/test_output_collector.py",
     spared=FEW,
+)
+WAVE_ACK_BEFORE_CLOSED = Mutant(
+    "plain-wave-ack-before-tree-closed",
+    "A message is acked at the end of its wave with any ack of its tree.",
+    (
+        Patch(
+            "coordinated_bolt/completeness/wave_trees.py",
+            "if acked.get(root, 0) == edges]",
+            "if acked.get(root, edges) is not None]",
+        ),
+    ),
+    dies_in="tests/coordinated_bolt/completeness/test_wave_trees.py",
+    spared=FEW,
+)
+CHAIN_SHARES_VALUES = Mutant(
+    "plain-chain-shares-values",
+    "Bolts of a chain are handed the values of one tuple together, so one of them changes what another was given.",
+    (
+        Patch(
+            "coordinated_bolt/batches/hand_over.py", "            return _through_codec(row)", "            return row"
+        ),
+    ),
+    dies_in="tests/coordinator/plain/test_chained_waves.py",
+    spared="the bolts of the simulation are given numbers",
+)
+CHAIN_CLEANUP_LOST = Mutant(
+    "plain-chain-cleanup-lost",
+    "What a bolt emits in its cleanup stays in the inbox of the bolt chained to it.",
+    (
+        Patch(
+            "coordinated_bolt/trees/bolt_chain.py",
+            "else self._handed_over(place)",
+            "else None",
+        ),
+    ),
+    dies_in="tests/coordinator/plain/test_chained_waves.py",
+    spared="the bolts of the simulation emit nothing in their cleanup",
 )
 OFFSET_AHEAD = Mutant(
     "offset-ahead-of-acks",
@@ -158,6 +195,9 @@ SUB_BATCH_UNHELD = Mutant(
 
 MUTANTS = (
     ACK_BEFORE_CLOSED,
+    WAVE_ACK_BEFORE_CLOSED,
+    CHAIN_SHARES_VALUES,
+    CHAIN_CLEANUP_LOST,
     VALUE_NOT_XORED,
     SECOND_INIT,
     EARLY_FAIL_LOST,

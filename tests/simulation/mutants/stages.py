@@ -30,8 +30,8 @@ UNSORTED_STAGE = Mutant(
     (
         Patch(
             "coordinator/spark/stage_entry.py",
-            "        return sorted(own if fault is None else fault(self.task_id, own, wave))",
-            "        return list(own if fault is None else fault(self.task_id, own, wave))",
+            "        return {task: sorted(frames) for task, frames in own.items()}",
+            "        return {task: list(frames) for task, frames in own.items()}",
         ),
     ),
     dies_in="tests/coordinator/plain/test_waves.py",

@@ -145,3 +145,11 @@ def test_a_list_takes_items_as_they_are_or_none():
     error, writes = outcome(ListState("s", value=int), ("extend", [1, "x"]))
     assert error is not None
     assert writes == "({}, {}, {}, [])"
+
+
+def test_increments_of_nothing_leave_no_change_to_send():
+    session = StateSession()
+    live = HashState("s").bind(session)
+    session.open()
+    live.increment_many([], [])
+    assert not session.close().states

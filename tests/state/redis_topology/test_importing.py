@@ -37,11 +37,11 @@ class Place:
         return self.store().importer()
 
     def counts(self) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = self.client.hgetall("{t}:counts")
-        return found
+        return dict(self.client.hgetall("{t}:counts"))  # type: ignore[arg-type]
 
     def committed(self) -> bytes:
-        found: bytes = self.client.hget("{t}:txbatch:control", "committed")
+        found = self.client.hget("{t}:txbatch:control", "committed")
+        assert isinstance(found, bytes)
         return found
 
 

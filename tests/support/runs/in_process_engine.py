@@ -79,7 +79,7 @@ class InProcessEngine:
         wave = self._waves[wave_id].attempts().attempts
         for index in range(plan.meeting_stage, len(plan.stages)):
             stage = CommitStage(self._entry, index, wave, attempts, composed, self._reading)
-            collected = [out for p in range(len(plan.stages[index].tasks)) for out in stage(p, records.get(p, []))]
+            collected = [out for p in range(len(plan.stages[index].partitions)) for out in stage(p, records.get(p, []))]
             records = self._shuffled(collected)
         reports = reports_among(packed for _, packed in collected)
         self._events.append(GroupExecuted(wave_id, attempts, tuple(reports)))
@@ -100,11 +100,11 @@ class InProcessEngine:
     def _processed(self, wave: WaveInput) -> Records:
         """Runs the processing stages; gives what each partition of the meeting stage reads."""
         plan, lean, emitters = self._plan, wave.without_content(), EmitterStage(self._entry, wave)
-        records = self._shuffled(out for p in range(len(plan.stages[0].tasks)) for out in emitters(p, []))
+        records = self._shuffled(out for p in range(len(plan.stages[0].partitions)) for out in emitters(p, []))
         for index in range(1, plan.meeting_stage):
             bolts = ProcessingStage(self._entry, lean, index)
             records = self._shuffled(
-                out for p in range(len(plan.stages[index].tasks)) for out in bolts(p, records.get(p, []))
+                out for p in range(len(plan.stages[index].partitions)) for out in bolts(p, records.get(p, []))
             )
         return records
 

@@ -16,6 +16,7 @@ from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
 from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.engine import (
     CrashKind,
@@ -227,6 +228,7 @@ class Run:
 
     Attributes:
         log: every call of engine and store, in order.
+        observing: the observers, told from when the run is made.
         progress: statistics after every event: (committed, active).
     """
 
@@ -255,6 +257,8 @@ class Run:
         self.options = RunOptions(**given)
         self.progress: list[tuple[int, int]] = []
         self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
+        all_observers: list[Observer] = [ProgressCallback(self._tell_progress), *observers]
+        self.observing = ObserverSide(Observers(all_observers), lambda: self.engine.now_s)
         self.coordinator = new_coordinator(
             plan=self.plan,
             spout=self.source,
@@ -265,9 +269,8 @@ class Run:
             new_attempt_id=count(1).__next__,
             options=self.options,
             clock=lambda: self.engine.now_s,
-            on_progress=self._tell_progress,
             message_timeout_s=message_timeout_s,
-            observers=ObserverSide(Observers(observers), lambda: self.engine.now_s),
+            observers=self.observing,
         )
         self.machine = self.coordinator._machine
         validated(self.machine)

@@ -94,7 +94,6 @@ def run(
         new_attempt_id=count(1 + 1_000 * len(store.calls)).__next__,
         options=run_options,
         clock=lambda: 0.0,
-        on_progress=lambda statistics: None,
         message_timeout_s=60.0,
         committer=start.committer(ExitStack()),
         untold=store.last_group(),

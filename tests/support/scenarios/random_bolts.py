@@ -147,6 +147,12 @@ def send(bolt, rows, collector=None):
                 collector.emit(row, stream)
 
 
+class Skipping(Behaving):
+    """The same for a part that does nothing where nothing arrives."""
+
+    skips_empty_batches = True
+
+
 class Keeping(Behaving, ICommitter):
     """A committer; what it reads it reads before it writes, where other tasks may write it."""
 
@@ -444,7 +450,9 @@ def topology_of(scenario: Scenario, tally: Tally, topology_id: str = "random") -
 
 def _class_of(part: Part) -> type[Behaving]:
     if part.committer is None:
-        return InBatches if part.takes_batches else Behaving
+        if part.takes_batches:
+            return InBatches
+        return Skipping if part.tasks > 1 and part.behaviour != "size" else Behaving
     return (BATCH_KEEPING if part.takes_batches else KEEPING)[part.committer]
 
 

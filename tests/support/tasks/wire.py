@@ -11,10 +11,10 @@ from coordinated_bolt.transport.blocks import (
     BlockContent,
     Inbox,
     pack_block,
-    places_in,
     unpack_block,
 )
 from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -80,11 +80,13 @@ def _content(frame: Frame, place: int) -> tuple[FrameKind, bytes]:
 def moved(report: bytes, place: int) -> bytes:
     """The only report of a payload, moved to another place."""
     try:
-        _, edges, residues, counts, metrics, *rare = unpack(report)
+        nothing, _, edges, residues, counts, metrics, *rare = unpack(report)
     except (CodecError, TypeError, ValueError):
         return report
+    if nothing:
+        return pack([mask_to_bytes(1 << place), [], edges, residues, counts, metrics, *rare])
     moved_rare = [{place: next(iter(each.values()))} if each else {} for each in rare]
-    return pack([[place], edges, residues, counts, metrics, *moved_rare])
+    return pack([b"", [place], edges, residues, counts, metrics, *moved_rare])
 
 
 def has_cuts(frame: Frame) -> bool:
@@ -94,18 +96,21 @@ def has_cuts(frame: Frame) -> bool:
 
 def with_other_cuts(report: bytes, position: Any) -> bytes:
     """The only report of a payload, with another position in each of its cuts, or another residue if it has none."""
-    places, edges, (residue,), *rest, cuts = unpack(report)
+    nothing, places, edges, residues, *rest, cuts = unpack(report)
+    if nothing:
+        return pack([b"", list(places_in(mask_from_bytes(nothing))), [0], [1], [0], [1, []], {}, {}, {}, {}])
     if not cuts:
-        return pack([places, edges, [residue ^ 1], *rest, cuts])
+        return pack([nothing, places, edges, [residues[0] ^ 1], *rest, cuts])
     altered = {scope: [before, position] for packed in cuts.values() for scope, (before, _) in unpack(packed).items()}
-    return pack([places, edges, [residue], *rest, {places[0]: pack(altered)}])
+    return pack([nothing, places, edges, residues, *rest, {places[0]: pack(altered)}])
 
 
 def _reports(payload: bytes) -> list[tuple[int, bytes]]:
-    places, edges, residues, counts, (_, columns), *rare = unpack(payload)
-    found: list[tuple[int, bytes]] = []
+    nothing, places, edges, residues, counts, (_, columns), *rare = unpack(payload)
+    of_nothing = pack([mask_to_bytes(1), [], [], [], [], [0, []], {}, {}, {}, {}])
+    found = [(place, of_nothing) for place in places_in(mask_from_bytes(nothing))]
     for row, place in enumerate(places):
         figures: list[Any] = [[figure, stream, column[row : row + 1]] for figure, stream, column in columns]
-        rows = [[0], [edges[row]], [residues[row]], [counts[row]], [1, figures]]
+        rows = [b"", [0], [edges[row]], [residues[row]], [counts[row]], [1, figures]]
         found.append((place, pack([*rows, *({0: each[place]} if place in each else {} for each in rare)])))
     return found

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from coordinator.cli import main
-from coordinator.cli.commands.run_lines import brief, duration, moment
+from coordinator.cli.commands.run_lines import moment
 from coordinator.cli.commands.status import Seen, lines, plain
 from coordinator.cli.commands.status_watch import view, watch_status
 from coordinator.server_choice import choose_server
@@ -196,16 +196,3 @@ class TestOnAServer:
     def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.ended("status", "words", "--redis", url) == 0
         assert "run               running on node7, pid 4711, as ann" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("seconds", "said"),
-    [(0.04, "0.0 s"), (9.96, "10.0 s"), (12.7, "12 s"), (185, "3 min 5 s"), (7800, "2 h 10 min"), (266_400, "3 d 2 h")],
-)
-def test_durations_in_words(seconds: float, said: str) -> None:
-    assert duration(seconds) == said
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(0.0021, "2.1 ms"), (0.34, "340 ms"), (1.2, "1.20 s")])
-def test_short_durations_in_words(seconds: float, said: str) -> None:
-    assert brief(seconds) == said

@@ -1,4 +1,4 @@
-"""The figures of a run, from its events and decisions: a scripted run, watched by a book."""
+"""The figures of a run, from what is observed of it: a scripted run, watched by a book."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
+from coordinator.run_observer import Observation, Standing, TurnEnded
 from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.failure_cause import FailureCause
-from coordinator.transactional.machine.run_events import Dropped
-from coordinator.transactional.pulse.failure_kinds import FailureKinds
 from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
-from coordinator.transactional.pulse.run_observer import RunObserver
 from coordinator.transactional.pulse.story_book import FAILED_TOLD, StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
@@ -25,47 +23,35 @@ from tests.support.runs.scripted import Run
 EPOCH_S = 1000.0
 
 
-class Watched(RunObserver):
-    """Lets a book hear a scripted run, and looks at it every turn."""
+class Watched:
+    """Lets the books observe a scripted run, and looks at it every turn."""
 
-    def __init__(self, run: Run) -> None:
-        self.book, self.stories, self.kinds, self.run = PulseBook(EPOCH_S), StoryBook(EPOCH_S), FailureKinds(), run
+    def __init__(self, transactions: int, **options: Any) -> None:
+        self.book, self.stories = PulseBook(EPOCH_S), StoryBook(EPOCH_S)
         self.seen: list[RunFigures] = []
-        run.coordinator._observer = self
+        self.now_s = lambda: 0.0  # what is told while the run is made
+        self.run = Run(transactions, observers=[self], **options)
+        self.now_s = lambda: self.run.engine.now_s
 
-    def heard(self, event: Any) -> None:
-        for book in (self.book, self.stories):
-            book.heard(event, self.run.engine.now_s)
-        self.kinds.heard(event)
+    def __call__(self, observation: Observation) -> None:
+        self.book.note(observation, self.now_s())
+        self.stories.note(observation, self.now_s())
+        if isinstance(observation, TurnEnded):
+            self.seen.append(self.figures())
 
-    def decided(self, decision: Any) -> None:
-        kind = self.kinds.of(decision) if isinstance(decision, Dropped) else ""
-        for book in (self.book, self.stories):
-            book.decided(decision, self.run.engine.now_s, kind)
-
-    def is_due(self) -> bool:
-        return True
-
-    def look(self, statistics: RunStatistics, window: dict[str, int], *, is_waiting: bool) -> None:
-        self.seen.append(self.book.figures(statistics, window, self.run.engine.now_s, is_waiting=is_waiting))
-
-    def failed(self, error: BaseException) -> None:
-        self.book.failed(error)
+    def figures(self) -> RunFigures:
+        coordinator = self.run.coordinator
+        return self.book.figures(coordinator.statistics, coordinator.standing(), self.now_s())
 
 
 def watched(transactions: int, **options: Any) -> Watched:
-    return Watched(Run(transactions, **options))
-
-
-def last(watched: Watched) -> RunFigures:
-    watched.run.coordinator.close()
-    return watched.seen[-1]
+    return Watched(transactions, **options)
 
 
 def test_a_run_is_counted_from_its_start_to_its_end() -> None:
     watch = watched(5, max_spout_pending=4)
     watch.run()
-    figures = last(watch)
+    figures = watch.figures()
     assert watch.seen[0].state is RunState.RUNNING
     assert {"waiting": 2, "processing": 0, "processed": 2, "committing": 0} in [seen.window for seen in watch.seen]
     assert (figures.committed, figures.last_txid, figures.commit_groups, figures.waves) == (5, 5, 3, 3)
@@ -79,7 +65,7 @@ def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void
     watch = watched(4, max_spout_pending=8)
     watch.run.engine.on_wave = failing_at(watch.run, 2)
     watch.run()
-    figures = last(watch)
+    figures = watch.figures()
     assert figures.failures == {"asked for": 1, "lower failed": figures.failed_attempts - 1}
     assert figures.last_failure is not None
     assert (figures.last_failure.txid, figures.last_failure.kind) == (2, "asked for")
@@ -92,12 +78,10 @@ def test_every_kind_of_failure_has_a_cause() -> None:
 
 def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
     book = PulseBook(EPOCH_S)
-    book.failed(ReplayLimitError(7, 3, "lost\nand more"))
-    book.failed(ValueError("a later one"))
-    figures = book.figures(RunStatistics(), {}, 1.0, is_waiting=False)
+    book.ended(RunState.FAILED, str(ReplayLimitError(7, 3, "lost\nand more")))
+    figures = book.figures(RunStatistics(), Standing(), 1.0)
     assert figures.state is RunState.FAILED
     assert "7" in figures.error
-    assert "a later one" not in figures.error
     assert "\n" not in figures.error
 
 
@@ -110,9 +94,8 @@ def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
     ],
 )
 def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
-    book = PulseBook(EPOCH_S)
-    book.is_draining = is_draining
-    figures = book.figures(RunStatistics(), {}, 2.5, is_waiting=is_waiting)
+    standing = Standing(is_waiting=is_waiting, is_draining=is_draining)
+    figures = PulseBook(EPOCH_S).figures(RunStatistics(), standing, 2.5)
     assert (figures.state, figures.at) == (state, 1002.5)
 
 
@@ -121,7 +104,7 @@ def test_rates_are_those_of_the_last_ten_seconds() -> None:
     for second in range(1, 41):
         statistics.committed += 100 if second <= 20 else 1
         statistics.tuples = 10 * statistics.committed
-        figures = book.figures(statistics, {}, float(second), is_waiting=False)
+        figures = book.figures(statistics, Standing(), float(second))
         if second == 15:
             assert (figures.transactions_per_s, figures.tuples_per_s) == (100.0, 1000.0)
     assert (figures.transactions_per_s, figures.tuples_per_s) == (1.0, 10.0)
@@ -129,8 +112,8 @@ def test_rates_are_those_of_the_last_ten_seconds() -> None:
 
 def test_the_lag_is_the_time_since_the_last_commit_while_something_is_in_flight() -> None:
     book, statistics = PulseBook(EPOCH_S), RunStatistics(first_wave_s=1.0, last_result_s=4.0)
-    assert book.figures(statistics, {"processing": 1}, 6.0, is_waiting=False).lag_s == 2.0
-    assert book.figures(statistics, {"processing": 0}, 6.0, is_waiting=False).lag_s == 0.0
+    assert book.figures(statistics, Standing({"processing": 1}), 6.0).lag_s == 2.0
+    assert book.figures(statistics, Standing({"processing": 0}), 6.0).lag_s == 0.0
 
 
 def test_a_spread_of_durations() -> None:
@@ -142,18 +125,19 @@ def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
     watch = watched(50, max_spout_pending=4)
     watch.run.engine.on_group = committing_fails_at(watch.run, 9)
     watch.run()
-    book = watch.book
-    assert (book._started, book._first_cut_s) == (set(), {})
+    assert watch.book._first_cut_s == {}
+    assert watch.run.observing._waves == {}
 
 
-def test_a_run_that_user_code_ends_is_told_as_failed() -> None:
+def test_the_failure_that_ends_a_run_is_counted_and_told_last() -> None:
     watch = watched(3, max_spout_pending=6)
     watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
     with pytest.raises(UserCodeError):
         watch.run()
-    figures = last(watch)
-    assert figures.state is RunState.FAILED
+    figures = watch.figures()
     assert figures.failures["user code"] == 1
+    assert figures.last_failure is not None
+    assert (figures.last_failure.txid, figures.last_failure.kind) == (2, "user code")
 
 
 class TestStories:

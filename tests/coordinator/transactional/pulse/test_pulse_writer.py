@@ -8,11 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from coordinator.transactional.pulse.pulse_writer import STORIES_PER_CALL, STORIES_WAITING, PulseWriter
-from coordinator.transactional.pulse.run_pulse_side import RunPulseSide
 from coordinator.transactional.pulse.story_book import ClosedStory
-from coordinator.transactional.run_summary import RunStatistics
-from state.errors import FencedError, StateUnreachableError
-from state.records.run_pulse import RunFigures, RunState, pulse_of
+from state.errors import StateUnreachableError
 
 Story = tuple[int, str]
 TEXT = "a story"
@@ -113,45 +110,3 @@ def test_closing_sends_what_is_left() -> None:
     pulse.close()
     assert sent.fields["now"] == "last figures"
     assert sum(len(stories) for _, stories in sent.calls) == STORIES_PER_CALL + 1
-
-
-class TestTheObserver:
-    def side(self, sent: Sent) -> tuple[RunPulseSide, PulseWriter]:
-        pulse = writer(sent)
-        pulse.start()
-        return RunPulseSide(pulse, clock=lambda: 7.0, epoch_s=1200.0), pulse
-
-    def told(self, sent: Sent) -> RunFigures:
-        pulse = pulse_of(sent.fields)
-        assert pulse is not None
-        return pulse.now
-
-    @pytest.mark.parametrize(
-        ("error", "is_interrupted", "state"),
-        [
-            (None, False, RunState.DONE),
-            (None, True, RunState.STOPPED),
-            (KeyboardInterrupt(), False, RunState.STOPPED),
-            (FencedError("wc"), False, RunState.FAILED),
-        ],
-        ids=["done", "drained before the end", "Ctrl-C", "an error"],
-    )
-    def test_how_a_run_ended(self, error: BaseException | None, is_interrupted: bool, state: RunState) -> None:
-        sent = Sent()
-        side, _ = self.side(sent)
-        if error is not None:
-            side.failed(error)
-        side.look(RunStatistics(is_interrupted=is_interrupted, last_txid=4), {}, is_waiting=False)
-        side.close()
-        assert (self.told(sent).state, self.told(sent).last_txid) == (state, 4)
-
-    def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(self, caplog: pytest.LogCaptureFixture) -> None:
-        side, _ = self.side(Sent())
-        side.heard("not an event")  # type: ignore[arg-type]
-        with caplog.at_level(logging.ERROR, "txbatch"):
-            side.look(None, {}, is_waiting=False)  # type: ignore[arg-type]
-            side.look(None, {}, is_waiting=False)  # type: ignore[arg-type]
-        assert [record.getMessage() for record in caplog.records] == [
-            "the run's pulse has a fault, and is told no further; the run continues"
-        ]
-        side.close()

@@ -20,6 +20,7 @@ from coordinator.cli.exits import ExitCode, errors_reported, exit_code_of
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
+from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
@@ -105,8 +106,8 @@ def _run_in_process(spec: DriverSpec, notes: Notes) -> None:
         new_generation=secrets.token_hex(16),
         clock=time.monotonic,
         draw_bits=random.getrandbits,
-        on_progress=_note_first_commit(notes),
         pause=time.sleep,
+        observers=[ProgressCallback(_note_first_commit(notes))],
     ) as coordinator:
         notes.add("owned")
         coordinator.run()

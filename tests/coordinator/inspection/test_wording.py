@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from coordinator import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout, TextFiles
+from coordinator.inspection.wording import SOURCES, words_by_scope, words_of_spout, words_or_values
 from coordinator.sources import Batches, ColumnRanges, CsvFiles, DataFrameBatches, JsonLines, MicroBatches, RedisStreams
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.kafka.kafka_input import KafkaInput
 from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
 from coordinator.sources.redis_streams.stream_range import StreamRange
-from coordinator.sources.wording import SOURCES, words_by_scope, words_of_spout, words_or_values
 from coordinator.spouts.transactional import ITransactionalSpout
 from tests.support.case_names import shown
 
@@ -80,7 +80,7 @@ def made_by_our_sources(tmp_path: Path) -> dict[str, Any]:
 
 def test_every_source_of_ours_is_known_by_its_fingerprint(tmp_path: Path) -> None:
     fingerprints = {name: spout.fingerprint() for name, spout in made_by_our_sources(tmp_path).items()}
-    fingerprints["kafka"] = KafkaInput.fingerprint(type("Input", (), {"topic": "t"})(), "id7")  # type: ignore[arg-type]
+    fingerprints["kafka"] = KafkaInput.fingerprint(type("Input", (), {"topic": "t"})(), "id7")
     unknown = {name: found for name, found in fingerprints.items() if not any(map(found.startswith, SOURCES))}
     assert unknown == {}
 

@@ -1,0 +1,99 @@
+"""What does a transaction cost at each level of durability, in processor time? In process, without Spark.
+
+Run it::
+
+    python -m benchmarks.durability_processor_time
+    python -m benchmarks.durability_processor_time --transactions 300 --rounds 9 --group 64 8 1
+
+The figures of a busy machine are rates of the machine; processor time is the run's own. It is measured of this process,
+which does all that driver and tasks do, and of the level's server (INFO cpu). In a round each level runs once, in an
+order that turns from round to round; `again` is level memory once more, on a server of its own: how far it is from
+`memory` is the noise. A commit is waited for by nobody but the spout, as in every run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import redis
+
+from benchmarks.corpus import build_corpus
+from benchmarks.durability_levels import SYNCS, server, servers
+from benchmarks.measurement import median
+from benchmarks.report import table
+from coordinator.local.cluster import LocalCluster
+from coordinator.transactional.options import RunOptions
+from examples.word_count import topology
+
+LEVELS = ("memory", "again", "fsync", "replica")
+Figures = tuple[float, float, float]
+"""Milliseconds of this process and of the server for a transaction, and transactions a second."""
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Parses the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.durability_processor_time")
+    add = parser.add_argument
+    add("--lines", type=int, default=100, help="lines per transaction (default %(default)s)")
+    add("--transactions", type=int, default=150, help="of each run (default %(default)s)")
+    add("--group", type=int, nargs="+", default=[8, 1], help="most transactions per commit (default 8 1)")
+    add("--rounds", type=int, default=7, help="runs of each level (default %(default)s)")
+    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus (default %(default)s)")
+    return parser.parse_args(arguments)
+
+
+def measured(url: str, level: str, group: int, pattern: str, options: argparse.Namespace) -> Figures:
+    """One run on empty state, to the end of so many transactions."""
+    with redis.Redis.from_url(url) as client, LocalCluster(seed=1) as cluster:
+        client.flushall()
+        cluster.client = client
+        chosen = RunOptions(
+            max_spout_pending=2 * group,
+            commit_group_max=group,
+            durability="memory" if level == "again" else level,
+            last_txid=options.transactions,
+        )
+        before, started_s, used_s = server_s(client), time.monotonic(), time.process_time()
+        cluster.submit(topology(pattern, options.lines, "word_count"), options=chosen).run_until_idle()
+        used_s, seconds = time.process_time() - used_s, time.monotonic() - started_s
+        each = options.transactions
+        return 1000 * used_s / each, 1000 * (server_s(client) - before) / each, each / seconds
+
+
+def server_s(client: redis.Redis) -> float:
+    """Processor time of a server so far, in seconds."""
+    cpu = client.info("cpu")
+    return float(cpu["used_cpu_user"]) + float(cpu["used_cpu_sys"])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the benchmark and prints one row per group size and level."""
+    options = parse_arguments(arguments)
+    pattern = f"{build_corpus(options.work_dir / 'corpus', 10.0).folder}/*.txt"
+    found: dict[tuple[int, str], list[Figures]] = defaultdict(list)
+    with servers() as of_levels, server(SYNCS["memory"]) as again:
+        urls = {**of_levels, "again": again}
+        for number in range(options.rounds + 1):
+            turned = LEVELS[number % len(LEVELS) :] + LEVELS[: number % len(LEVELS)]
+            for group, level in product(options.group, turned):
+                figures = measured(urls[level], level, group, pattern, options)
+                print(f"round {number}: {group}, {level}: {figures} (load {os.getloadavg()[0]:.0f})", file=sys.stderr)
+                if number:
+                    found[group, level].append(figures)
+    rows = [
+        [level, str(group), *(f"{median([each[place] for each in found[group, level]]):.2f}" for place in range(3))]
+        for group, level in product(options.group, LEVELS)
+    ]
+    print(table(("durability", "group", "this process, ms", "server, ms", "tx/s"), rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""``txbatch ui``: the dashboard, in a browser."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
+from coordinator.cli.logs import without
+from state.errors import TopologyError
+from state.redis_client.address import secrets_in
+from state.redis_topology.reader import URL_VARIABLE
+
+MISSING = "the dashboard needs {module}, which is not installed; run: pip install 'txbatch[ui]'"
+LIBRARIES = frozenset({"starlette", "uvicorn", "jinja2"})
+EXPOSED = (
+    "txbatch: warning: whoever reaches {host} sees this dashboard, which asks for no password and shows names, errors "
+    "and refused tuples; leave --host out, or put it behind something that asks"
+)
+
+
+def ui(
+    *,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve it on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve it on; 0 takes a free one.")] = 7480,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Serve a dashboard of the topologies on a server, until Ctrl-C: what runs, how fast, what failed and why.
+
+    It only reads, so it may be started and stopped at any time, during a run and afterwards.
+    """
+    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
+        serving = _serving()
+        if not serving.is_loopback(host):
+            print(EXPOSED.format(host=host), file=sys.stderr, flush=True)
+        hide = partial(without, secrets_in(redis or os.environ.get(URL_VARIABLE, "")))
+        with server.onlooker() as onlooker:
+            onlooker.topologies()  # what is wrong with the server is said here, not in the browser
+            say = partial(_say, str(server), as_json=as_json)
+            serving.serve(onlooker, host=host, port=port, hide=hide, started=say)
+
+
+def _serving() -> Any:
+    try:
+        return importlib.import_module("coordinator.ui.serving")
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in LIBRARIES:
+            raise
+        raise TopologyError(MISSING.format(module=error.name)) from error
+
+
+def _say(server: str, address: str, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"url": address}), flush=True)
+    else:
+        print(f"dashboard of {server}: {address} (Ctrl-C ends it)", flush=True)

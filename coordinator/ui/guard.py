@@ -1,0 +1,61 @@
+"""Lets only reading requests pass, addressed to this dashboard, and tells browsers what a page may do."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Sent with every answer: nothing from other hosts, no inline script or style, no frames, nothing kept."""
+READING = ("GET", "HEAD")
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Guard:
+    """Wraps the application (ASGI).
+
+    A dashboard on loopback answers only to names of this machine: else a page of some other site could give its own
+    name this address, and have the reader's browser read the dashboard for it (DNS rebinding).
+
+    Args:
+        app: the application.
+        names: host names that requests may be addressed to; None for any.
+    """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str] | None = LOOPBACK_NAMES) -> None:
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request, or passes it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        app = self._app
+        if scope["method"] not in READING:
+            app = PlainTextResponse("the dashboard only shows: GET and HEAD\n", 405, {"Allow": ", ".join(READING)})
+        elif self._names is not None and host_name(Headers(scope=scope).get("host", "")) not in self._names:
+            app = PlainTextResponse("this dashboard answers only to localhost; see txbatch ui --host\n", 421)
+        await app(scope, receive, send_guarded)
+
+
+def host_name(host: str) -> str:
+    """Returns the name in a Host header, without port and brackets, in lower case."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()

@@ -1,0 +1,99 @@
+"""What a dashboard shows of a topology, as values. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from state.commits.dead_letters import DeadLetter
+from state.records.receipt import Receipt
+from state.records.run_pulse import RunPulse, Standing, standing_of
+from state.records.transaction_story import TransactionStory
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyOverview:
+    """A topology at one look.
+
+    Attributes:
+        topology_id: its id.
+        at: when it was looked at, seconds since the epoch.
+        committed_txid: last committed one; None if what is stored is not a number.
+        fence, generation: as stored.
+        description: of the topology as of its last run.
+        source: fingerprint of its input.
+        is_dropping: a drop was begun and not finished.
+        durable: level -> last txid that a server has confirmed at it.
+        history_from: the lowest txid that may have a record; None if no commit has made one.
+        quarantined, dead_letters: how many there are.
+        pulse: what the run that owns it has told, with samples; None if it tells nothing.
+        connected: its runs that are connected, as far as the server says.
+        can_lose: what a power cut may take from the server.
+    """
+
+    topology_id: str
+    at: float
+    committed_txid: int | None = None
+    fence: str = ""
+    generation: str = ""
+    description: str = ""
+    source: str = ""
+    is_dropping: bool = False
+    durable: dict[str, int] = field(default_factory=dict)
+    history_from: int | None = None
+    quarantined: int = 0
+    dead_letters: int = 0
+    pulse: RunPulse | None = None
+    connected: int = 0
+    can_lose: str = ""
+
+    @property
+    def standing(self) -> Standing:
+        """What to conclude about its last run."""
+        return standing_of(self.pulse, now=self.at, connected=self.connected)
+
+
+@dataclass(frozen=True, slots=True)
+class BriefTransaction:
+    """A committed transaction as a list shows it.
+
+    Attributes:
+        txid: its number.
+        receipt: what was published for it, None if that is not kept.
+        story: what its run has told of it, None if nothing.
+    """
+
+    txid: int
+    receipt: Receipt | None = None
+    story: TransactionStory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPage:
+    """Some committed transactions, the newest first.
+
+    Attributes:
+        committed_txid: the last committed one.
+        first_kept: the lowest txid of which anything is kept, at most one above the last committed.
+        rows: the transactions.
+        next_before: where the next page begins: below this txid; None if nothing older is kept.
+    """
+
+    committed_txid: int
+    first_kept: int
+    rows: tuple[BriefTransaction, ...] = ()
+    next_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LettersShown:
+    """Some dead letters, the newest transactions first.
+
+    Attributes:
+        stored_count: how many there are in all.
+        letters: some of them.
+        offset: how many newer ones were left out.
+    """
+
+    stored_count: int
+    letters: tuple[DeadLetter, ...] = ()
+    offset: int = 0

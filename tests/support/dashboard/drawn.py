@@ -1,0 +1,57 @@
+"""Reads drawings back: where their texts and shapes are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from xml.etree import ElementTree
+
+from coordinator.ui.charts.svg import CHARACTER, LABEL_HEIGHT
+
+
+@dataclass(frozen=True)
+class Label:
+    """A text with the place it takes, as wide as its font may make it."""
+
+    text: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+
+    def meets(self, other: Label) -> bool:
+        """Whether two labels share a place."""
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+
+def element_of(drawing: str) -> ElementTree.Element:
+    """The drawing as XML: it is well-formed."""
+    return ElementTree.fromstring(drawing)
+
+
+def labels_of(drawing: str) -> list[Label]:
+    """Its labels."""
+    found = []
+    for text in element_of(drawing).iter("text"):
+        said = text.text or ""
+        width, x, y = CHARACTER * len(said), float(text.attrib["x"]), float(text.attrib["y"])
+        left = x - {"start": 0.0, "middle": width / 2, "end": width}[text.get("text-anchor", "start")]
+        found.append(Label(said, left, left + width, y - LABEL_HEIGHT + 4, y))
+    return found
+
+
+def overlapping(drawing: str) -> list[tuple[str, str]]:
+    """Labels that share a place."""
+    return [(a.text, b.text) for a, b in combinations(labels_of(drawing), 2) if a.meets(b)]
+
+
+def outside(drawing: str) -> list[str]:
+    """Labels that leave the drawing."""
+    _, _, width, height = map(float, element_of(drawing).attrib["viewBox"].split())
+    return [
+        label.text
+        for label in labels_of(drawing)
+        if label.left < -0.01 or label.right > width + 0.01 or label.top < -0.01 or label.bottom > height + 0.01
+    ]

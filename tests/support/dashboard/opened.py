@@ -1,0 +1,31 @@
+"""A dashboard in process, over a server in memory or a real one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from coordinator.ui.app import dashboard
+from coordinator.ui.lookout import Lookout
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.onlooker import Onlooker
+from tests.support.dashboard.stored import NOW
+
+AT = NOW + 1
+
+
+def onlooker_of(client: Any, *, server: str = "redis://cache:6379") -> Onlooker:
+    """Looks through a client that is there already, at a moment of ours."""
+    return Onlooker(RedisConnection(client, server, timeout_s=0.0), clock=lambda: AT)
+
+
+def lookout_of(client: Any) -> Lookout:
+    """Makes views of what such an onlooker sees."""
+    return Lookout(onlooker_of(client), clock=lambda: AT)
+
+
+def opened(client: Any, **options: Any) -> TestClient:
+    """A browser's side of the dashboard, without a socket."""
+    app = dashboard(lookout_of(client), **options)
+    return TestClient(app, base_url="http://localhost:7480", follow_redirects=False)
