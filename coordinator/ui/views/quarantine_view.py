@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.sources.wording import words_by_scope, words_or_values
+from coordinator.inspection.wording import words_by_scope, words_or_values
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from coordinator.ui.views import words
 from coordinator.ui.views.clock import Clock, Moment
