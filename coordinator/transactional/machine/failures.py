@@ -112,14 +112,15 @@ class Failures:
             return
         wave, counts_as = self._books.transactions.wave_of(live[:1]), FailureCause.of_crash(kind)
         about = fields(wave=wave, txid=live[0].txid, last_txid=live[-1].txid, phase=str(phase), reason=reason)
-        _LOG.warning("%s crashed: %s", what, reason, extra=about)
+        _LOG.warning("%s crashed%s: %s", what, _culprit(attempts, kind), reason, extra=about)
         if kind is CrashKind.CERTAIN:
             told = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
             yield from self._halt(live[0], phase, EngineError(told), _Fault(reason, counts_as))
         elif len(attempts) == 1:
             yield from self._lose(live[0], phase, _Fault(reason, counts_as))
         else:
-            told = reason if kind is CrashKind.OVERDUE else f"{_one_of(attempts, wave, phase)}: {reason}"
+            where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
+            told = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason
             yield from self._lose(live[0], phase, _Fault(told, counts_as, is_counted=False, suspects=live))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
@@ -238,10 +239,11 @@ class Failures:
         yield from map(CancelWave, self._books.waves.running_for_nothing({ended.wave_id for ended in dropped}))
 
 
-def _one_of(attempts: Attempts, wave: int, phase: Phase) -> str:
+def _culprit(attempts: Attempts, kind: CrashKind) -> str:
     """Returns what is known of the culprit of a crash that took several attempts with it."""
-    where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
-    return f"{where} crashed; one of txids {attempts[0].txid} to {attempts[-1].txid}, not known which"
+    if kind is not CrashKind.LOST or len(attempts) == 1:
+        return ""
+    return f"; one of txids {attempts[0].txid} to {attempts[-1].txid}, not known which"
 
 
 def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:
