@@ -14,6 +14,7 @@ from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
+from coordinator.newer_run import newer_run_named
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.planning.slots import in_slots
 from coordinator.rare_collections import rare_collections
@@ -162,6 +163,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 topology, plan, store, engine, options=bounds, nonce=nonce, replay=choice, observers=observers
             ) as coordinator,
             rare_collections(),
+            newer_run_named(store),
         ):
             yield coordinator
 
