@@ -14,6 +14,7 @@ from coordinator.building.letter_streams import with_letter_streams
 from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
+from coordinator.newer_run import newer_run_named
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.planning.slots import in_slots
 from coordinator.rare_collections import rare_collections
@@ -29,7 +30,7 @@ from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.start import pulse_observer
 from coordinator.transactional.run_summary import RunStatistics
-from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.printable import counted
 from state.records.durability import Durability, DurabilityLevel
@@ -56,7 +57,7 @@ def run(
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
     replay: Sequence[int] | str | None = None,
-    replay_letters: Sequence[str] | str | None = None,
+    replay_letters: LettersGiven | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
@@ -78,9 +79,9 @@ def run(
         replay: txids of quarantined batches, or "all": the run publishes each as a new transaction, exactly once, and
             removes its record in the same step. It first commits what an earlier run has begun, and reads no new
             input. None, the default, reads the input and replays nothing.
-        replay_letters: ids of components, or "all": the run publishes their dead letters as new transactions, each
-            exactly once, through the components that refused them, and removes them in the same step. Otherwise as
-            `replay`, which it excludes.
+        replay_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead letters, or
+            those of the components, as new transactions, each exactly once, through the components that refused them,
+            and removes them in the same step. Otherwise as `replay`, which it excludes.
         observers: functions that are told of waves, commits and failures as they happen, on the run's thread; see
             `coordinator.run_observer`. `on_progress` is for figures to show, this is for metrics, traces and the like.
 
@@ -163,6 +164,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 topology, plan, store, engine, options=bounds, nonce=nonce, replay=choice, observers=observers
             ) as coordinator,
             rare_collections(),
+            newer_run_named(store),
         ):
             yield coordinator
 

@@ -170,12 +170,15 @@ class AttemptsFailed:
         phase: "processing" or "commit".
         cause: why, as one of a few words; see `FailureCause`.
         reason: why, in full.
+        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
+            the first one.
     """
 
     attempts: Attempts
     phase: str
     cause: str
     reason: str
+    suspects: Attempts = ()
 
 
 @dataclass(frozen=True, slots=True)

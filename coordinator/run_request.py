@@ -11,7 +11,7 @@ from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.errors import TopologyError
 
@@ -42,7 +42,7 @@ class RunRequest:
     on_progress: Callable[[RunStatistics], None] | None = None
     factory_module: str | None = None
     replay: Sequence[int] | str | None = None
-    replay_letters: Sequence[str] | str | None = None
+    replay_letters: LettersGiven | None = None
     observers: Sequence[Observer] = ()
     intake: Intake | None = None
 

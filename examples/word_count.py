@@ -19,7 +19,6 @@ class CountWords(BaseBatchBolt):
     """Counts the whitespace-separated words of this task's lines, and emits one tuple per distinct word."""
 
     output_fields = ("word", "count")
-    skips_empty_batches = True
 
     def prepare(self, conf, context, collector, attempt):
         self.collector, self.lines = collector, []
@@ -36,7 +35,6 @@ class StoreCounts(BaseBatchBolt, ICommitter):
     """Adds the counts of each transaction to the stored ones."""
 
     counts = HashState("counts", value=int)
-    skips_empty_batches = True
 
     def prepare(self, conf, context, collector, attempt):
         self.total = defaultdict(int)

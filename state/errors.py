@@ -226,13 +226,19 @@ class TransactionTooLargeError(TransactionError):
 
 
 class FencedError(TransactionError):
-    """A newer coordinator took over this topology, or it was dropped; this one may no longer write."""
+    """A newer coordinator took over this topology, or it was dropped; this one may no longer write.
+
+    Args:
+        topology_id: the topology.
+        was_dropped: it was dropped.
+        by: where the newer coordinator runs, if that is known.
+    """
 
     trouble = Trouble.FENCED
 
-    def __init__(self, topology_id: str, was_dropped: bool = False) -> None:
-        super().__init__(topology_id, was_dropped)
-        self.topology_id, self.was_dropped = topology_id, was_dropped
+    def __init__(self, topology_id: str, was_dropped: bool = False, by: str = "") -> None:
+        super().__init__(topology_id, was_dropped, by)
+        self.topology_id, self.was_dropped, self.by = topology_id, was_dropped, by
         self.trouble = Trouble.DROPPED if was_dropped else Trouble.FENCED
 
     def __str__(self) -> str:
@@ -241,9 +247,10 @@ class FencedError(TransactionError):
                 f"topology {self.topology_id!r} was dropped during this run, which stops; its state is deleted, and a "
                 "new run would begin with the first transaction"
             )
+        newer = f"a newer coordinator {self.by}".rstrip()
         return (
-            f"topology {self.topology_id!r} was taken over by a newer coordinator, so this run stops; "
-            "nothing is lost; do not restart it"
+            f"topology {self.topology_id!r} was taken over by {newer}, so this run stops; nothing is lost; do not "
+            "restart it"
         )
 
 

@@ -101,7 +101,7 @@ def test_every_block_on_state_runs():
 
 
 def test_every_block_on_dead_letters_runs():
-    assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 2
+    assert run_blocks("docs/dead-letters.md", "dead_letters_guide") == 3
 
 
 @pytest.mark.redis

@@ -61,7 +61,7 @@ class Figures:
     def update(self, statistics: RunStatistics) -> None:
         self.statistics = statistics
         self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
-        self._done.update(statistics.last_txid, statistics.active, statistics.fraction)
+        self._done.update(statistics.last_txid, statistics.cut_txid, statistics.fraction)
         if statistics.committed:
             self._left.update(self._done.fraction())
 

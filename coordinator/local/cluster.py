@@ -20,7 +20,7 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from state.errors import TopologyError
 from state.redis_client.address import redact
 from state.redis_client.connection import connect
@@ -94,7 +94,7 @@ class LocalCluster:
         *,
         options: RunOptions | None = None,
         frame_fault: FrameFault | None = None,
-        replay_letters: Sequence[str] | str | None = None,
+        replay_letters: LettersGiven | None = None,
     ) -> TransactionalRun: ...
 
     @overload
@@ -110,7 +110,7 @@ class LocalCluster:
         frame_fault: FrameFault | None = None,
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
-        replay_letters: Sequence[str] | str | None = None,
+        replay_letters: LettersGiven | None = None,
     ) -> TransactionalRun | PlainRun:
         """Starts a run; a transactional one continues where the last one on this cluster's server ended.
 
@@ -121,8 +121,8 @@ class LocalCluster:
             frame_fault: for tests: loses, doubles, alters or replaces frames of a transactional run.
             by_hand: ids of bolts of a plain topology for which the test itself acks, fails and emits.
             message_fault: for tests: loses, doubles, alters or replaces messages of a plain run.
-            replay_letters: ids of components, or "all": the run replays their dead letters and reads no input; as
-                for `coordinator.run`.
+            replay_letters: ids of components, letters as (txid, number), or "all": the run replays these dead letters
+                and reads no input; as for `coordinator.run`.
 
         Raises:
             TransactionError: the topology cannot run, its state is refused, or a `prepare` raised.

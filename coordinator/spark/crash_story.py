@@ -34,11 +34,20 @@ class Remedy:
         sign: found in the story of one.
         advice: appended to it.
         kind: whether another try may go better.
+        leads: the advice is said first, because it tells more than Spark does; of Spark's text, its sign follows.
     """
 
     sign: re.Pattern[str]
     advice: str
     kind: CrashKind = CrashKind.CERTAIN
+    leads: bool = False
+
+    def told(self, cause: str) -> str:
+        """Returns the failure and what helps, in one line."""
+        if not self.leads:
+            return f"{cause[:TEXT_LIMIT]}; {self.advice}"
+        said = self.sign.search(cause)
+        return f"{self.advice} (Spark: {cause if said is None else said[0]})"
 
 
 REMEDIES: Sequence[Remedy] = (
@@ -70,9 +79,10 @@ REMEDIES: Sequence[Remedy] = (
         CrashKind.LOST,
     ),
     Remedy(
-        re.compile(r"Python worker exited unexpectedly"),
+        re.compile(r"Python worker exited unexpectedly(?: \(\w+\))?"),
         "a worker ended without a word: killed, out of memory, or crashed in native code",
         CrashKind.LOST,
+        leads=True,
     ),
 )
 
@@ -98,7 +108,7 @@ def crash_story(error: BaseException) -> CrashStory:
         return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
     for remedy in REMEDIES:
         if remedy.sign.search(cause):
-            return CrashStory(f"{cause[:TEXT_LIMIT]}; {remedy.advice}", remedy.kind)
+            return CrashStory(remedy.told(cause), remedy.kind)
     return CrashStory(cause[:TEXT_LIMIT])
 
 

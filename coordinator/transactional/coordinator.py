@@ -158,6 +158,7 @@ class Coordinator:
             self._observers.happened(event)
             self._handle(event)
             self.statistics.active = machine.active_count()
+            self.statistics.cut_txid = machine.last_txid()
             self.statistics.fraction = self._spout.progress(machine.last_metadata())
         self._handle(TimePassed(clock()))
         self._observers.turned(is_idle=machine.is_idle(), has_progressed=event is not None)

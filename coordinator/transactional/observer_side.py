@@ -107,8 +107,8 @@ class ObserverSide:
             case Publish():
                 if isinstance(answer, Published):
                     self._committed(decision, self._clock() - started_s, answer.byte_count)
-            case Dropped(attempts, phase, reason, cause):
-                self._observers.tell(AttemptsFailed(attempts, phase, cause, reason))
+            case Dropped(attempts, phase, reason, cause, suspects):
+                self._observers.tell(AttemptsFailed(attempts, phase, cause, reason, suspects))
             case _:
                 pass
         return answer

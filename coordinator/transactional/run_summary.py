@@ -36,7 +36,9 @@ class RunStatistics(WaveStatistics):
         failures: the same by cause; see `FailureCause`.
         commit_groups: atomic commits.
         active: attempts in flight.
-        fraction: part of the input that is cut into transactions, None if its size is unknown.
+        cut_txid: highest txid that is cut into a transaction, over all runs; those above `last_txid` are in flight, or
+            have failed and were dropped.
+        fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
         counters: counted by components, in committed attempts.
         dead_letters: tuples that were refused, and stored, with the transactions this run committed.
         notices: changes of topology and input since the run before, one sentence each.
@@ -57,6 +59,7 @@ class RunStatistics(WaveStatistics):
     failures: Counter[str] = field(default_factory=Counter)
     commit_groups: int = 0
     active: int = 0
+    cut_txid: int = 0
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
     dead_letters: int = 0

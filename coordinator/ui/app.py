@@ -10,7 +10,6 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -26,7 +25,7 @@ FOLDER = Path(__file__).parent
 PART_HEADER = "X-Txbatch-Part"
 """Sent by the script, which replaces the page's main part only."""
 POLL_MS = 2_000
-TXID_MAX = 2**53
+TXID_DIGITS = 16
 
 _AWAY = "The server does not answer"
 _REFUSED = "The server refused"
@@ -65,7 +64,8 @@ class Pages:
 
     def transaction(self, request: Request) -> Response:
         """Shows one transaction."""
-        txid = min(int(request.path_params["txid"]), TXID_MAX)
+        text = request.path_params["txid"]
+        txid = int(text) if text.isdecimal() and len(text) <= TXID_DIGITS else 0
         if txid < 1:
             raise HTTPException(404, "transactions are numbered from 1")
         return self._about(request, "transaction.html", partial(self._lookout.transaction, txid=txid))
@@ -128,8 +128,8 @@ def dashboard(
     *,
     hide: Callable[[str], str] = str,
     names: frozenset[str] | None = LOOPBACK_NAMES,
-) -> Starlette:
-    """Returns the application.
+) -> Guard:
+    """Returns the application; also what it answers to an error of its own passes the guard.
 
     Args:
         lookout: looks at the server.
@@ -143,13 +143,13 @@ def dashboard(
         Route(about, pages.topology, name="topology", methods=["GET"]),
         Route(f"{about}/transactions", pages.transactions, name="transactions", methods=["GET"]),
         Route(f"{about}/transactions/find", pages.find, name="find", methods=["GET"]),
-        Route(f"{about}/transactions/{{txid:int}}", pages.transaction, name="transaction", methods=["GET"]),
+        Route(f"{about}/transactions/{{txid}}", pages.transaction, name="transaction", methods=["GET"]),
         Route(f"{about}/dead-letters", pages.letters, name="letters", methods=["GET"]),
         Route(f"{about}/quarantine", pages.quarantine, name="quarantine", methods=["GET"]),
         Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),
     ]
     failures: Mapping[Any, Any] = dict.fromkeys((HTTPException, StateError, TopologyError), pages.failed)
-    return Starlette(routes=routes, exception_handlers=failures, middleware=[Middleware(Guard, names=names)])
+    return Guard(Starlette(routes=routes, exception_handlers=failures), names)
 
 
 def _path(request: Request, name: str, **parameters: Any) -> str:
@@ -166,4 +166,4 @@ def _choice(request: Request) -> StoryChoice:
 def _number(request: Request, name: str) -> int | None:
     """Returns a number of the query, None if it is not given or not one."""
     text = request.query_params.get(name, "").strip().replace(",", "")
-    return int(text) if text.isdecimal() and len(text) <= 16 else None
+    return int(text) if text.isdecimal() and len(text) <= TXID_DIGITS else None

@@ -131,6 +131,8 @@ class LastFailure:
         kind: see `RunFigures.failures`.
         reason: first line of what it said.
         at: seconds since the epoch.
+        last_txid: above `txid` if it was one of the transactions from there up to this one, not known which: their
+            wave crashed.
     """
 
     txid: int = 0
@@ -138,6 +140,7 @@ class LastFailure:
     kind: str = ""
     reason: str = ""
     at: float = 0.0
+    last_txid: int = 0
 
 
 @dataclass(frozen=True, slots=True)

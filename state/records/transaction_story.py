@@ -1,7 +1,8 @@
-"""What a run tells of a transaction it has committed: attempts, times and counts, as values. Pure.
+"""What a run tells of a transaction it has committed, or could not commit: attempts, times and counts. Pure.
 
 Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. What is exact
-about a transaction is in its record; see `transaction_history`.
+about a transaction is in its record; see `transaction_history`. Transactions that failed and were not committed are
+told when the run ends.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class TransactionStory:
     Attributes:
         cut_at: when the run first cut it, or took it over; seconds since the epoch, as the other times.
         processed_at: when the processing phase of the committed attempt ended; 0 if there was none.
-        sent_at, committed_at: when its commit was sent, and answered.
+        sent_at, committed_at: when its commit was sent, and answered; 0 if the run has not committed it.
         attempts: the last of them, ascending.
         attempt_count: all of them, in this run.
         first_txid, last_txid: the group it was published with.

@@ -1158,10 +1158,11 @@ local function letters(keys, argv)
   return reply
 end
 
---[[ Deletes the dead letters of all transactions up to a committed one. Needs no fence: no commit ever adds letters
+--[[ Deletes the dead letters of all transactions up to a committed one, or some of them. Needs no fence: no commit ever adds letters
      there again, so it does not matter what a run does meanwhile. The generation protects a topology started since.
      KEYS control letters
-     ARGV generation last_txid
+     ARGV generation last_txid (member)...
+          with members only these, which are of transactions up to last_txid
      -> {'OK', number of letters deleted} or {'REGRESSED' or 'ORDER' or 'TYPE', sentence} --]]
 local function drop_letters(keys, argv)
   local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'zset')
@@ -1177,6 +1178,14 @@ local function drop_letters(keys, argv)
     return {'REGRESSED', lost}
   elseif tonumber(argv[2]) > tonumber(committed) then
     return {'ORDER', 'txid ' .. argv[2] .. ' is not committed; the last one is ' .. committed}
+  end
+  if #argv > 2 then
+    require_right('ZREM', keys[2])
+    local count = 0
+    for i = 3, #argv do
+      count = count + redis.call('ZREM', keys[2], argv[i])
+    end
+    return {'OK', decimal(count)}
   end
   require_right('ZREMRANGEBYSCORE', keys[2])
   return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
@@ -94,7 +94,23 @@ class RedisDeadLetters:
             StateRefusedError: the transaction is not committed, the topology is another one now, or a right lacks.
             StateUnreachableError: no answer in time; drop again, which is safe.
         """
-        reply = self._connection.function("drop_letters", "2", *self._names(), generation, str(until_txid))
+        return self._dropped(generation, until_txid)
+
+    def drop_these(self, letters: Sequence[DeadLetter], *, generation: str) -> int:
+        """Deletes these letters; returns how many of them were still there.
+
+        Args:
+            letters: at least one, as they were read.
+            generation: see `drop`.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `drop`.
+        """
+        members = [letter.member for letter in letters]
+        return self._dropped(generation, max(letter.txid for letter in letters), *members)
+
+    def _dropped(self, generation: str, until_txid: int, *members: bytes) -> int:
+        reply = self._connection.function("drop_letters", "2", *self._names(), generation, str(until_txid), *members)
         status, detail = map(text_of, reply)
         if status != "OK":
             raise StateRefusedError(

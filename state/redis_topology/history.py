@@ -25,11 +25,13 @@ class KnownTransaction:
         committed_txid: the last committed one.
         history_from: the lowest txid that may have a record; None if no commit has made one yet.
         receipt: what was published for it, None if that is not known any more, or it is not committed.
-        metadata: scope -> metadata: what it was cut from, or will be.
+        metadata: scope -> metadata: what it was cut from, or will be. That of a replay is carried over from the
+            transaction below, for the next one to be cut from: the replay itself contained none of it.
         left_out: scope -> size in bytes of metadata that was too long to keep.
         story: what its run has told of it, None if nothing.
         is_quarantined: its batch is in the quarantine.
         source_fingerprint: of the input of the last run.
+        has_replay_mark: it is stored that it was a replay of what had been set aside; old marks are forgotten.
     """
 
     txid: int
@@ -41,6 +43,13 @@ class KnownTransaction:
     story: TransactionStory | None = None
     is_quarantined: bool = False
     source_fingerprint: str = ""
+    has_replay_mark: bool = False
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether it published what had been set aside, and nothing of the input."""
+        story = self.story
+        return self.has_replay_mark or (story is not None and bool(story.replay_of or story.replayed_letters))
 
     @property
     def is_committed(self) -> bool:
@@ -63,7 +72,7 @@ def known_transaction(connection: RedisConnection, keys: Keys, txid: int) -> Kno
         StateUnreachableError: no answer in time.
     """
     name = str(txid)
-    metadata = _metadata_of(connection, keys, txid)
+    metadata, has_replay_mark = _metadata_of(connection, keys, txid)
     record = connection.call("HGET", keys.history, name)
     receipt = connection.call("HGET", keys.receipts, name)
     story = connection.call("HGET", keys.stories, name)
@@ -80,6 +89,7 @@ def known_transaction(connection: RedisConnection, keys: Keys, txid: int) -> Kno
         history_from=None if history_from is None else _number(keys, history_from),
         receipt=parse_receipt(keys, "" if receipt is None else text_of(receipt)) if kept is None else kept.receipt,
         metadata=metadata if kept is None else {**kept.metadata, **metadata},
+        has_replay_mark=has_replay_mark,
         left_out={} if kept is None else kept.left_out,
         story=None if story is None else story_of(text_of(story)),
         is_quarantined=is_quarantined,
@@ -87,17 +97,19 @@ def known_transaction(connection: RedisConnection, keys: Keys, txid: int) -> Kno
     )
 
 
-def _metadata_of(connection: RedisConnection, keys: Keys, txid: int) -> dict[str, Any]:
-    """Returns scope -> what is still stored as metadata of a transaction; the whole hash is as large as a window.
+def _metadata_of(connection: RedisConnection, keys: Keys, txid: int) -> tuple[dict[str, Any], bool]:
+    """Returns scope -> what is still stored as metadata of a transaction, and whether it is marked as a replay.
 
-    Notes, and the numbers of replays, are the run's own, and no part of what a transaction contained.
+    The whole hash is as large as a window. Notes, and the numbers of replays, are the run's own, and no part of what a
+    transaction contained.
     """
     found = connection.call("HGETALL", keys.metadata)
     items = found.items() if isinstance(found, Mapping) else zip(found[::2], found[1::2], strict=True)
     stored = {text_of(name): bytes(value) for name, value in items}
     own = {name: value for name, value in stored.items() if name.rpartition(":")[2] == str(txid)}
     by_scope = {parse_metadata_field(name)[0]: value for name, value in unpack_metadata(keys, own).items()}
-    return {scope: value for scope, value in by_scope.items() if not scope.startswith("note.") and scope != "replayed"}
+    metadata = {scope: value for scope, value in by_scope.items() if not scope.startswith("note.")}
+    return metadata, metadata.pop("replayed", None) is not None
 
 
 def _number(keys: Keys, stored: Any) -> int:

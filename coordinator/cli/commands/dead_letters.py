@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
@@ -13,6 +13,7 @@ import typer
 
 from coordinator.cli.command_options import (
     AcceptStateChanges,
+    Adopt,
     AllowPlaintext,
     AsJson,
     DataDir,
@@ -27,12 +28,13 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.alone import alone
 from coordinator.cli.commands.letter_json import json_of
-from coordinator.cli.run_arguments import RunArguments
+from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.letter_choice import LetterNumber, LettersGiven
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
@@ -50,6 +52,11 @@ After = Annotated[
     typer.Option("--after", metavar="ID", help="Begin behind this letter, as in 17.0, to see the next page."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Most letters to show.")]
+
+Letters = Annotated[
+    list[str] | None,
+    typer.Option("--letter", metavar="ID", help="Only this letter, by its id as listed, as in 17.0; may be repeated."),
+]
 
 dead_letters = typer.Typer(
     help="Look at the tuples that bolts and sources have refused, export, replay or drop them.",
@@ -74,7 +81,7 @@ def list_letters(
 ) -> None:
     """Show dead letters in order of transactions, all as of one committed transaction; may be used during a run."""
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        cursor = None if after is None else _parsed(after)
+        cursor = None if after is None else _parsed("--after", after)
         with server.store(topology_id) as store:
             page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
         print(_as_json(page, topology_id) if as_json else _as_text(page, topology_id, server))
@@ -110,25 +117,29 @@ def replay_letters(
         list[str] | None,
         typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),
     ] = None,
+    letters: Letters = None,
     parameters: Parameters = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
     master: SparkMaster = "local[*]",
     conf: SparkConf = None,
+    adopt: Adopt = None,
     accept_state_changes: AcceptStateChanges = False,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Publish dead letters as new transactions, each exactly once, through the components that refused them.
 
-    This is a run of its own, which reads no new input; stop the topology's run first. A letter is deleted by the
+    This is a run of its own, which reads no new input, so the input need not be what it was, unless an earlier run has
+    left transactions to finish; stop the topology's run first. A letter is deleted by the
     commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
     """
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        options = RunOptions(accept_state_changes=accept_state_changes)
+        options = RunOptions(adopt=adopt_option(adopt), accept_state_changes=accept_state_changes)
+        chosen = _chosen(components or (), letters or ())
         request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
-        code = execute(request, runner=alone(partial(run, replay_letters=components or "all"), server))
+        code = execute(request, runner=alone(partial(run, replay_letters=chosen), server))
     raise typer.Exit(code)
 
 
@@ -137,8 +148,9 @@ def drop_letters(
     *,
     topology_id: TopologyId,
     until: Annotated[
-        int, typer.Option("--until", min=1, metavar="TXID", help="Delete the letters up to this transaction.")
-    ],
+        int | None, typer.Option("--until", min=1, metavar="TXID", help="Delete the letters up to this transaction.")
+    ] = None,
+    letters: Letters = None,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
@@ -146,14 +158,26 @@ def drop_letters(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Delete the dead letters of all transactions up to a committed one; a run continues undisturbed."""
+    """Delete single dead letters, or those of all transactions up to a committed one; a run continues undisturbed."""
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
+        if (until is None) is not bool(letters):
+            raise TopologyError("give either --until TXID, or --letter ID for each letter to delete")
+        numbers = sorted({_parsed("--letter", each) for each in letters or ()})
+        which = ", ".join(f"{txid}.{number}" for txid, number in numbers) if until is None else f"up to txid {until:,}"
         with server.store(topology_id) as store:
-            count = _drop(store.dead_letters, topology_id, server, until, confirm=None if yes else ask)
+            first = _known(store.dead_letters.page(until_txid=until, limit=1), topology_id, server)
+            these = [_letter(store.dead_letters, topology_id, *number) for number in numbers]
+            if not (yes or ask(f"delete the dead letters of {topology_id!r} {which}?")):
+                raise TopologyError(f"the dead letters of topology {topology_id!r} were kept")
+            if until is None:
+                count = store.dead_letters.drop_these(these, generation=first.generation)
+            else:
+                count = store.dead_letters.drop(until_txid=until, generation=first.generation)
         if as_json:
-            print(json.dumps({"topology": topology_id, "until": until, "dropped": count}))
+            what = {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
+            print(json.dumps({"topology": topology_id, **what, "dropped": count}))
         else:
-            print(f"topology {topology_id!r}: {counted(count, 'dead letter')} up to txid {until:,} deleted on {server}")
+            print(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
 
 
 def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, until: int | None) -> None:
@@ -171,18 +195,22 @@ def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, u
     )
 
 
-def _drop(
-    letters: RedisDeadLetters,
-    topology_id: str,
-    server: ServerChoice,
-    until: int,
-    *,
-    confirm: Callable[[str], bool] | None,
-) -> int:
-    page = _known(letters.page(until_txid=until, limit=1), topology_id, server)
-    if confirm is not None and not confirm(f"delete the dead letters of {topology_id!r} up to txid {until:,}?"):
-        raise TopologyError(f"the dead letters of topology {topology_id!r} were kept")
-    return letters.drop(until_txid=until, generation=page.generation)
+def _letter(stored: RedisDeadLetters, topology_id: str, txid: int, number: int) -> DeadLetter:
+    """Returns one letter, which has to be there: a typing error deletes nothing."""
+    page = stored.page(after=(txid, number - 1), until_txid=txid, limit=1)
+    if not page.letters or page.letters[0].number != number:
+        raise TopologyError(
+            f"topology {topology_id!r} has no dead letter {txid}.{number}; `txbatch dead-letters list {topology_id}` "
+            "shows what there is"
+        )
+    return page.letters[0]
+
+
+def _chosen(components: Sequence[str], letters: Sequence[str]) -> LettersGiven:
+    """Returns which letters to replay, as `run` takes it."""
+    if components and letters:
+        raise TopologyError("--component and --letter exclude each other; give one of them")
+    return [_parsed("--letter", each) for each in letters] or list(components) or "all"
 
 
 def _known(page: LetterPage, topology_id: str, server: ServerChoice) -> LetterPage:
@@ -193,10 +221,10 @@ def _known(page: LetterPage, topology_id: str, server: ServerChoice) -> LetterPa
     return page
 
 
-def _parsed(letter_id: str) -> tuple[int, int]:
+def _parsed(option: str, letter_id: str) -> LetterNumber:
     found = _LETTER_ID.fullmatch(letter_id)
     if found is None:
-        raise TopologyError(f"--after {letter_id!r} is not the id of a dead letter; give one as listed, such as 17.0")
+        raise TopologyError(f"{option} {letter_id!r} is not the id of a dead letter; give one as listed, such as 17.0")
     return int(found[1]), int(found[2])
 
 

@@ -55,7 +55,8 @@ def inspect(
                 f"topology {topology_id!r} is not stored on {server}; check the topology id and the server: "
                 "`txbatch list` shows what is there"
             )
-        words = read_words(topology_id, known.source_fingerprint, known.metadata, factory, parameters or ())
+        read = {} if known.is_replay else known.metadata
+        words = read_words(topology_id, known.source_fingerprint, read, factory, parameters or ())
         if as_json:
             print(json.dumps({"topology_id": topology_id, **plain(known, words)}, default=repr))
             return
@@ -67,7 +68,7 @@ def state_of(known: KnownTransaction) -> str:
     """Returns how far a transaction is, in one word or two."""
     if known.is_committed:
         return COMMITTED
-    return IN_FLIGHT if known.metadata else NOT_CUT
+    return IN_FLIGHT if known.metadata or known.story is not None else NOT_CUT
 
 
 def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
@@ -80,7 +81,8 @@ def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
         "history_from": known.history_from,
         "receipt": None if receipt is None else asdict(receipt) | {"attempt_id": f"{receipt.attempt_id:016x}"},
         "contained": dict(words),
-        "metadata": dict(known.metadata),
+        "metadata": {} if known.is_replay else dict(known.metadata),
+        "is_replay": known.is_replay,
         "metadata_left_out": dict(known.left_out),
         "is_quarantined": known.is_quarantined,
         "story": None if known.story is None else known.story.to_dict(),
@@ -106,8 +108,8 @@ def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words
     shown += [("contained", text) for text in _contained(known, words)]
     story = known.story
     if story is not None:
-        shown += _told(story)
-    elif known.is_committed:
+        shown += _told(story, known)
+    elif state_of(known) != NOT_CUT:
         shown.append(("story", _untold(known)))
     head = f"txid {known.txid:,} of {topology_id} on {server}"
     body = [f"  {name:<17} {one_line(text, SENTENCE_LIMIT)}" for name, text in shown]
@@ -128,6 +130,8 @@ def _state(known: KnownTransaction) -> str:
 
 
 def _contained(known: KnownTransaction, words: WordsByScope) -> list[str]:
+    if known.is_replay:
+        return ["nothing of the input, which continues after it: it published what had been set aside"]
     found = words_or_values(known.metadata, words)
     found += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
     if found or not known.is_committed or known.is_forgotten:
@@ -146,10 +150,18 @@ def _begins(known: KnownTransaction) -> str:
 def _untold(known: KnownTransaction) -> str:
     if known.is_forgotten:
         return "not kept"
+    if not known.is_committed:
+        return (
+            "no failed attempt is told: none has failed, the run has not ended yet (`txbatch status` has its last "
+            "failure), it was killed, or it ran with --no-pulse"
+        )
     return "not told: the run ended before it told, it ran with --no-pulse, or the story is no longer kept"
 
 
-def _told(story: TransactionStory) -> list[tuple[str, str]]:
+def _told(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:
+    if not story.committed_at:
+        later = "; a later run has committed it, and told nothing of that" if known.is_committed else ""
+        return [("times", f"cut {moment(story.cut_at)}, not committed by that run{later}")]
     times = [f"cut {moment(story.cut_at)}"]
     if story.processed_at:
         times.append(f"processed after {brief(story.processed_at - story.cut_at)}")
@@ -183,7 +195,9 @@ def _attempt(attempt: AttemptStory) -> str:
 def _components(story: TransactionStory) -> list[str]:
     if not story.components:
         return []
-    return [f"  {'components':<17} tuples of the committed attempt", *map(_component, story.components.items())]
+    which = "tuples of the last attempt, as far as its tasks have told; none is committed" if story.set_aside else ""
+    head = f"  {'components':<17} {which or 'tuples of the committed attempt'}"
+    return [head, *map(_component, story.components.items())]
 
 
 def _component(item: tuple[str, ComponentStory]) -> str:

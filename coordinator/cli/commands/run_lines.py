@@ -6,7 +6,7 @@ from datetime import datetime
 
 from coordinator.reports.durations import brief, duration
 from state.printable import counted, one_line
-from state.records.run_pulse import RunFigures, RunPulse, RunState, Spread, Standing
+from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 
 UNTOLD = "no run is known: none has told, and none is connected"
 CONNECTED = "running, and tells nothing of itself: it has just begun, or was started with --no-pulse"
@@ -57,13 +57,20 @@ def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
         lines.append(
             (
                 "last failure",
-                f"txid {failure.txid:,}, {failure.kind}, {duration(now - failure.at)} ago: {one_line(failure.reason)}",
+                f"{txids_of(failure)}, {failure.kind}, {duration(now - failure.at)} ago: {one_line(failure.reason)}",
             )
         )
     if figures.server_away_count:
         times = "once" if figures.server_away_count == 1 else f"{figures.server_away_count:,} times"
         lines.append(("server away", f"{times}, for {figures.server_away_s:.1f} s in all"))
     return lines
+
+
+def txids_of(failure: LastFailure) -> str:
+    """Returns which transaction failed, or among which it is."""
+    if failure.last_txid > failure.txid:
+        return f"one of txids {failure.txid:,} to {failure.last_txid:,}"
+    return f"txid {failure.txid:,}"
 
 
 def watch_line(pulse: RunPulse | None, standing: Standing, committed_txid: int, now: float) -> str:

@@ -20,16 +20,15 @@ class DonePart:
         self._cuts: deque[Cut] = deque([(0, 0.0)])  # bounded by the window: what is committed leaves
         self._last_txid = 0
 
-    def update(self, last_txid: int, in_flight: int, cut_part: float | None) -> None:
+    def update(self, last_txid: int, cut_txid: int, cut_part: float | None) -> None:
         """Takes the current figures.
 
         Args:
             last_txid: the last committed txid.
-            in_flight: transactions that are cut and not committed.
-            cut_part: how much of the input they and all before them are, None if its size is unknown.
+            cut_txid: the last txid that is cut, whether its attempt is in flight or has failed.
+            cut_part: how much of the input it and all before it are, None if its size is unknown.
         """
         self._last_txid = last_txid
-        cut_txid = last_txid + in_flight
         if cut_part is not None and cut_txid > self._cuts[-1][0]:
             self._cuts.append((cut_txid, cut_part))
         while len(self._cuts) > 2 and self._cuts[1][0] <= last_txid:

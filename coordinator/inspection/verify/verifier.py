@@ -51,6 +51,7 @@ FINDS_NOT = (
     "others of their type (--refold does); metadata altered together with its checksum, if each transaction still has "
     f"some; {_FOUND_BY_NOTHING}"
 )
+NOT_REFOLDED_FINDS_NOT = FINDS_NOT.replace("--refold does", "a refold does, and none was made")
 REFOLD_FINDS_NOT = (
     "does not find: input and state changed alike; changes in states that expire, and in HyperLogLogs that leave the "
     "count as it is; metadata of uncommitted transactions altered together with its checksum; "
@@ -116,8 +117,11 @@ class Verifier:
         findings += [self._values_finding(states[name], names) for name, names in sound_states.items() if states]
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
-            can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
-            findings += self._refolded(topology, refold, records, findings, states or {})
+            more, is_refolded = self._refolded(topology, refold, records, findings, states or {})
+            findings += more
+            can_and_cannot = (FINDS, NOT_REFOLDED_FINDS_NOT)
+            if is_refolded:
+                can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
         committed = records.control.get("committed", "")
         return Verdict(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
@@ -158,21 +162,14 @@ class Verifier:
         records: StoredRecords,
         findings: list[Finding],
         states: dict[str, DescribedState],
-    ) -> list[Finding]:
-        """Compares with a refold, unless what is stored is too damaged to say what it should be compared with."""
-        blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
-        if blocking:
-            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
-            return [warn("refold", "the state was not recomputed", why, "mend it, then verify again")]
-        if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
-            why = "a refold reads the input in its order, and replays were committed out of it"
-            return [warn("refold", "the state was not recomputed", why, "verify it without --refold")]
-        if self._stored.quarantined():
-            why = "a refold reads everything, and quarantined batches are not in the state"
-            return [warn("refold", "the state was not recomputed", why, "replay or drop them, then verify again")]
+    ) -> tuple[list[Finding], bool]:
+        """Compares with a refold, unless one would prove nothing; returns what was found, and whether it was made."""
+        why_not = self._why_not_refolded(records, findings)
+        if why_not is not None:
+            return [why_not], False
         changed = check_same_topology(changes(records.control["topology"], described(topology)))
         if has_failed(changed):
-            return changed
+            return changed, False
         expiring = sorted(name for name, state in states.items() if state.expires)
         if expiring:
             why = "what a key holds that expires depends on the time at which it is looked at"
@@ -182,7 +179,22 @@ class Verifier:
         with_parts = {name for name, state in compared.items() if state.part_type is not None}
         kinds = {name: state.kind for name, state in compared.items()}
         stored = self._at_one_moment(kinds, with_parts)
-        return [*changed, *compare(self._keys, stored, refold(stored, kinds, with_parts))]
+        return [*changed, *compare(self._keys, stored, refold(stored, kinds, with_parts))], True
+
+    def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
+        """Returns why a refold would prove nothing: what is stored is too damaged, or was not read in order."""
+        what = "the state was not recomputed"
+        blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
+        if blocking:
+            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
+            return warn("refold", what, why, "mend it, then verify again")
+        if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
+            why = "a refold reads the input in its order, and replays were committed out of it"
+            return warn("refold", what, why, "verify it without --refold")
+        if self._stored.quarantined():
+            why = "a refold reads everything, and quarantined batches are not in the state"
+            return warn("refold", what, why, "verify it without --refold")
+        return None
 
     def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> Side:
         """Reads records and states of the same committed transaction.

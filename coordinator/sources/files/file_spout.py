@@ -118,18 +118,19 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
     def fingerprint(self) -> str:
         """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
 
+        Patterns are told as absolute paths without links and steps upward, so another spelling is the same input.
         A folder that is followed has only its patterns: whatever matches them belongs to the input.
 
         Raises:
             SourceError: a file is missing or cannot be read.
         """
-        shown = ", ".join(map(repr, self.patterns[:PATTERNS_SHOWN]))
-        shown += ", …" if len(self.patterns) > PATTERNS_SHOWN else ""
+        patterns = [self.store.absolute(pattern) for pattern in self.patterns]
+        shown = ", ".join(map(repr, patterns[:PATTERNS_SHOWN]))
+        shown += ", …" if len(patterns) > PATTERNS_SHOWN else ""
         shown += self.store.describe()
-        digest = digest64(*map(str.encode, self.patterns))
+        digest = digest64(*map(str.encode, patterns))
         if self.follow is not None:
-            places = digest64(*(self.store.absolute(pattern).encode() for pattern in self.patterns))
-            return f"{self.kind.name} {shown}, followed: digest {places:016x}"
+            return f"{self.kind.name} {shown}, followed: digest {digest:016x}"
         byte_count = 0
         for path in self.paths():
             with closing(self.store.open(path, "TOPOLOGY")) as file:

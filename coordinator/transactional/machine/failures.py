@@ -32,6 +32,7 @@ class _Fault:
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
         failure: what a task has reported; None after a crash or a refusal.
+        suspects: see `Dropped`.
     """
 
     reason: str
@@ -39,6 +40,7 @@ class _Fault:
     is_counted: bool = True
     is_of_batch: bool = True
     failure: Failure | None = None
+    suspects: Attempts = ()
 
     def cause(self, attempt_count: int) -> PoisonCause:
         """Returns what is recorded about a batch with this last fault."""
@@ -110,12 +112,16 @@ class Failures:
             return
         wave, counts_as = self._books.transactions.wave_of(live[:1]), FailureCause.of_crash(kind)
         about = fields(wave=wave, txid=live[0].txid, last_txid=live[-1].txid, phase=str(phase), reason=reason)
-        _LOG.warning("%s crashed: %s", what, reason, extra=about)
+        _LOG.warning("%s crashed%s: %s", what, _culprit(attempts, kind), reason, extra=about)
         if kind is CrashKind.CERTAIN:
             told = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
             yield from self._halt(live[0], phase, EngineError(told), _Fault(reason, counts_as))
+        elif len(attempts) == 1:
+            yield from self._lose(live[0], phase, _Fault(reason, counts_as))
         else:
-            yield from self._lose(live[0], phase, _Fault(reason, counts_as, is_counted=len(attempts) == 1))
+            where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
+            told = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason
+            yield from self._lose(live[0], phase, _Fault(told, counts_as, is_counted=False, suspects=live))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
         """Handles a transaction that the store refused although it was alone in its group; it would do so again."""
@@ -221,7 +227,8 @@ class Failures:
         dropped = self._books.transactions.drop_from(txid, fault.reason)
         failed = [ended.attempt.txid for ended in dropped if ended.wave_id]
         self._books.statistics.failed(failed, txid, fault.counts_as)
-        yield Dropped(tuple(ended.attempt for ended in dropped), phase, fault.reason, fault.counts_as)
+        attempts = tuple(ended.attempt for ended in dropped)
+        yield Dropped(attempts, phase, fault.reason, fault.counts_as, fault.suspects)
         yield from self._let_go(dropped)
 
     def _let_go(self, dropped: list[AttemptRecord]) -> Iterator[Decision]:
@@ -230,6 +237,13 @@ class Failures:
             self._books.waves.let_go(ended.wave_id, ended.attempt)
         self._books.statistics.failed_outcomes(ended.outcome for ended in dropped if ended.outcome is not None)
         yield from map(CancelWave, self._books.waves.running_for_nothing({ended.wave_id for ended in dropped}))
+
+
+def _culprit(attempts: Attempts, kind: CrashKind) -> str:
+    """Returns what is known of the culprit of a crash that took several attempts with it."""
+    if kind is not CrashKind.LOST or len(attempts) == 1:
+        return ""
+    return f"; one of txids {attempts[0].txid} to {attempts[-1].txid}, not known which"
 
 
 def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:

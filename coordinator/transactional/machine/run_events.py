@@ -320,12 +320,15 @@ class Dropped:
         phase: of the failure.
         reason: of the failure.
         cause: of the failure, as it is counted.
+        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
+            the first one.
     """
 
     attempts: Attempts
     phase: Phase
     reason: str
     cause: FailureCause
+    suspects: Attempts = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,11 @@ class PulseBook:
                 self._waves.append(seconds)
             case GroupCommitted():
                 self._committed(observation, now_s)
-            case AttemptsFailed(attempts, _, cause, reason):
+            case AttemptsFailed(attempts, _, cause, reason, suspects):
                 first, words = attempts[0], FailureCause(cause).words
                 at = round(self._epoch_s + now_s, 3)
-                self._last_failure = LastFailure(first.txid, str(first), words, gist(reason), at)
+                last_txid = suspects[-1].txid if suspects else first.txid
+                self._last_failure = LastFailure(first.txid, str(first), words, gist(reason), at, last_txid)
             case _:
                 pass
 

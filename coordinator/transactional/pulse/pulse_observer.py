@@ -49,7 +49,7 @@ class PulseObserver:
                 self._tell()
             case RunEnded(error):
                 self._end(error)
-                self._tell()
+                self._tell(is_last=True)
                 self._close()
             case _:
                 now_s = self._clock()
@@ -64,13 +64,14 @@ class PulseObserver:
         else:
             self._book.ended(RunState.FAILED, str(error))
 
-    def _tell(self) -> None:
+    def _tell(self, *, is_last: bool = False) -> None:
         if self._writer is None:
             self._writer = self._start_writer()
         now_s = self._clock()
         self._next_s = now_s + PULSE_EVERY_S
         figures = self._book.figures(self._statistics, self._standing(), now_s)
-        self._writer.tell(to_json(figures), to_json(sample_of(figures)), self._stories.take())
+        failed = self._stories.take_failed(self._writer.kept) if is_last else []
+        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*self._stories.take(), *failed])
 
     def _close(self) -> None:
         if self._writer is not None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from coordinator.transactional.pulse.story_book import ClosedStory
+from coordinator.transactional.pulse.story_book import Story
 from state.errors import TransactionError
 from state.printable import said_by
 from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD
@@ -40,12 +40,15 @@ class PulseWriter:
         identity: who runs, as text; told with the first pulse.
         wall_clock: seconds since the epoch.
         kept: how many transactions keep their story.
+
+    Attributes:
+        kept: the same.
     """
 
     def __init__(self, sender: Sender, identity: str, *, wall_clock: Callable[[], float], kept: int) -> None:
-        self._sender, self._wall_clock, self._kept = sender, wall_clock, kept
+        self._sender, self._wall_clock, self.kept = sender, wall_clock, kept
         self._news: dict[str, str] = {RUN_FIELD: identity}
-        self._stories: deque[ClosedStory] = deque(maxlen=STORIES_WAITING)
+        self._stories: deque[Story] = deque(maxlen=STORIES_WAITING)
         self._wake = threading.Condition()
         self._is_closing = self._has_failed = self._is_fenced = False
         self._thread = threading.Thread(target=self._work, name="txbatch-pulse", daemon=True)
@@ -54,7 +57,7 @@ class PulseWriter:
         """Starts the thread; called once."""
         self._thread.start()
 
-    def tell(self, now: str, sample: str, stories: list[ClosedStory]) -> None:
+    def tell(self, now: str, sample: str, stories: Sequence[Story]) -> None:
         """Hands over the current figures, a sample and new stories; returns at once (coordinator's thread).
 
         Args:
@@ -96,7 +99,7 @@ class PulseWriter:
         try:
             seen = {SEEN_FIELD: f"{self._wall_clock():.3f}"}
             told = [(each.txid, each.to_json()) for each in stories]
-            self._is_fenced = not self._sender.send(news | seen, told, kept=self._kept)
+            self._is_fenced = not self._sender.send(news | seen, told, kept=self.kept)
         except TransactionError as error:
             self._keep(news, stories)
             if not self._has_failed:
@@ -112,7 +115,7 @@ class PulseWriter:
         else:
             self._has_failed = False
 
-    def _keep(self, news: dict[str, str], stories: list[ClosedStory]) -> None:
+    def _keep(self, news: dict[str, str], stories: list[Story]) -> None:
         with self._wake:
             self._news = news | self._news
             room = STORIES_WAITING - len(self._stories)

@@ -1,4 +1,4 @@
-"""Keeps the stories of transactions until they are committed: observations in, stories out. Pure.
+"""Keeps the stories of transactions until they are committed, or the run ends: observations in, stories out. Pure.
 
 While a run commits, only references are kept; a story is put together when it is taken, on the thread that sends it.
 """
@@ -24,6 +24,8 @@ from coordinator.transactional.pulse.gist import gist
 from state.attempt import TransactionAttempt
 from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
 
+FAILED_TOLD = 100
+"""Most transactions without a commit that are told when the run ends: the lowest ones, among which is the culprit."""
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
@@ -123,13 +125,7 @@ class ClosedStory:
 
     def _attempt(self, each: _Try) -> dict[str, Any]:
         ended_s = self.group.committed_s if each.is_current else each.ended_s
-        told = {
-            "attempt_id": f"{each.attempt.attempt_id:016x}",
-            "wave": each.wave_id,
-            "started_at": self.group.at(each.started_s),
-            "ended_at": self.group.at(ended_s),
-        }
-        return told | {"failed": each.failed, "reason": each.reason} if each.failed else told
+        return _told_try(each, self.group.epoch_s, ended_s)
 
     def _components(self) -> dict[str, dict[str, Any]]:
         told: dict[str, dict[str, Any]] = {}
@@ -140,6 +136,42 @@ class ClosedStory:
             if self.place < len(report.verdicts):
                 _add(told, report.component_id, report.verdicts[self.place].metrics)
         return told
+
+
+@dataclass(slots=True)
+class FailedStory:
+    """A transaction that the run has attempted and not committed; put together when the run has ended.
+
+    Attributes:
+        txid: of the transaction.
+        opened: what happened to it.
+        epoch_s: what to add to the run's clock to get seconds since the epoch.
+    """
+
+    txid: int
+    opened: _Open
+    epoch_s: float
+
+    def to_json(self) -> str:
+        """Returns the story as the text that is stored: it has no commit, and no counts, as nothing of it counts."""
+        tries = self.opened.tries
+        return _ENCODER.encode(
+            {
+                "cut_at": round(self.epoch_s + self.opened.cut_s, 3),
+                "attempts": [_told_try(each, self.epoch_s, each.ended_s) for each in tries if not each.is_current],
+                "attempt_count": self.opened.attempt_count - (1 if tries[-1].is_current else 0),
+                "input_bytes": self.opened.input_bytes,
+            }
+        )
+
+    def story(self) -> TransactionStory:
+        """Returns the story as a reader will have it."""
+        story = story_of(self.to_json())
+        assert story is not None
+        return story
+
+
+Story = ClosedStory | FailedStory
 
 
 class StoryBook:
@@ -183,6 +215,19 @@ class StoryBook:
         closed, self._closed = self._closed, []
         return closed
 
+    def take_failed(self, limit: int = FAILED_TOLD) -> list[FailedStory]:
+        """Returns the lowest transactions of which attempts failed and none was committed, ascending.
+
+        Called once, when the run has ended: the server takes stories in ascending order and lets go of those far below.
+
+        Args:
+            limit: most of them.
+        """
+        failed = [
+            txid for txid, opened in sorted(self._open.items()) if any(not each.is_current for each in opened.tries)
+        ]
+        return [FailedStory(txid, self._open[txid], self._epoch_s) for txid in failed[: min(limit, FAILED_TOLD)]]
+
     def _opened(self, txid: int, now_s: float) -> _Open:
         opened = self._open.get(txid)
         if opened is None:
@@ -190,17 +235,28 @@ class StoryBook:
         return opened
 
     def _failed(self, failed: AttemptsFailed, now_s: float) -> None:
-        first = failed.attempts[0]
+        first, reason = failed.attempts[0], gist(failed.reason)
+        culprits = {first, *failed.suspects}
         for attempt in failed.attempts:
             opened = self._open.get(attempt.txid)
             if opened is None or not opened.is_current(attempt):
                 continue  # it only waited for a wave
             last = opened.tries[-1]
             last.ended_s, last.is_current = now_s, False
-            if attempt == first:
-                last.failed, last.reason = FailureCause(failed.cause).words, gist(failed.reason)
+            if attempt in culprits:
+                last.failed, last.reason = FailureCause(failed.cause).words, reason
             else:
                 last.failed, last.reason = FailureCause.LOWER_FAILED.words, f"txid {first.txid} failed"
+
+
+def _told_try(each: _Try, epoch_s: float, ended_s: float) -> dict[str, Any]:
+    told = {
+        "attempt_id": f"{each.attempt.attempt_id:016x}",
+        "wave": each.wave_id,
+        "started_at": round(epoch_s + each.started_s, 3),
+        "ended_at": round(epoch_s + ended_s, 3),
+    }
+    return told | {"failed": each.failed, "reason": each.reason} if each.failed else told
 
 
 def _add(told: dict[str, dict[str, Any]], component_id: str, done: TaskMetrics) -> None:

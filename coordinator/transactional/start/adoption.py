@@ -99,7 +99,7 @@ def _told(question: InputQuestion) -> str:
         )
     needed = _needed(change)
     if change.impossible:
-        return f"{'; '.join(_shown(change.impossible))}; {_either(ways_out)}"
+        return f"{'; '.join(_shown(change.impossible))}; --adopt cannot accept that: {_either(ways_out)}"
     if not needed:
         adopt = "continue with --adopt (in Python RunOptions.adopt)"
         return (

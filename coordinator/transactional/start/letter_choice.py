@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from coordinator.building.letter_streams import letter_stream
 from coordinator.building.topology import Topology
@@ -16,6 +16,9 @@ from state.commits.quarantine import BatchInput
 from state.errors import TopologyError
 from state.printable import counted
 
+LetterNumber: TypeAlias = tuple[int, int]
+"""Txid and number of a letter: its id, 17.0, as two numbers."""
+LettersGiven: TypeAlias = Sequence[str] | Sequence[LetterNumber] | str
 LETTERS_PER_TRANSACTION = 100
 LETTERS_PER_RUN = 20_000
 """Most letters of one replay, which holds them in memory."""
@@ -29,22 +32,38 @@ class LetterChoice:
 
     Attributes:
         component_ids: the components whose letters are replayed; None means all.
+        letters: (txid, number) of the letters that are replayed; None means all.
     """
 
     component_ids: tuple[str, ...] | None = None
+    letters: tuple[LetterNumber, ...] | None = None
 
     @classmethod
-    def of(cls, given: Sequence[str] | str) -> LetterChoice:
+    def of(cls, given: LettersGiven) -> LetterChoice:
         """Returns the choice that an argument `replay_letters` of `run` makes.
 
         Raises:
-            TopologyError: it is neither "all" nor a list of component ids.
+            TopologyError: it is neither "all" nor a list of component ids, nor one of letters.
         """
         if given == "all":
             return cls()
-        if isinstance(given, str) or not given or not all(isinstance(name, str) for name in given):
-            raise TopologyError(f"argument replay_letters is {given!r}; give 'all', or a list of component ids")
-        return cls(tuple(given))
+        if not isinstance(given, str) and given:
+            names = tuple(each for each in given if isinstance(each, str))
+            letters = tuple(each for each in given if isinstance(each, tuple) and list(map(type, each)) == [int, int])
+            if len(names) == len(given):
+                return cls(names)
+            if len(letters) == len(given):
+                return cls(letters=tuple(sorted(set(letters))))
+        raise TopologyError(
+            f"argument replay_letters is {given!r}; give 'all', a list of component ids, or a list of letters as "
+            "(txid, number)"
+        )
+
+    def takes(self, letter: DeadLetter) -> bool:
+        """Returns whether the letter is chosen."""
+        if self.letters is not None:
+            return (letter.txid, letter.number) in self.letters
+        return self.component_ids is None or letter.component_id in self.component_ids
 
     def chosen(self, topology: Topology, letters: Iterable[DeadLetter]) -> tuple[Replay, ...]:
         """Returns transactions of letters, in their order; called once at start, before the takeover (driver).
@@ -52,8 +71,8 @@ class LetterChoice:
         A letter that was refused before it was emitted has no way back into the topology, and stays where it is.
 
         Raises:
-            TopologyError: a component is unknown, there is no letter to replay, or the topology has changed so that a
-                letter does not fit the stream it was emitted on.
+            TopologyError: a component or a letter is unknown, there is no letter to replay, or the topology has changed
+                so that a letter does not fit the stream it was emitted on.
         """
         known = {component.component_id for component in topology.components}
         unknown = sorted(set(self.component_ids or ()) - known)
@@ -61,7 +80,7 @@ class LetterChoice:
             raise TopologyError(
                 f"topology {topology.topology_id!r} has no component {unknown[0]!r}; it has {sorted(known)}"
             )
-        ways, stay = self._ways(topology, letters)
+        ways, stay = self._ways(topology, self._found(topology, letters))
         if not ways:
             raise TopologyError(
                 f"topology {topology.topology_id!r} has no dead letter to replay, of {stay} looked at; "
@@ -77,6 +96,20 @@ class LetterChoice:
         parts = [ways[at : at + LETTERS_PER_TRANSACTION] for at in range(0, len(ways), LETTERS_PER_TRANSACTION)]
         return tuple(_replay(part) for part in parts)
 
+    def _found(self, topology: Topology, letters: Iterable[DeadLetter]) -> Iterable[DeadLetter]:
+        """Returns the letters that are chosen; all of those that are named have to be there."""
+        found = (letter for letter in letters if self.takes(letter))
+        if self.letters is None:
+            return found
+        named = list(found)
+        missing = sorted(set(self.letters) - {(letter.txid, letter.number) for letter in named})
+        if missing:
+            raise TopologyError(
+                f"topology {topology.topology_id!r} has no dead letter {missing[0][0]}.{missing[0][1]}; "
+                f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
+            )
+        return named
+
     def _ways(
         self, topology: Topology, letters: Iterable[DeadLetter]
     ) -> tuple[list[tuple[DeadLetter, list[Any]]], int]:
@@ -84,8 +117,6 @@ class LetterChoice:
         ways: list[tuple[DeadLetter, list[Any]]] = []
         stay = 0
         for letter in letters:
-            if self.component_ids is not None and letter.component_id not in self.component_ids:
-                continue
             way = _way_of(topology, letter)
             if way is None:
                 stay += 1

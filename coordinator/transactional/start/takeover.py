@@ -65,8 +65,12 @@ class TakenOver:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """The result of checking what earlier runs have stored."""
+    """The result of checking what earlier runs have stored; the input it was compared with is stored from now on.
 
+    A run that reads no input compares none, and keeps the one that is stored for the run after it.
+    """
+
+    source_fingerprint: str
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
 
@@ -125,7 +129,7 @@ class Takeover:
         """
         fingerprint, description = self._start.fingerprint(), described(self._topology)
         found = self._store.look()
-        settled = _Settled() if found is None else self._settled(found, fingerprint, description)
+        settled = _Settled(fingerprint) if found is None else self._settled(found, fingerprint, description)
         self._refuse_unknown_states(found)
         replays = self._replays(fingerprint)
         reached("start.looked")
@@ -133,7 +137,7 @@ class Takeover:
             nonce=nonce,
             new_generation=new_generation,
             topology=description,
-            source_fingerprint=fingerprint,
+            source_fingerprint=settled.source_fingerprint,
             accepted=found,
         )
         if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):
@@ -145,7 +149,15 @@ class Takeover:
         metadata = self._log(acquired.metadata, acquired.committed_txid)
         metadata.replace_notes(settled.notes)
         notes = self._notes(metadata, acquired.committed_txid)
-        return TakenOver(acquired.committed_txid, metadata, notes, description, fingerprint, settled.notices, replays)
+        return TakenOver(
+            acquired.committed_txid,
+            metadata,
+            notes,
+            description,
+            settled.source_fingerprint,
+            settled.notices,
+            replays,
+        )
 
     def _replays(self, fingerprint: str) -> tuple[Replay, ...] | None:
         """Returns the quarantined batches to replay, chosen before anybody is fenced."""
@@ -203,7 +215,7 @@ class Takeover:
         )
         log = self._log(found.metadata, committed)
         if not committed and not found.metadata:  # nothing was read yet, so any input will do
-            return _Settled(tuple(said))
+            return _Settled(fingerprint, tuple(said))
         self._check_metadata(log, committed)
         self._refuse_another_kind(found, log)
         former = FormerInput(
@@ -215,10 +227,12 @@ class Takeover:
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},
             notes=log.notes(self._notes(log, committed)),
         )
+        if self._choice is not None and not former.pending:  # what is replayed was read before, and is checked as it is
+            return _Settled(found.source_fingerprint, tuple(said))
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
         change = self._start.compare(self._spout, former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
-        return _Settled(tuple(said), {} if change is None else change.notes)
+        return _Settled(fingerprint, tuple(said), {} if change is None else change.notes)
 
     def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
         return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)

@@ -102,7 +102,8 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
     """Returns the page of a transaction."""
     state, tone, sentence = _state(known)
     told = known.story
-    contained = words_or_values(known.metadata, words_by_scope(known.source_fingerprint, known.metadata))
+    read = {} if known.is_replay else known.metadata
+    contained = words_or_values(read, words_by_scope(known.source_fingerprint, read))
     contained += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
     newest = max(known.committed_txid, known.txid if known.metadata else 0)
     return TransactionView(
@@ -133,7 +134,7 @@ def _state(known: KnownTransaction) -> tuple[str, Tone, str]:
         return "committed", Tone.CALM, "Exactly once; nothing else is kept of it any more."
     if known.is_committed:
         return "committed", Tone.GOOD, f"Exactly once; {last}."
-    if known.metadata:
+    if known.metadata or known.story is not None:
         return "in flight", Tone.WAITS, f"Cut, and not committed; {last}."
     return "not cut", Tone.DIM, f"Not cut yet, as far as is stored; {last}."
 
@@ -158,6 +159,8 @@ def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     ]
     if story.processed_at:
         shown.append(("processed", f"after {brief(max(0.0, story.processed_at - story.cut_at))}"))
+    if not story.committed_at:
+        return (shown[0], ("committed", "not by the run that tells this"))
     shown.append(("committed", f"after {brief(max(0.0, story.committed_at - story.cut_at))}"))
     call = brief(max(0.0, story.committed_at - story.sent_at))
     shown.append(("commit call", f"{call}, {words.size(story.group_bytes)} for the whole group"))
@@ -175,6 +178,8 @@ def _flow_note(story: TransactionStory) -> str:
 
 
 def _no_contents(known: KnownTransaction) -> str:
+    if known.is_replay:
+        return "Nothing of the input, which continues after it: it published what had been set aside."
     if not known.is_committed:
         return "Nothing is stored of it."
     if known.is_forgotten or known.history_from is None or known.txid < known.history_from:
@@ -187,7 +192,7 @@ def _no_contents(known: KnownTransaction) -> str:
 
 def _untold(known: KnownTransaction) -> str:
     if not known.is_committed:
-        return "The run tells of a transaction once it is committed."
+        return "The run tells of a transaction once it is committed, or when it ends without having committed it."
     if known.is_forgotten:
         return "Attempts, times and counts are no longer kept."
     return "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse."

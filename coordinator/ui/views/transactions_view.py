@@ -142,7 +142,7 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
         attempt_id = f"{receipt.attempt_id:016x}"
         is_alone = receipt.first_txid == receipt.last_txid
         group = "alone" if is_alone else f"{receipt.first_txid:,} to {receipt.last_txid:,}"
-    if story is None:
+    if story is None or not story.committed_at:  # what an earlier run told of its failure says nothing of the commit
         why = "not told" if receipt is not None else "not kept"
         return TransactionRow(found.txid, None, UNKNOWN, why, False, UNKNOWN, UNKNOWN, group, attempt_id, "")
     kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))

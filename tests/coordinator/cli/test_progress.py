@@ -13,6 +13,10 @@ from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import LineProgress, LiveProgress, fitted
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.run_summary import RunStatistics
+from state.errors import UserCodeError
+from tests.support.runs.answers import USER, failing_at
+from tests.support.runs.scripted import Run
+from tests.support.topologies.components import LinesCoordinator
 
 
 class Clock:
@@ -72,6 +76,7 @@ def test_a_line_has_all_figures() -> None:
             first_wave_s=90.0,
             last_result_s=99.5,
             active=3,
+            cut_txid=1_253,
             fraction=0.25,
         )
     )
@@ -81,6 +86,24 @@ def test_a_line_has_all_figures() -> None:
         "25% of the input committed"
     )
     assert figures.parts() == ["25%", "1,000 committed", "100.0/s", "lag 0.5 s", "3 in flight", "9,000 tuples/s"]
+
+
+class Sized(LinesCoordinator):
+    """Knows how much of its input it has cut: that of the last transaction it cut, as sources of files do."""
+
+    def progress(self, last):
+        return self.last / self.count
+
+
+def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> None:
+    run, figures = Run(source=Sized(1_000), max_spout_pending=64), Figures(Clock())
+    run.on_progress = figures.update
+    run.engine.on_wave = failing_at(run, 17, kind=USER)
+    with pytest.raises(UserCodeError):
+        run()
+
+    assert (figures.statistics.last_txid, figures.statistics.active) == (16, 0)
+    assert "2% of the input committed" in figures.line()
 
 
 def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
@@ -108,7 +131,7 @@ def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
             last_txid=txid, committed=txid, active=4, first_wave_s=100.0, last_result_s=clock.now_s
         )
         continuous.update(statistics)
-        finite.update(replace(statistics, fraction=(txid + 4) / 100))
+        finite.update(replace(statistics, cut_txid=txid + 4, fraction=(txid + 4) / 100))
 
     assert finite.line().endswith("4 in flight · 8% of the input committed · about 3:04 left")
     assert finite.parts()[:3] == ["8%", "3:04 left", "8 committed"]
@@ -167,7 +190,9 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
     with LiveProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
         progress.begun()
-        progress.update(RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, fraction=0.5))
+        progress.update(
+            RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, cut_txid=1, fraction=0.5)
+        )
         progress.say("finishing")
 
     shown = stream.getvalue()

@@ -129,6 +129,45 @@ def test_only_the_letters_of_the_components_named_are_replayed(cluster: LocalClu
     assert [one.component_id for one in run.dead_letters()] == ["sort"]
 
 
+def test_single_letters_are_replayed(cluster: LocalCluster) -> None:
+    Sort.refused = {1, 2, 9}
+    ran(cluster, sorting())
+    Sort.refused = set()
+    run = ran(cluster, sorting(), replay_letters=[(1, 1)])
+    assert [(one.letter_id, one["number"]) for one in run.dead_letters()] == [("1.0", 1), ("3.0", 9)]
+    with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter 1\.1; `txbatch dead-letters list"):
+        cluster.submit(sorting(), replay_letters=[(3, 0), (1, 1)])
+    with pytest.raises(TopologyError, match=r"argument replay_letters is \['sort', \(1, 0\)\]; give 'all', a list of"):
+        cluster.submit(sorting(), replay_letters=["sort", (1, 0)])  # type: ignore[arg-type]
+
+
+OTHER = FixedBatchesSpout([[[number] for number in batch] for batch in [[6], *BATCHES[1:]]], ["number"])
+
+
+def test_a_replay_reads_no_input_and_does_not_ask_which_it_is(cluster: LocalCluster) -> None:
+    Sort.refused = {1}
+    expected = ran(cluster, sorting()).state("sums") | {"odd": 1 + 3 + 5 + 7 + 9 + 13}
+    Sort.refused = set()
+    replayed = ran(cluster, sorting(OTHER), replay_letters="all")
+    assert replayed.is_done
+    assert replayed.state("sums") == expected
+    with pytest.raises(StateRefusedError, match="was started on another input"):
+        ran(cluster, sorting(OTHER))
+    last = ran(cluster, sorting())
+    assert (last.is_done, last.statistics.committed) == (True, 0)
+
+
+def test_a_replay_that_has_to_finish_what_a_run_began_asks_for_the_input_it_began_with(cluster: LocalCluster) -> None:
+    Sort.refused = {1}
+    first = cluster.submit(sorting(), options=WIDE)
+    while not first.statistics.committed:
+        first.tick()
+    first.close()
+    with pytest.raises(StateRefusedError, match=r"was started on another input.* --adopt=changed"):
+        cluster.submit(sorting(OTHER), replay_letters="all")
+    assert ran(cluster, sorting(), replay_letters="all").is_done
+
+
 def spouts() -> list[Any]:
     rows = [[[number] for number in batch] for batch in BATCHES]
     flat = {0: [[number] for batch in BATCHES for number in batch], 1: [[2], [6]]}
@@ -358,7 +397,7 @@ def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pyt
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("keep", "argument replay_letters is 'keep'; give 'all', or a list of component ids"),
+        ("keep", "argument replay_letters is 'keep'; give 'all', a list of component ids, or a list"),
         ([], r"argument replay_letters is \[\]; give 'all'"),
         (["other"], r"topology 'sorting' has no component 'other'; it has \['keep', 'numbers', 'sort'\]"),
     ],

@@ -84,9 +84,10 @@ def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None
             CrashKind.CERTAIN,
         ),
         (
-            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
-            "Python worker exited unexpectedly (crashed); ",
-            "out of memory",
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting "
+            "'spark.sql.execution.pyspark.udf.faulthandler.enabled' or'spark.python.worker.faulthandler.enabled'",
+            "a worker ended without a word: killed, out of memory, ",
+            "native code (Spark: Python worker exited unexpectedly (crashed))",
             CrashKind.LOST,
         ),
         ("java.lang.OutOfMemoryError: heap", "java.lang.OutOfMemoryError: heap; ", "driver.memory", CrashKind.LOST),

@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from coordinator.ui.app import PART_HEADER
 from coordinator.ui.guard import HEADERS
+from coordinator.ui.lookout import Lookout
 from tests.conftest import Backend
 from tests.support.dashboard.opened import lookout_of, opened
 from tests.support.dashboard.stored import (
@@ -58,6 +59,7 @@ LOST = {
     "/topologies/a%20b": 404,
     "/topologies/words/transactions/0": 404,
     "/topologies/words/transactions/x": 404,
+    f"/topologies/words/transactions/{'9' * 5_000}": 404,
     "/topologies/words/transactions?show=nothing": 404,
     "/topologies/words/transactions/find?txid=no": 404,
     "/nothing": 404,
@@ -136,7 +138,7 @@ def test_markup_in_an_error_shows_as_itself(browser: TestClient) -> None:
     assert "disk full &lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;\\x1b[2J" in browser.get("/topologies/ledger").text
 
 
-@pytest.mark.parametrize(("path", "status"), LOST.items())
+@pytest.mark.parametrize(("path", "status"), LOST.items(), ids=[path[:60] for path in LOST])
 def test_what_is_not_there_is_said_on_a_page(browser: TestClient, path: str, status: int) -> None:
     answer = browser.get(path)
     assert answer.status_code == status
@@ -144,7 +146,11 @@ def test_what_is_not_there_is_said_on_a_page(browser: TestClient, path: str, sta
     assert "Traceback" not in answer.text
 
 
-@pytest.mark.parametrize("path", [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"])
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, *LOST, "/static/style.css", "/static/live.js", "/static/icon.svg"],
+    ids=lambda path: path[:60],
+)
 def test_every_answer_has_the_headers_that_keep_others_out(browser: TestClient, path: str) -> None:
     headers = browser.get(path).headers
     assert {name: headers.get(name) for name in HEADERS} == HEADERS
@@ -267,6 +273,20 @@ def test_a_server_that_is_away_is_said_and_shown_again_when_it_is_back(client: f
             assert "The server does not answer" in answer.text
         server.connected = True
         assert browser.get("/topologies/words").status_code == 200
+
+
+def test_an_error_of_our_own_is_answered_with_the_headers_too(
+    client: fakeredis.FakeRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_self: Lookout) -> None:
+        raise ZeroDivisionError("a bug, with a secret in its text")
+
+    monkeypatch.setattr(Lookout, "topologies", broken)
+    app = opened(client).app
+    with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as browser:
+        answer = browser.get("/")
+    assert (answer.status_code, answer.text) == (500, "Internal Server Error")
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
 
 
 def test_markup_in_a_name_of_the_query_is_escaped(browser: TestClient) -> None:

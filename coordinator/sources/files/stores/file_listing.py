@@ -35,14 +35,26 @@ def candidates(pattern: str, folder: str) -> list[str]:
     """Absolute paths of whatever matches; an existing name with brackets in it is that name."""
     literal = os.path.lexists(Path(folder, pattern))
     names = [pattern] if literal else glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
-    return [absolute(Path(folder, name)) for name in names]
+    folders: dict[str, str] = {}  # asked once each: a folder may hold a hundred thousand files
+    return [absolute(Path(folder, name), folders) for name in names]
 
 
-def absolute(path: Path) -> str:
-    """The path without steps upward, as text."""
-    if ".." in path.parts:  # behind a symbolic link `..` is not the folder before it
-        path = path.parent.resolve() / path.name
-    return str(path)
+def absolute(path: Path, folders: dict[str, str] | None = None) -> str:
+    """The one spelling of a path, as text: its folder without symbolic links and steps upward, and its own name.
+
+    A link to a file keeps its name: files are read in the order of their names.
+
+    Args:
+        path: not relative.
+        folders: folder -> its own spelling, of those that were asked for; filled here.
+    """
+    if path.name in ("", ".."):
+        return os.path.realpath(path)
+    parent = str(path.parent)
+    known = {} if folders is None else folders
+    if parent not in known:
+        known[parent] = os.path.realpath(parent)
+    return str(Path(known[parent], path.name))
 
 
 def _is_taken(path: str) -> bool:

@@ -84,7 +84,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def absolute(self, path: str) -> str:
-        """A path as this store tells paths (driver)."""
+        """A path, or a pattern, as this store tells paths: one spelling for each (driver)."""
 
     @abstractmethod
     def describe(self) -> str:

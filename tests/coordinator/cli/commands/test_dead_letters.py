@@ -109,9 +109,28 @@ def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, capsys: pyt
     assert "3.0  check[1]" in capsys.readouterr().out
 
 
+def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = ("--letter", "3.0", "--letter", "1.0")
+    assert ended("drop", "wc", "--redis", url, *letters, "--yes") == 0
+    assert capsys.readouterr().out == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
+    assert ended("list", "wc", "--redis", url) == 0
+    assert [line.split(" ")[0] for line in capsys.readouterr().out.splitlines() if "<-" in line] == ["1.1"]
+    assert ended("drop", "wc", "--redis", url, "--letter", "1.1", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
+        (("drop", "wc", "--yes"), 2, "give either --until TXID, or --letter ID for each letter to delete"),
+        (("drop", "wc", "--until", "1", "--letter", "1.0"), 2, "give either --until TXID, or --letter ID"),
+        (("drop", "wc", "--letter", "1.0", "--letter", "2.0", "--yes"), 2, "topology 'wc' has no dead letter 2.0;"),
+        (("drop", "wc", "--letter", "1", "--yes"), 2, "--letter '1' is not the id of a dead letter"),
+        (
+            ("replay", "m:f", "--letter", "1.0", "--component", "check"),
+            2,
+            "--component and --letter exclude each other",
+        ),
         (("list", "others"), 2, "topology 'others' is not stored on"),
         (("export", "others"), 2, "topology 'others' is not stored on"),
         (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),

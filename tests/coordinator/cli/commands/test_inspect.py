@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -81,6 +82,7 @@ class TestOnAServer:
         [
             ("2", "story             not told: the run ended before it told"),
             ("3", "state             cut, and not committed; the last committed one is 2"),
+            ("3", "story             no failed attempt is told: none has failed, the run has not ended yet"),
             ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
         ],
     )
@@ -109,9 +111,53 @@ def test_what_is_no_longer_known(known: KnownTransaction, said: str) -> None:
     assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
 
 
+FAILED = TransactionStory(
+    cut_at=1_000.0,
+    attempts=(AttemptStory("00ff", 5, 1_000.0, 1_000.4, "user code", "lookup[0]: ValueError: bad"),),
+    attempt_count=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (KnownTransaction(17, 16, 1, metadata={"coordinator": 5}, story=FAILED), "not committed by that run"),
+        (KnownTransaction(17, 16, 1, story=FAILED), "state             cut, and not committed"),
+        (KnownTransaction(17, 17, 1, story=FAILED), "; a later run has committed it, and told nothing of that"),
+    ],
+    ids=["in flight", "opaque", "committed since"],
+)
+def test_a_transaction_that_stopped_its_run_shows_its_attempts(known: KnownTransaction, said: str) -> None:
+    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
+    assert said in shown
+    assert "400 ms  failed, user code: lookup[0]: ValueError: bad" in shown
+    assert "commit call" not in shown
+
+
+def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None:
+    known = KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True))
+    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
+    assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
+
+
 def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("replay", "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
     assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
+
+
+@pytest.mark.redis
+def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
+    redis_backend: Backend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from coordinator.local.cluster import LocalCluster
+    from tests.support.topologies.refusing import refusing
+
+    with LocalCluster(redis_url=redis_backend.url) as cluster:
+        cluster.submit(refusing([[1, 3]])).run_until_idle()
+        cluster.submit(refusing([[1, 3]]), replay_letters="all").run_until_idle()
+    assert ended("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
+    shown = capsys.readouterr().out
+    assert "contained         nothing of the input, which continues after it: it published what had been set" in shown
 
 
 @pytest.mark.redis

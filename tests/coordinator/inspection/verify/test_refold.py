@@ -124,6 +124,23 @@ def test_what_was_changed_into_something_valid_is_found_and_named(stored, damage
         assert part in found
 
 
+def test_where_replays_were_committed_nothing_is_claimed_of_a_refold_that_was_not_made(stored):
+    entries = {field.decode(): value for field, value in stored.client.hgetall(METADATA).items()}
+    entries["replayed:3"] = pack([1, 0])
+    stored.client.hset(METADATA, "replayed:3", entries["replayed:3"])
+    stored.client.hset(CONTROL, "metadata_sum", str(MetadataSum(entries)))
+    verdict = stored.verify(kept_topology(), refuse_to_run)
+    (warned,) = [finding for finding in verdict.findings if finding.weight is not Weight.OK]
+    assert (warned.weight, warned.found) == (Weight.WARN, "the state was not recomputed")
+    finds, finds_not = verdict.can_and_cannot
+    assert "what the input gives" not in finds
+    assert "replaced by others of their type (a refold does, and none was made)" in finds_not
+
+
+def refuse_to_run(topology: Topology, url: str, options: RunOptions) -> None:
+    raise AssertionError("a refold was made")
+
+
 def test_a_position_altered_with_its_checksum_is_found(stored):
     stored.client.hset(METADATA, "partition.0:3", pack([2, 4]))
     entries = {field.decode(): value for field, value in stored.client.hgetall(METADATA).items()}

@@ -62,7 +62,21 @@ def test_links_to_files_and_folders_are_followed(folder: Path) -> None:
     (folder / "link.txt").symlink_to("a.txt")
     (folder / "elsewhere").symlink_to("sub")
 
-    assert listed(folder, "link.txt", "elsewhere/*") == ["elsewhere/a.txt", "link.txt"]
+    assert listed(folder, "link.txt", "elsewhere/*") == ["link.txt", "sub/a.txt"]
+
+
+def test_a_file_has_one_path_however_its_folder_is_spelled(folder: Path) -> None:
+    (folder / "elsewhere").symlink_to("sub")
+    spellings = (
+        "sub/a.txt",
+        "./sub/../sub/a*",
+        f"{folder}/sub/a.txt",
+        "elsewhere/a.txt",
+        "*/a.txt",
+        "sub/deep/../a.txt",
+    )
+
+    assert {spelling: listed(folder, spelling) for spelling in spellings} == {each: ["sub/a.txt"] for each in spellings}
 
 
 def test_behind_a_link_two_dots_are_where_the_link_leads(folder: Path) -> None:

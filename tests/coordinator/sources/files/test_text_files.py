@@ -635,11 +635,27 @@ def test_a_file_that_cannot_be_read_is_named(
 def test_the_fingerprint_is_one_readable_line(folder: Path) -> None:
     write(folder, b"1\n", b"22\n")
 
-    assert TextFiles("*.txt").fingerprint()[:-16] == "text files '*.txt': 2 files, 5 bytes, digest "
+    assert TextFiles("*.txt").fingerprint()[:-16] == f"text files '{folder}/*.txt': 2 files, 5 bytes, digest "
     assert TextFiles(["0.txt", "1.txt", "*.txt", "?.txt"]).fingerprint()[:-16] == (
-        "text files '0.txt', '1.txt', '*.txt', …: 2 files, 5 bytes, digest "
+        f"text files '{folder}/0.txt', '{folder}/1.txt', '{folder}/*.txt', …: 2 files, 5 bytes, digest "
     )
-    assert TextFiles("0.txt").fingerprint()[:-16] == "text files '0.txt': 1 file, 2 bytes, digest "
+    assert TextFiles("0.txt").fingerprint()[:-16] == f"text files '{folder}/0.txt': 1 file, 2 bytes, digest "
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["finite", "followed"])
+def test_the_same_files_under_another_spelling_are_the_same_input(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, follow: bool
+) -> None:
+    for name in ("in", "elsewhere"):
+        (folder / name).mkdir()
+    (folder / "in" / "0.txt").write_bytes(b"1\n")
+    (folder / "link").symlink_to("in")
+    expected = TextFiles("in/*.txt", follow=follow).fingerprint()
+    spellings = ("./in/*.txt", "elsewhere/../in/*.txt", "link/*.txt", f"{folder}/in/*.txt", f"{folder}/link/*.txt")
+    assert [TextFiles(each, follow=follow).fingerprint() for each in spellings] == [expected] * len(spellings)
+    monkeypatch.chdir(folder / "elsewhere")
+    assert TextFiles("../in/*.txt", follow=follow).fingerprint() == expected
+    assert TextFiles("../link/../in/*.txt", follow=follow).fingerprint() == expected
 
 
 def test_the_fingerprint_stays_while_the_input_does(folder: Path) -> None:

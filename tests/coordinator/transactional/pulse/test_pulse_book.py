@@ -12,12 +12,12 @@ from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
-from coordinator.transactional.pulse.story_book import StoryBook
+from coordinator.transactional.pulse.story_book import FAILED_TOLD, StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
 from state.records.run_pulse import RunFigures, RunState, Spread
 from state.records.transaction_story import ATTEMPTS_TOLD, ComponentStory, TransactionStory, story_of
-from tests.support.runs.answers import USER, committing_fails_at, failing_at, once
+from tests.support.runs.answers import LATER, USER, committing_fails_at, failing_at, once
 from tests.support.runs.scripted import Run
 
 EPOCH_S = 1000.0
@@ -180,7 +180,43 @@ class TestStories:
         run.engine.on_wave = once(run.engine.crashed, run.engine.processed)
         told = self.told(watch)
         assert [each.failed for each in told[1].attempts] == ["worker lost", ""]
-        assert told[1].attempts[0].reason == "a worker died"
+        assert told[1].attempts[0].reason == "wave 1 crashed; one of txids 1 to 2, not known which: a worker died"
+
+    def test_of_a_crashed_wave_every_transaction_may_be_the_culprit_and_those_above_are_void(self) -> None:
+        watch = watched(6, max_spout_pending=6)
+        run = watch.run
+        run.engine.on_wave = once(run.engine.processed, once(run.engine.crashed, run.engine.processed))
+        told = self.told(watch)
+        (crash,) = {story.attempts[0].reason for story in told.values() if story.attempts[0].failed}
+        first, last = watch.book._last_failure.txid, watch.book._last_failure.last_txid  # type: ignore[union-attr]
+        assert 1 < first < last
+        assert crash == f"wave 2 crashed; one of txids {first} to {last}, not known which: a worker died"
+        assert [told[txid].attempts[0].failed for txid in range(first, last + 1)] == ["worker lost"] * (
+            last + 1 - first
+        )
+
+    @pytest.mark.parametrize("kind", [LATER, USER], ids=["asked for", "user code"])
+    def test_the_transaction_that_stops_a_run_is_told_with_its_attempts(self, kind: FailureKind) -> None:
+        watch = watched(4, max_spout_pending=8, max_attempts=3)
+        watch.run.engine.on_wave = failing_at(watch.run, 3, times=3, kind=kind, text="its lookup is away")
+        with pytest.raises((ReplayLimitError, UserCodeError)):
+            watch.run()
+        assert [closed.txid for closed in watch.stories.take()] == [1, 2]
+        third, fourth = watch.stories.take_failed()
+        story = third.story()
+        attempts = 1 if kind is USER else 3
+        assert (third.txid, story.attempt_count, story.committed_at, story.components) == (3, attempts, 0.0, {})
+        assert {each.reason for each in story.attempts} == {"count[0]: its lookup is away"}
+        assert len(story.attempts) == attempts
+        assert {each.reason for each in fourth.story().attempts} == {"txid 3 failed"}
+
+    def test_few_transactions_without_a_commit_are_told(self) -> None:
+        watch = watched(300, max_spout_pending=600)
+        watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
+        with pytest.raises(UserCodeError):
+            watch.run()
+        assert [told.txid for told in watch.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
+        assert [told.txid for told in watch.stories.take_failed(3)] == [2, 3, 4]
 
     def test_a_story_survives_its_text_and_what_is_none_is_not_read(self) -> None:
         story = self.told(watched(1))[1]
@@ -202,6 +238,11 @@ class TestStories:
         ("one\ntwo", "one"),
         ("count[0]: Traceback (most recent call last):\n  File x\nValueError: bad\n", "count[0]: ValueError: bad"),
         ("\x1b[2J", r"\x1b[2J"),
+        (
+            "task 0 raised:\nTraceback (most recent call last):\n  File x\nValueError: a\nb",
+            "task 0 raised: ValueError: a",
+        ),
+        (f"at tuple {'x' * 200} raised:\n  File y\nKeyError: 'k'", f"at tuple {'x' * 141}… (67 more) KeyError: 'k'"),
     ],
 )
 def test_a_gist_is_the_line_that_tells_the_cause(text: str, said: str) -> None:

@@ -32,6 +32,9 @@ def view(found: TransactionPage, choice: StoryChoice = StoryChoice.ALL, before: 
     return transactions_view(HEADING, found, choice=choice, before=before, clock=CLOCK)
 
 
+UNCOMMITTED = "The run tells of a transaction once it is committed, or when it ends without having committed it."
+
+
 class TestHistory:
     def test_a_transaction_that_was_told(self) -> None:
         (row,) = view(page(BriefTransaction(42, RECEIPT, story(42)))).rows
@@ -151,6 +154,17 @@ class TestOneTransaction:
     def test_attempts_that_are_no_longer_told_are_counted(self) -> None:
         assert shown(known(story=story(42, attempt_count=14))).attempts_note == "14 in all, the last 1 of them"
 
+    def test_a_transaction_that_its_run_could_not_commit_is_told_without_a_commit(self) -> None:
+        failed = replace(story(90), committed_at=0.0, sent_at=0.0)
+        page = shown(known(txid=90, receipt=None, story=failed))
+        assert page.state == "in flight"
+        assert [name for name, _ in page.told] == ["cut", "committed"]
+        assert page.told[-1] == ("committed", "not by the run that tells this")
+
+    def test_a_replay_does_not_show_what_the_input_continues_from(self) -> None:
+        page = shown(known(metadata={"coordinator": 1}, story=story(42, replayed_letters=3)))
+        assert (page.contained, page.contained_note[:22]) == ((), "Nothing of the input, ")
+
     def test_the_flow_is_by_edge_and_stream(self) -> None:
         (row,) = shown(known(story=story(42))).flow
         assert (row.taken, row.emitted, row.busy) == ((("lines/default", "500"),), (("default", "250"),), "14 ms")
@@ -176,12 +190,12 @@ class TestOneTransaction:
             ),
             (
                 known(txid=90, receipt=None, metadata={"coordinator": 1}),
-                *("in flight", Tone.WAITS, "", "The run tells of a transaction once it is committed."),
+                *("in flight", Tone.WAITS, "", UNCOMMITTED),
             ),
             (
                 known(txid=99, receipt=None),
                 *("not cut", Tone.DIM, "Nothing is stored of it."),
-                "The run tells of a transaction once it is committed.",
+                UNCOMMITTED,
             ),
         ],
         ids=["forgotten", "untold", "without history", "in flight", "not cut"],
