@@ -307,7 +307,7 @@ RUNNING = [
         "run jobs:always_fails",
         FAILED,
         "txid 1 failed 5 times",
-        "FailedException: the other service is down, at tuple ",
+        "FailedException: the other service is down; lower txids are committed",
     ),
     row(
         "two values for one field",
