@@ -108,8 +108,8 @@ def give_every_id(self):
             self._commit.task.id(attempt)
 
 
-def open_without_earlier(self, as_of_txid, earlier=None, *, opened=StateSession.open):
-    opened(self, as_of_txid)
+def open_without_earlier(self, earlier=None, *, opened=StateSession.open):
+    opened(self)
 
 
 def drop_this_one_only(self, txid, reason):

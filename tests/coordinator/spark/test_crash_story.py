@@ -58,7 +58,7 @@ def test_a_module_that_executors_lack_is_named_first_with_the_remedy_and_is_not_
 
     assert story.reason.startswith("ModuleNotFoundError: No module named 'msgpack'; executors run a Python that cannot")
     assert "PYSPARK_PYTHON" in story.reason
-    assert "docs/operations.md" in story.reason
+    assert "txbatch explain spark" in story.reason
     assert story.kind is CrashKind.CERTAIN
 
 

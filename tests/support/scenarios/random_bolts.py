@@ -265,6 +265,12 @@ class InBatches(Behaving):
             send(self, [made for row in rows for made in mapped(self.part.behaviour, row)])
 
 
+class SkippingInBatches(InBatches):
+    """The same for a part that does nothing where nothing arrives."""
+
+    skips_empty_batches = True
+
+
 class KeepingInBatches(InBatches, Keeping):
     """A committer that changes many fields at once."""
 
@@ -450,9 +456,9 @@ def topology_of(scenario: Scenario, tally: Tally, topology_id: str = "random") -
 
 def _class_of(part: Part) -> type[Behaving]:
     if part.committer is None:
-        if part.takes_batches:
-            return InBatches
-        return Skipping if part.tasks > 1 and part.behaviour != "size" else Behaving
+        if part.tasks > 1 and part.behaviour != "size":
+            return SkippingInBatches if part.takes_batches else Skipping
+        return InBatches if part.takes_batches else Behaving
     return (BATCH_KEEPING if part.takes_batches else KEEPING)[part.committer]
 
 
