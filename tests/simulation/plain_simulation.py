@@ -70,8 +70,8 @@ class PlainSimulation:
         alive = sum(driver.is_alive for driver in self._drivers)
         if alive == 0 or (alive < DRIVERS_MAX and self.faults.strikes("driver.has_a_rival")):
             self._start()
-        if not self._is_done:
-            self.timeline.after(self._random.choice([0.11, 5.0]) if alive else 0.11, object(), self._supervise)
+        # also when all is done: a run that was stopped meanwhile may yet store where it was, and leave that to the next
+        self.timeline.after(self._random.choice([0.11, 5.0]) if alive else 0.11, object(), self._supervise)
 
     def _start(self) -> None:
         name = f"driver {len(self._drivers) + 1}"
