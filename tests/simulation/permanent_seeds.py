@@ -8,6 +8,6 @@ PERMANENT = {
     246: "a committer's error on input that another execution had left stopped the run",
     358: "two ackers read two executions of one emitter task, and a row was committed twice",
     702052: "a group that crashed late made waves larger than those that had taken too long",
-    706990: "an error of the simulation: a stopped run that stored an older offset was left to a next one that never began",
+    706990: "an error of the simulation: after a stopped run had stored an older offset, no other began",
 }
 """Seed -> what it found. A seed stands for a schedule only as long as nothing draws otherwise; keep them anyway."""
