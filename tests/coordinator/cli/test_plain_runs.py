@@ -29,6 +29,9 @@ from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 class FakeCoordinator:
     drain_count = 0
 
+    def __init__(self, statistics: PlainStatistics) -> None:
+        self.statistics = statistics
+
     def drain(self) -> None:
         self.drain_count += 1
 
@@ -39,7 +42,7 @@ class FakeRunner:
     def __init__(self, *signals: int, **statistics: Any) -> None:
         self.signals = signals
         self.statistics = PlainStatistics(**statistics)
-        self.coordinator = FakeCoordinator()
+        self.coordinator = FakeCoordinator(self.statistics)
         self.arguments: dict[str, Any] = {}
 
     def __call__(self, topology: Any, **arguments: Any) -> PlainStatistics:

@@ -28,7 +28,7 @@ from coordinator.transactional.run_summary import RunStatistics
 def runner(topology, *, on_step, on_start, on_progress, **_):
     for step in {STEPS}:
         on_step(step)
-    statistics = RunStatistics(first_wave_s=time.monotonic(), attempts=64, active=64)
+    statistics = RunStatistics(first_wave_s=time.monotonic(), attempts=64, active=64, cut_txid=64)
     on_start(SimpleNamespace(drain=None, statistics=statistics))
     for txid in range(1, 65):
         statistics.last_txid = statistics.committed = txid
