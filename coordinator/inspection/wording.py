@@ -11,7 +11,6 @@ from typing import Any
 
 from coordinator.sources import batches, data_frame_batches, micro_batches
 from coordinator.sources.files import record_ranges
-from coordinator.sources.kafka import offset_ranges
 from coordinator.sources.redis_streams import stream_range
 from coordinator.spouts import memory, memory_input
 from coordinator.spouts.kinds.partition_scopes import is_partition_scope, partition_of
@@ -23,12 +22,23 @@ LINES_SHOWN = 20
 Words = Callable[[Any], list[str]]
 WordsByScope = Mapping[str, list[str]]
 """Scope -> what was read, a line each."""
+
+
+def _words_of_offsets(value: Any) -> list[str]:
+    """Says nothing where Kafka's client is not installed; the metadata is then shown as it is stored."""
+    try:
+        from coordinator.sources.kafka import offset_ranges  # here, since the room needs an extra
+    except ImportError:
+        return []
+    return offset_ranges.words_of(value)
+
+
 SOURCES: Mapping[str, Words] = {
     "text files ": record_ranges.words_of,
     "JSON lines ": record_ranges.words_of,
     "CSV files ": record_ranges.words_of,
     "Parquet files ": record_ranges.words_of,
-    "kafka topic ": offset_ranges.words_of,
+    "kafka topic ": _words_of_offsets,
     "redis streams ": stream_range.words_of,
     "batches of ": batches.words_of,
     "DataFrame of ": data_frame_batches.words_of,

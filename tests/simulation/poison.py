@@ -116,6 +116,7 @@ class PoisonSimulation(Simulation):
         self.set_aside: set[int] = set()
         self.replayed = 0
         self._quarantined: set[int] = set()
+        self.faults.rule_out("server.tears_a_write")  # nobody drops anything here, which is the remedy
         if "opaque" in scenario.kind:  # it could not read the same again
             self.faults.rule_out("input.moves")
 

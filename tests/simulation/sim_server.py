@@ -89,6 +89,8 @@ class SimServer:
     ) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed, self._answered = changed, answered
+        self._called_at: dict[str, int] = {}
+        self._damaged_at = 0
         self.inner = MemoryRedis()
         self._file = AppendOnlyFile(self.inner.applied, CONTROL.encode())
         self._copies = [self._file.last]
@@ -99,6 +101,10 @@ class SimServer:
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
         return SimClient(self, caller)
+
+    def is_known_damaged(self, caller: str) -> bool:
+        """Whether it was damaged already when the caller sent its last command."""
+        return self.is_damaged and self._called_at.get(caller, 0) >= self._damaged_at
 
     @property
     def is_damaged(self) -> bool:
@@ -112,6 +118,7 @@ class SimServer:
     def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
         """One command, from its request to its answer."""
         self.calls += 1
+        self._called_at[caller.name] = self.calls
         faults = self._faults
         self._befall()
         caller.wait(self._latency())
@@ -249,7 +256,9 @@ class SimServer:
     def _shows(self, how: str) -> None:
         """Holds what its file has."""
         self.inner.become(self._file.last.content)
-        how += ", damaged" if self.is_damaged else ""
+        if self.is_damaged:
+            how += ", damaged"
+            self._damaged_at = self.calls
         self._timeline.note(f"server {how}")
         self._changed(f"server {how}")
 

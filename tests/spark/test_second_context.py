@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
 
 def test_a_second_context_in_one_process_is_refused_and_the_first_one_goes_on(cluster):
-    with pytest.raises(TopologyError, match="pass it as spark="):
+    with pytest.raises(TopologyError, match="pass it to both runs as spark="):
         run(numbers_topology(1), redis_url=cluster.redis_url, master="local[1]")
     assert cluster.client.keys("*") == []
 
