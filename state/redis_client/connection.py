@@ -46,23 +46,24 @@ def library_code() -> str:
     return Path(__file__).with_name("functions.lua").read_text(encoding="utf-8")
 
 
-def connect(url: str, *, socket_timeout_s: float = SOCKET_TIMEOUT_S) -> redis.Redis:
+def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:
     """Returns a client that is not connected yet and never retries on its own.
 
     Args:
         url: of the server.
-        socket_timeout_s: how long one answer may take.
+        socket_timeout_s: how long one answer may take, `SOCKET_TIMEOUT_S` by default.
 
     Raises:
         TopologyError: the URL is malformed; see `check_address`.
     """
     check_address(url)
+    timeout_s = SOCKET_TIMEOUT_S if socket_timeout_s is None else socket_timeout_s
     client: redis.Redis = redis.Redis.from_url(
         url,
         retry=Retry(NoBackoff(), 0),
         retry_on_timeout=False,
-        socket_timeout=socket_timeout_s,
-        socket_connect_timeout=min(CONNECT_TIMEOUT_S, socket_timeout_s),
+        socket_timeout=timeout_s,
+        socket_connect_timeout=min(CONNECT_TIMEOUT_S, timeout_s),
         decode_responses=False,
         protocol=2,
     )
