@@ -10,8 +10,9 @@ from typing import Any
 
 import redis
 
-from state.errors import StateUnreachableError
+from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_topology.snapshots import snapshot
+from state.troubles import Trouble
 from tests.support.chaos.nemesis.ledger_job import STATES
 from tests.support.chaos.nemesis.verifier import HASHES, Complaint, Verifier, View, atomic_read
 
@@ -94,6 +95,12 @@ class Onlooker:
                             self._look(self._read(client))
             except (redis.RedisError, StateUnreachableError):
                 self.sightings.absences += 1
+            except StateRefusedError as error:  # half of a write is there; a file that was cut may leave one
+                if error.trouble is not Trouble.TORN:
+                    raise
+                self.sightings.absences += 1
+                if not self._may_go_back:
+                    self._tell(Complaint("torn", str(error)))
 
     def _read(self, client: Any) -> View:
         if self.sightings.reads % 2:
