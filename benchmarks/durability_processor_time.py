@@ -50,7 +50,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
 
 
 def measured(url: str, level: str, group: int, pattern: str, options: argparse.Namespace) -> Figures:
-    """One run on empty state, to the end of so many transactions."""
+    """Runs a fixed number of transactions on empty state."""
     with redis.Redis.from_url(url) as client, LocalCluster(seed=1) as cluster:
         client.flushall()
         cluster.client = client

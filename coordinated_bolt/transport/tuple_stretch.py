@@ -9,7 +9,7 @@ from coordinated_bolt.transport.messages import Message, MessageKind
 
 
 class TupleStretch(NamedTuple):
-    """What so many TUPLE messages would say, without a message for each.
+    """Says what one TUPLE message for each tuple would say.
 
     Attributes:
         sender: task id of the sender.

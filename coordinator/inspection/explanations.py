@@ -56,8 +56,8 @@ def explanation_of(word: str) -> Explanation:
     found = known.get(word.strip().lower().rpartition("#")[2])
     if found is None:
         alike = get_close_matches(word.lower(), known, n=1)
-        meant = f"; did you mean {alike[0]!r}?" if alike else ";"
-        raise TopologyError(f"there is no explanation of {word!r}{meant} `txbatch explain` lists all of them")
+        meant = f"did you mean {alike[0]!r}? " if alike else ""
+        raise TopologyError(f"txbatch explain has no entry {word!r}; {meant}`txbatch explain` lists all of them")
     return found
 
 

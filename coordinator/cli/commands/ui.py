@@ -20,8 +20,8 @@ from state.redis_topology.reader import URL_VARIABLE
 MISSING = "the dashboard needs {module}, which is not installed; run: pip install 'txbatch[ui]'"
 LIBRARIES = frozenset({"starlette", "uvicorn", "jinja2"})
 EXPOSED = (
-    "txbatch: warning: whoever reaches {host} sees this dashboard, which asks for no password and shows names, errors "
-    "and refused tuples; leave --host out, or put it behind something that asks"
+    "txbatch: warning: anyone who can reach {host} sees this dashboard, which asks for no password and shows names, "
+    "errors and refused tuples; leave --host out, or put it behind something that asks"
 )
 
 

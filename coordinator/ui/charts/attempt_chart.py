@@ -19,7 +19,7 @@ class AttemptBar:
         name: stands at the left.
         begin, end: seconds since the epoch.
         kind: its class, which gives it a colour.
-        note: stands in or beside the bar.
+        note: drawn inside the bar if it fits, else next to it.
     """
 
     name: str

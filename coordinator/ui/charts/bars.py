@@ -1,4 +1,4 @@
-"""Bars beside the figures of a table: a share of the largest, and a whole divided by kind."""
+"""Bars next to the figures of a table: a share of the largest, and a whole divided by kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 100.0
 
 
 def share_bar(part: float) -> Svg:
-    """Returns a bar as long as a share, from 0 to 1; the figure stands beside it."""
+    """Returns a bar as long as a share, from 0 to 1; the figure is next to it."""
     shown = min(1.0, max(0.0, part))
     bar = [rectangle(0, 0, WIDTH * shown, 6, kind="share")] if shown else []
     return svg(WIDTH, 6, [rectangle(0, 0, WIDTH, 6, kind="rest"), *bar], label="", kind="bar", is_stretched=True)

@@ -29,7 +29,7 @@ def svg(width: float, height: float, parts: Iterable[str], *, label: str, kind: 
         width: of the coordinates.
         height: of the coordinates.
         parts: what is in it.
-        label: what it shows, in words, for those who cannot see it; "" if the text beside it says as much.
+        label: what it shows, in words, for screen readers; "" if the text next to it says the same.
         kind: its class.
         is_stretched: fill the column without keeping the proportions; for drawings without text.
     """

@@ -53,7 +53,7 @@ def test_an_entry_is_found_by_its_name(word: str) -> None:
 
 
 def test_a_name_that_is_spelled_alike_is_offered() -> None:
-    with pytest.raises(TopologyError, match=r"no explanation of 'fence'; did you mean 'fenced'\? `txbatch explain` "):
+    with pytest.raises(TopologyError, match=r"no entry 'fence'; did you mean 'fenced'\? `txbatch explain` "):
         explanation_of("fence")
-    with pytest.raises(TopologyError, match=r"no explanation of 'x'; `txbatch explain` lists all of them"):
+    with pytest.raises(TopologyError, match=r"no entry 'x'; `txbatch explain` lists all of them"):
         explanation_of("x")

@@ -75,7 +75,7 @@ GAP_IN_GROUP = Mutant(
 )
 TWO_WAVES = Mutant(
     "group-over-two-waves",
-    "A group goes on into the next wave, whose shuffle its job does not read.",
+    "A group continues into the next wave, whose shuffle its job does not read.",
     (
         Patch(
             RECORDS,

@@ -165,7 +165,7 @@ MUTANTS = (
     RECUT,
     together(
         "partition-cut-again-unchained",
-        "A replay cuts anew, and batches need not follow one another.",
+        "A replay cuts again, and batches need not follow one another.",
         RECUT,
         UNCHAINED,
     ),

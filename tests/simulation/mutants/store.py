@@ -13,7 +13,7 @@ COMMITS = "tests/state/redis_topology/test_commit.py"
 
 NO_FENCE = Mutant(
     "no-fence",
-    "The owner's fence is not compared: a coordinator that was replaced goes on writing.",
+    "The owner's fence is not compared: a coordinator that was replaced keeps writing.",
     (Patch(LIBRARY, "elseif found[2] ~= owner.fence then", "elseif false then"),),
 )
 NO_REVISION = Mutant(

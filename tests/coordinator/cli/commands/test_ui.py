@@ -84,7 +84,7 @@ def test_a_taken_port_is_said(redis_backend: Backend, capsys: pytest.CaptureFixt
 def test_an_address_that_others_reach_is_warned_of(redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("--redis", str(redis_backend.url), "--host", "203.0.113.1", "--port", "0") == 2
     said = capsys.readouterr().err
-    assert said.startswith("txbatch: warning: whoever reaches 203.0.113.1 sees this dashboard")
+    assert said.startswith("txbatch: warning: anyone who can reach 203.0.113.1 sees this dashboard")
 
 
 def test_a_server_that_is_away_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
