@@ -4,9 +4,7 @@
 
 Both compute visits and visitors of each day and the views of its pages, and both answers have to equal those of a plain
 loop over the events. The plain job reads everything, computes in the JVM with window functions and writes once with
-redis-py: it is not exactly once, and after a crash it starts over. Each measurement is a fresh process on a fresh
-server. Times are of the whole process, start-up included; processor time is that of all its processes, the server's
-and Java's included, which says more than the time on a machine that has other work to do.
+redis-py: it is not exactly once, and after a crash it starts over. Each is measured as a whole; see `whole_job`.
 """
 
 from __future__ import annotations
@@ -14,48 +12,23 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
-import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import redis
 
-from benchmarks.process_tree import processor_seconds
+from benchmarks.whole_job import Side, compare
 from examples.clickstream import DAY_S, EVENT, PAUSE_S, date_of, make_data
 from state.redis_server.embedded import EmbeddedServer, socket_path_of
 
 TOPOLOGY_ID = "clickstream"
 KEYS = {name: f"{{{TOPOLOGY_ID}}}:{name}" for name in ("visits", "visitors", "views")}
-REPOSITORY = Path(__file__).resolve().parents[1]
-SAMPLE_S = 0.2
 Answer = dict[str, dict[str, Any]]
 """By day: the number of visits, the number of visitors, and the views of each page."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """One run.
-
-    Attributes:
-        side: ``txbatch`` or ``plain``.
-        seconds: of the whole process.
-        processor_s: of the process and all it has started, as sampled; helpers that end early are missing.
-        is_exact: whether its answers are those of a plain loop.
-        load: average of the last minute at its end.
-    """
-
-    side: str
-    seconds: float
-    processor_s: float
-    is_exact: bool
-    load: float
 
 
 def expected(folder: Path) -> Answer:
@@ -143,23 +116,6 @@ def plain_job(folder: Path, data_dir: Path) -> None:
     spark.stop()
 
 
-def measure(folder: Path, side: str, answer: Answer) -> Measured:
-    """Runs one side in a fresh process on a fresh server, and looks whether its answers are right."""
-    with tempfile.TemporaryDirectory(prefix="txbatch-clickstream-") as temporary:
-        data_dir, log = Path(temporary) / "data", Path(temporary) / "log"
-        command = [sys.executable, *SIDES[side](folder, data_dir)]
-        started_s, processor_s = time.monotonic(), 0.0
-        with log.open("wb") as output, subprocess.Popen(command, cwd=REPOSITORY, stdout=output, stderr=output) as job:
-            while job.poll() is None:
-                processor_s = max(processor_s, processor_seconds(job.pid))
-                time.sleep(SAMPLE_S)
-        seconds = time.monotonic() - started_s
-        if job.returncode:
-            raise SystemExit(f"{side} ended with {job.returncode}:\n{log.read_text(errors='replace')}")
-        is_exact = stored(data_dir) == answer
-        return Measured(side, round(seconds, 1), round(processor_s, 1), is_exact, round(os.getloadavg()[0], 1))
-
-
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
@@ -180,20 +136,11 @@ def main() -> int:
         answer = expected(folder)
         events = sum(sum(pages.values()) for pages in answer["views"].values())
         print(f"{events:,} events of {len(answer['visits'])} days")
-        measured = []
-        for _ in range(options.repeat):
-            for side in SIDES:
-                found = measure(folder, side, answer)
-                verdict = "exact" if found.is_exact else "WRONG"
-                print(f"{side:8} {found.seconds:6.1f} s {found.processor_s:6.1f} s CPU {verdict}, load {found.load}")
-                measured.append(found)
-    for side in SIDES:
-        runs = [found for found in measured if found.side == side]
-        medians = (median(found.seconds for found in runs), median(found.processor_s for found in runs))
-        print(f"{side:8} median {medians[0]:.1f} s, {medians[1]:.1f} s of processor time")
-    if options.json:
-        options.json.write_text(json.dumps([asdict(each) for each in measured], indent=1), encoding="utf-8")
-    return 0 if all(each.is_exact for each in measured) else 1
+        sides = {
+            name: Side(partial(command, folder), lambda data_dir: stored(data_dir) == answer)
+            for name, command in SIDES.items()
+        }
+        return compare(sides, repeat=options.repeat, results=options.json)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         default=["best", "plain"],
         help="settings of the control (default both)",
     )
+    add("--tasks", type=int, default=2, metavar="N", help="of every component of txbatch (default %(default)s)")
     add("--master", default="local[2]", help="Spark master for both sides (default %(default)s)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting for txbatch only")
     add("--seconds", type=float, default=20.0, help="length of a txbatch measurement (default %(default)s)")
@@ -91,7 +92,15 @@ def make_cases(options: argparse.Namespace, corpus: Corpus) -> list[Case]:
     for lines in dict.fromkeys(sizes):
         cases += [control_case(options, lines, tuning, where) for tuning in options.control]
         cases += [
-            TxbatchCase(lines=lines, window=window, group=group, seconds=options.seconds, conf=conf, **where)
+            TxbatchCase(
+                lines=lines,
+                window=window,
+                group=group,
+                seconds=options.seconds,
+                conf=conf,
+                tasks=options.tasks,
+                **where,
+            )
             for window, group in dict.fromkeys(pairs)
         ]
         in_flight = lines * largest

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
+from state.printable import counted
+
 
 @dataclass(frozen=True, slots=True)
 class TxbatchCase:
@@ -22,6 +24,7 @@ class TxbatchCase:
         seconds: how long the run takes new transactions.
         master: Spark master.
         conf: Spark settings in addition to txbatch's own.
+        tasks: of every component.
     """
 
     corpus: str
@@ -32,6 +35,7 @@ class TxbatchCase:
     seconds: float
     master: str
     conf: dict[str, str] = field(default_factory=dict)
+    tasks: int = 2
 
     @property
     def rows_in_flight(self) -> int:
@@ -41,7 +45,8 @@ class TxbatchCase:
     @property
     def name(self) -> str:
         """The name in tables."""
-        return f"txbatch, window {self.window or 'by time'}, group {self.group}"
+        tasks = "" if self.tasks == 2 else f", {counted(self.tasks, 'task')}"
+        return f"txbatch, window {self.window or 'by time'}, group {self.group}{tasks}"
 
     def to_json(self) -> str:
         """Returns an argument for a process of its own."""

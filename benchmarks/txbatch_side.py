@@ -64,7 +64,7 @@ def measure(case: TxbatchCase) -> Result:
         deadline, stopwatch = Deadline(case.seconds), Stopwatch()
         with EmbeddedServer(folder / "data") as server, stopwatch.installed():
             statistics = run(
-                topology(pattern, case.lines, TOPOLOGY_ID),
+                topology(pattern, case.lines, TOPOLOGY_ID, case.tasks),
                 redis_url=server.url,
                 master=case.master,
                 conf=case.conf,

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from coordinator.cli.figures import RunFigures
 
-LINE_EVERY_S = 5.0
+SENTENCE_EVERY_S = 5.0
 BAR_WIDTH = 16
 ELAPSED_WIDTH = 7
 GAPS_WIDTH = 5
@@ -63,8 +63,40 @@ class RunProgress(ABC, Generic[Statistics]):
         """Called once, when the run is done or has failed; nothing is shown afterwards."""
 
 
-class LineProgress(RunProgress[Statistics]):
-    """Prints a line at the start, every few seconds, and at the end.
+class SentenceProgress(RunProgress[Statistics]):
+    """Says a sentence at the start, every few seconds, and at the end.
+
+    Args:
+        clock: the run's clock, in seconds.
+        figures: of the run.
+    """
+
+    def __init__(self, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
+        self._clock, self._figures = clock, figures
+        self._said_s = clock()
+
+    def begun(self) -> None:
+        self.say("running")
+
+    def update(self, statistics: Statistics) -> None:
+        self._figures.update(statistics)
+        if self._clock() - self._said_s >= SENTENCE_EVERY_S:
+            self.say(self._figures.line())
+
+    def say(self, sentence: str) -> None:
+        self._said_s = self._clock()
+        self.write(sentence)
+
+    def note(self, sentence: str) -> None:
+        self.say(sentence)
+
+    @abstractmethod
+    def write(self, sentence: str) -> None:
+        """Writes a sentence where it can be read at once."""
+
+
+class LineProgress(SentenceProgress[Statistics]):
+    """Prints each sentence as a line.
 
     Args:
         name: the topology id.
@@ -74,27 +106,15 @@ class LineProgress(RunProgress[Statistics]):
     """
 
     def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
-        self._name, self._stream, self._clock, self._figures = name, stream, clock, figures
-        self._shown_s = clock()
+        super().__init__(clock, figures)
+        self._name, self._stream = name, stream
 
     def __enter__(self) -> Self:
         self.say("starting")
         return self
 
-    def begun(self) -> None:
-        self.say("running")
-
-    def update(self, statistics: Statistics) -> None:
-        self._figures.update(statistics)
-        if self._clock() - self._shown_s >= LINE_EVERY_S:
-            self.say(self._figures.line())
-
-    def say(self, sentence: str) -> None:
-        self._shown_s = self._clock()
+    def write(self, sentence: str) -> None:
         print(f"{self._name}: {sentence}", file=self._stream, flush=True)
-
-    def note(self, sentence: str) -> None:
-        self.say(sentence)
 
     def close(self, *, is_done: bool) -> None:
         if is_done or self._figures.has_result():

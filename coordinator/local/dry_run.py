@@ -186,7 +186,9 @@ def _writes(reports: Sequence[TaskReport], keys: Keys) -> Iterator[DryWrites]:
             for name, writes in write_set.states.items():
                 key = (report.component_id, keys.state(name), writes.kind.value)
                 changes.setdefault(key, []).extend(_changes(writes))
-    yield from (DryWrites(*key, tuple(made)) for key, made in changes.items() if made)
+    components = [report.component_id for report in reports]
+    ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))
+    yield from (DryWrites(*key, tuple(changes[key])) for key in ordered if changes[key])
 
 
 def _changes(writes: StateWrites) -> Iterator[DryChange]:

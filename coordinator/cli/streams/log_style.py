@@ -8,14 +8,12 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from coordinator.cli.exits import StoppedError, exit_code_of
-from coordinator.cli.figures import RunFigures
-from coordinator.cli.progress import LINE_EVERY_S, RunProgress, Statistics
+from coordinator.cli.progress import SentenceProgress, Statistics
 from coordinator.telemetry.log_formats import DETAILS, FIGURES, LogFormat
 
 _LOG = logging.getLogger("txbatch")
@@ -80,32 +78,11 @@ def _about(error: BaseException) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-class LoggedProgress(RunProgress[Statistics]):
-    """Logs progress at the start, every few seconds, and at the end.
+class LoggedProgress(SentenceProgress[Statistics]):
+    """Logs each sentence."""
 
-    Args:
-        clock: the run's clock, in seconds.
-        figures: of the run.
-    """
-
-    def __init__(self, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
-        self._clock, self._figures = clock, figures
-        self._shown_s = clock()
-
-    def begun(self) -> None:
-        self.say("running")
-
-    def update(self, statistics: Statistics) -> None:
-        self._figures.update(statistics)
-        if self._clock() - self._shown_s >= LINE_EVERY_S:
-            self.say(self._figures.line())
-
-    def say(self, sentence: str) -> None:
-        self._shown_s = self._clock()
+    def write(self, sentence: str) -> None:
         log_sentence(sentence)
-
-    def note(self, sentence: str) -> None:
-        self.say(sentence)
 
     def close(self, *, is_done: bool) -> None:
         if not is_done and self._figures.has_result():

@@ -166,7 +166,7 @@ def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pyte
         "lines: done",
         "  10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
         "  2.5 transactions/s, 250 tuples/s, 3 waves, 2 commits",
-        "  invalid_utf8_lines: 3",
+        "  counter invalid_utf8_lines: 3",
         "  hash {lines}:lines in the private server in 'data'",
     ]
 

@@ -74,6 +74,22 @@ class RunningTotal(BaseBatchBolt, ICommitter):
         self.log.append(self.tuples[0])
 
 
+class CountsByLetter(BaseBatchBolt, ICommitter):
+    """Has a state with parts, written in the order in which words arrive."""
+
+    by_letter = HashState("by_letter", value=int).per("letter")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.words = []
+
+    def execute(self, tup):
+        self.words.append(tup["word"])
+
+    def finish_batch(self):
+        for word in self.words:
+            self.by_letter[word[0]].increment(word)
+
+
 class Mails(StoreCounts):
     external_effects = True
     sent: list[str] = []
@@ -97,6 +113,13 @@ def test_it_shows_what_every_component_emits_and_what_would_be_written():
     (writes,) = batch.writes or ()
     assert (writes.component_id, writes.key, writes.redis_type) == ("store", "{dry}:counts", "hash")
     assert sorted(writes.changes, key=repr) == [DryChange("increment", word, 1) for word in ("be", "not", "or", "to")]
+
+
+def test_parts_of_a_state_are_shown_in_order():
+    (batch,) = dry_run(topology(("count", CountWords()), ("store", CountsByLetter())))
+    assert [writes.key for writes in batch.writes or ()] == [
+        f"{{dry}}:by_letter:{letter}" for letter in ("b", "n", "o", "t")
+    ]
 
 
 def test_later_batches_read_what_earlier_ones_wrote_and_the_end_of_the_input_ends_it():

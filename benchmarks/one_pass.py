@@ -1,0 +1,160 @@
+"""One pass over a large text, from a cold start to its counts in the server: txbatch and Spark's own ways.
+
+    python -m benchmarks.one_pass --megabytes 500 --repeat 3
+
+txbatch, with row bolts and with column batches, cuts it into transactions of 10,000 lines, each visible as a whole.
+`foreach_batch` is Structured Streaming with ten files a micro-batch, counted in the JVM and written by one MULTI each.
+`rdd` and `sql` are a single job whose counts are written at the end: they show nothing before it, and after a crash
+between two writes nobody knows what was counted. Each is measured as a whole; see `whole_job`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import redis
+
+from benchmarks.control_settings import BEST, PLAIN
+from benchmarks.corpus import build_corpus
+from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
+from benchmarks.input_passes import count_first_lines_of_passes, link_passes
+from benchmarks.txbatch_side import read_counts
+from benchmarks.whole_job import Side, compare
+from state.redis_server.embedded import EmbeddedServer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LINES = 10_000
+"""Of a transaction."""
+CORPUS_MB = 50.0
+"""Size of the text that is repeated."""
+FILES_A_BATCH = 10
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+PLAIN_KEY = "counts"
+EXAMPLES = {"txbatch": "word_count", "txbatch_columns": "word_count_batches"}
+
+
+def txbatch_command(example: str, pattern: str, data_dir: Path) -> list[str]:
+    """The command of a txbatch side."""
+    parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}"]
+    run = ["run", f"examples.{example}:topology", *parameters, "--master", "local[2]", "--data-dir", str(data_dir)]
+    return ["-m", "coordinator.cli", *run]
+
+
+def control_command(side: str, pattern: str, data_dir: Path) -> list[str]:
+    """The command of a control."""
+    return ["-m", "benchmarks.one_pass", "--control", side, "--input", pattern, "--data-dir", str(data_dir)]
+
+
+def by_rdd(spark: SparkSession, pattern: str, url: str) -> None:
+    """Counts with Python functions and writes once."""
+    from operator import add
+
+    words = spark.sparkContext.textFile(pattern).flatMap(str.split)
+    write(url, words.map(lambda word: (word, 1)).reduceByKey(add, 2).collect())
+
+
+def by_sql(spark: SparkSession, pattern: str, url: str) -> None:
+    """Counts in the JVM and writes once."""
+    from benchmarks.control_side import count_in_jvm
+
+    write(url, list(count_in_jvm(spark.read.option("lineSep", "\n").text(pattern))))
+
+
+def by_foreach_batch(spark: SparkSession, pattern: str, url: str) -> None:
+    """Counts in the JVM and writes each micro-batch with its id."""
+    from benchmarks.control_side import count_in_jvm
+
+    lines = spark.readStream.format("text").option("lineSep", "\n").option("maxFilesPerTrigger", FILES_A_BATCH)
+    sink = GuardedSink(url)
+    with tempfile.TemporaryDirectory(prefix="txbatch-checkpoint-") as checkpoint:
+        counted = lines.load(pattern).writeStream.foreachBatch(
+            lambda batch, batch_id: sink.write(count_in_jvm(batch), batch_id)
+        )
+        counted.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+    sink.close()
+
+
+CONTROLS: dict[str, Callable[[SparkSession, str, str], None]] = {
+    "rdd": by_rdd,
+    "sql": by_sql,
+    "foreach_batch": by_foreach_batch,
+}
+
+
+def control_job(side: str, pattern: str, data_dir: Path) -> None:
+    """Runs a control to its end, on two cores and with all of Java's compilers."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName(side)
+    settings = {**BEST, **PLAIN} if side == "foreach_batch" else PLAIN
+    for key, value in settings.items():
+        if key != JAVA_OPTIONS:
+            builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    with EmbeddedServer(data_dir) as server:
+        CONTROLS[side](spark, pattern, server.url)
+    spark.stop()
+
+
+def write(url: str, counts: list[tuple[str, int]]) -> None:
+    """Writes all counts with one pipeline."""
+    with redis.Redis.from_url(url, protocol=2) as client, client.pipeline(transaction=False) as pipeline:
+        for word, count in counts:
+            pipeline.hincrby(PLAIN_KEY, word, count)
+        pipeline.execute()
+
+
+def is_stored(key: str, answer: Counter[str], data_dir: Path) -> bool:
+    """Whether the server of a folder holds these counts."""
+    with EmbeddedServer(data_dir) as server:
+        return read_counts(server.url, key) == answer
+
+
+def sides(pattern: str, answer: Counter[str]) -> dict[str, Side]:
+    """Returns all that are compared."""
+    found = {
+        name: Side(partial(txbatch_command, example, pattern), partial(is_stored, f"{{{example}}}:counts", answer))
+        for name, example in EXAMPLES.items()
+    }
+    for name in CONTROLS:
+        key = COUNTS_KEY if name == "foreach_batch" else PLAIN_KEY
+        found[name] = Side(partial(control_command, name, pattern), partial(is_stored, key, answer))
+    return found
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser.add_argument("--megabytes", type=float, default=500.0, help="of text, rounded to whole passes of 50")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--work-dir", type=Path, default=Path(".txbatch/benchmark"))
+    parser.add_argument("--json", type=Path, help="writes the figures there")
+    parser.add_argument("--control", choices=CONTROLS, help=argparse.SUPPRESS)
+    parser.add_argument("--input", help=argparse.SUPPRESS)
+    parser.add_argument("--data-dir", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.control:
+        control_job(options.control, options.input, options.data_dir)
+        return 0
+    passes = max(1, round(options.megabytes / CORPUS_MB))
+    corpus = build_corpus(options.work_dir / "corpus-50mb", min(CORPUS_MB, options.megabytes))
+    with tempfile.TemporaryDirectory(prefix="txbatch-pass-") as temporary:
+        pattern = link_passes(corpus, Path(temporary) / "input", passes)
+        answer = count_first_lines_of_passes(corpus, passes * corpus.line_count)
+        print(
+            f"{passes * corpus.byte_count / 1e6:,.0f} MB, {passes * corpus.line_count:,} lines, {len(answer):,} words"
+        )
+        return compare(sides(pattern, answer), repeat=options.repeat, results=options.json)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
