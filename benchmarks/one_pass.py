@@ -146,7 +146,8 @@ def main() -> int:
         control_job(options.control, options.input, options.data_dir)
         return 0
     passes = max(1, round(options.megabytes / CORPUS_MB))
-    corpus = build_corpus(options.work_dir / "corpus-50mb", min(CORPUS_MB, options.megabytes))
+    size = min(CORPUS_MB, options.megabytes)
+    corpus = build_corpus(options.work_dir / f"corpus-{size:g}mb", size)
     with tempfile.TemporaryDirectory(prefix="txbatch-pass-") as temporary:
         pattern = link_passes(corpus, Path(temporary) / "input", passes)
         answer = count_first_lines_of_passes(corpus, passes * corpus.line_count)

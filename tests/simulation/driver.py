@@ -10,6 +10,7 @@ from typing import Any
 
 from coordinator.building.topology import Topology
 from coordinator.planning.plan import make_plan
+from coordinator.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -26,6 +27,8 @@ from tests.simulation.timeline import Timeline
 from tests.simulation.workload import TOPOLOGY_ID
 
 WINDOWS = (1, 2, 4, 8)
+SLOTS = (None, None, 1, 2)
+"""How many tasks of Spark a run may have at a time; None gives each of its tasks one of its own."""
 WAVES_IN_FLIGHT = 2
 HISTORY = 5
 """How many transactions keep their records: few, so that most of them are forgotten again."""
@@ -115,7 +118,8 @@ class Driver(Process):
 
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
-        plan = make_plan(program.topology, self._pickle)
+        slots = Random(f"{self.nonce} slots").choice(SLOTS)  # apart: nothing else is drawn otherwise because of it
+        plan = in_slots(make_plan(program.topology, self._pickle), slots)
         caller = Caller(self.name, self.wait)
         store = RedisStore(
             "redis://sim",

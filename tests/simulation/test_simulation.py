@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, reduce
@@ -19,11 +20,12 @@ import pytest
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinator.planning.slots import in_slots
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.transactional.machine import run_machine
 from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.start import takeover
-from tests.simulation import workload
+from tests.simulation import driver, workload
 from tests.simulation.__main__ import again
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
@@ -89,6 +91,21 @@ def test_without_faults_one_run_reads_everything(kind):
     assert_holds(outcome)
     assert outcome.struck == ()
     assert {end.partition(": ")[2] for end in outcome.ends} == {"done"}
+
+
+def test_in_some_runs_tasks_share_those_of_spark(monkeypatch):
+    tasks_of_a_partition: Counter[int] = Counter()
+
+    def noted(plan, slots):
+        found = in_slots(plan, slots)
+        tasks_of_a_partition[max(len(tasks) for stage in found.stages for tasks in stage.partitions)] += 1
+        return found
+
+    monkeypatch.setattr(driver, "in_slots", noted)
+    for seed in range(6):
+        assert_holds(simulate(Scenario.of(seed)))
+    assert tasks_of_a_partition[1]
+    assert tasks_of_a_partition.total() > tasks_of_a_partition[1]
 
 
 def test_a_seed_is_the_same_schedule_whatever_the_hash_seed():
