@@ -185,7 +185,9 @@ class StateWrites:
         self.increments.update(other.increments)
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
-        self.overwritten.update(other.overwritten)
+        for key, reach in other.overwritten.items():  # in each transaction both may have moved the field
+            self.overwritten[key] = self.overwritten.get(key, 0) + reach
+        self._note_overwritten_range()
 
     def pack(self) -> None:
         """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
@@ -266,7 +268,11 @@ class StateWrites:
             if key not in self.puts and key not in self.deletes:
                 before = 0 if is_int else sum(map(abs, self.increments.get(key, ())))
                 self.overwritten[key] = max(self.overwritten.get(key, 0), before + reach)
-        if not is_int and max(self.overwritten.values(), default=0) > self.most():
+        self._note_overwritten_range()
+
+    def _note_overwritten_range(self) -> None:
+        """Notes if floats that were overwritten left their range; of integers, `reach` tells."""
+        if self.value_type is not ValueType.INT and max(self.overwritten.values(), default=0) > self.most():
             self.reach = math.inf
 
     def _note_range(self, later: StateWrites) -> None:

@@ -207,6 +207,21 @@ def test_increments_that_a_later_transaction_makes_void_are_remembered_with_thei
     assert total.states["s"].overwritten == {"a": 2.0}
 
 
+@pytest.mark.parametrize(("shape", "by"), [(INT_HASH, 5), (FLOAT_HASH, 0.5), (SCORES, 0.5)])
+def test_increments_of_two_tasks_that_both_made_void_reach_as_far_as_their_sum(shape, by):
+    left = compose(write(shape, steps) for steps in ([("increment", "a", by)], [("delete", "a")]))
+    right = compose(write(shape, steps) for steps in ([("increment", "a", by)], [("delete", "a")]))
+    left.merge(right)
+    assert left.states["s"].overwritten == {"a": 2 * by}
+
+
+def test_floats_of_two_tasks_that_left_the_range_together_reach_infinitely_far():
+    left = compose(write(FLOAT_HASH, steps) for steps in ([("increment", "a", 1e308)], [("delete", "a")]))
+    right = compose(write(FLOAT_HASH, steps) for steps in ([("increment", "a", 1e308)], [("delete", "a")]))
+    left.merge(right)
+    assert left.states["s"].reach == math.inf
+
+
 def test_what_one_transaction_itself_makes_void_is_not_remembered():
     total = compose([write(INT_HASH, [("increment", "a", 5), ("put", "a", 1)])])
     assert total.states["s"].overwritten == {}
