@@ -185,9 +185,7 @@ class StateWrites:
         self.increments.update(other.increments)
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
-        for key, reach in other.overwritten.items():  # in each transaction both may have moved the field
-            self.overwritten[key] = self.overwritten.get(key, 0) + reach
-        self._note_overwritten_range()
+        self.overwritten.update(other.overwritten)
 
     def pack(self) -> None:
         """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
@@ -268,11 +266,7 @@ class StateWrites:
             if key not in self.puts and key not in self.deletes:
                 before = 0 if is_int else sum(map(abs, self.increments.get(key, ())))
                 self.overwritten[key] = max(self.overwritten.get(key, 0), before + reach)
-        self._note_overwritten_range()
-
-    def _note_overwritten_range(self) -> None:
-        """Notes if floats that were overwritten left their range; of integers, `reach` tells."""
-        if self.value_type is not ValueType.INT and max(self.overwritten.values(), default=0) > self.most():
+        if not is_int and max(self.overwritten.values(), default=0) > self.most():
             self.reach = math.inf
 
     def _note_range(self, later: StateWrites) -> None:
@@ -301,9 +295,15 @@ class StateWrites:
         if mine is self.puts and theirs is other.puts:
             return self.kind in _MEMBERS or self.retention.is_ranked
         if mine is self.deletes and theirs is other.deletes:
-            return True
+            return not (self._may_add() or other._may_add())  # what was added may have met what the other one put
         both_add = mine is self.increments and theirs is other.increments
         return both_add and self.value_type is ValueType.INT
+
+    def _may_add(self) -> bool:
+        """Whether a transaction may have added to a field, even one that was put or deleted since."""
+        if self.value_type is ValueType.FLOAT:
+            return self.kind in _NUMBERED  # floats are added to those that were put, and leave no trace
+        return self._reached() > 0
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
