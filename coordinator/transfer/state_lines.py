@@ -11,9 +11,11 @@ from typing import Any
 
 from coordinator.building.topology_description import DescribedState
 from coordinator.transfer.typed_json import from_json, to_json
+from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
 from state.records.stored_records import OWN_KINDS, StoredPiece
+from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
 
 _COLUMNS = {
@@ -28,7 +30,11 @@ _COLUMNS = {
 
 
 def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterator[dict[str, Any]]:
-    """Yields the lines of some entries; called for each piece of an export."""
+    """Yields the lines of some entries; called for each piece of an export.
+
+    Raises:
+        StateRefusedError: the key is not that of a part as declared.
+    """
     head, field_type, value_type, scale = _layout(piece.name, states)
     if piece.expires_ms is not None:
         yield {**head, "expires_ms": piece.expires_ms}
@@ -98,7 +104,11 @@ class LineReader:
 
 
 def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
-    """Returns how the lines of a state begin, and the types of its fields and values."""
+    """Returns how the lines of a state begin, and the types of its fields and values.
+
+    Raises:
+        StateRefusedError: the key is not that of a part as declared.
+    """
     if name in OWN_KINDS:
         is_ranked = OWN_KINDS[name] is StateKind.SORTED_SET
         types = (ValueType.STR, ValueType.FLOAT if is_ranked else ValueType.STR)
@@ -107,7 +117,13 @@ def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, 
     state = states[base]
     head: dict[str, Any] = {"state": base}
     if text is not None and state.part_type is not None:
-        part = part_of_text(text, state.part_type)
+        try:
+            part = part_of_text(text, state.part_type)
+        except ValueError:
+            raise StateRefusedError(
+                f"state {base!r} has a key for the part {text!r}, but is declared with one for each "
+                f"{state.part_type.value}; remove the key, or declare the type it has"
+            ).about(Trouble.STATE_VALUE) from None
         head["part"] = part if state.part_type is PartType.INT else part_text(part)
     value_type = {StateKind.SORTED_SET: ValueType.FLOAT, StateKind.HYPERLOGLOG: ValueType.BYTES}.get(state.kind)
     return head, state.field_type, value_type or state.value_type, state.scale

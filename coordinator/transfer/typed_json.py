@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -23,7 +24,7 @@ def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
     try:
         value = _decoded(stored, declared, scale)
         is_exact = not _is_raw(value) and from_json(value, declared, scale) == stored
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, RecursionError):
         is_exact = False
     return value if is_exact else {_RAW: base64.b64encode(stored).decode()}
 
@@ -58,7 +59,10 @@ def _decoded(stored: bytes, declared: ValueType, scale: int) -> Any:
         case ValueType.INT:
             return int(stored)
         case ValueType.FLOAT:
-            return float(stored)
+            number = float(stored)
+            if not math.isfinite(number):
+                raise ValueError("JSON has no such number")
+            return number
         case ValueType.STR:
             return stored.decode()
         case ValueType.DECIMAL:
