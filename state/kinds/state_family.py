@@ -127,6 +127,8 @@ class StateFamily(Generic[Handle]):
             TopologyError: the state is not open.
             TypeError, ValueError: the part has another type than declared, or cannot be part of a key.
         """
+        if type(part) is not _TYPES[self.part_type]:
+            part = self._checked(part)  # now, for it may equal a part that is open, or equal nothing at all
         found = self._open.get(part)
         if found is None:
             found = self._open[part] = self._opened(part)
@@ -148,15 +150,14 @@ class StateFamily(Generic[Handle]):
                 f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
                 "write in finish_batch"
             )
-        value = self._checked(part)
         live = self.template.copied(self._session)
         try:
-            live.name = member_name(self.name, part_text(value))
+            live.name = member_name(self.name, part_text(part))
         except ValueError as error:
             raise ValueError(f"state {self.name!r} was given {self.part_name} {part!r:.250}, which {error}") from None
         if self.expire_at is not None:
             kept = self.template.retention
-            live.retention = Retention(kept.side, kept.most, self._expiry_ms(value, self.expire_at))
+            live.retention = Retention(kept.side, kept.most, self._expiry_ms(part, self.expire_at))
         live.attach(self._write_set)
         return live
 

@@ -16,7 +16,7 @@ VIEWS = DescribedState("views", StateKind.HASH, ValueType.INT, ValueType.STR, pa
 
 def test_a_key_that_is_no_part_of_its_state_is_named_before_it_is_left_out_of_an_export():
     piece = StoredPiece("views:yesterday", StateKind.HASH, [(b"a", b"1")], None)
-    with pytest.raises(StateRefusedError, match="'views' has a key for the part 'yesterday'.*one for each date"):
+    with pytest.raises(StateRefusedError, match=r"'views' has a key for the part 'yesterday'.*one for each date"):
         list(lines_of(piece, {"views": VIEWS}))
 
 

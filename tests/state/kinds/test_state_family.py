@@ -50,6 +50,38 @@ def test_each_part_is_a_state_of_its_own_and_unused_ones_leave_nothing():
     }
 
 
+class Shard:
+    """An integer to `operator.index`, and equal to nothing but itself, as the numbers of some libraries are."""
+
+    def __index__(self):
+        return 4
+
+
+def test_whatever_names_a_part_there_is_one_handle_for_it():
+    def change(own):
+        by_number, by_name = own.hits[4], own.hits[Shard()]
+        assert by_name is by_number
+        by_number.increment("/a")
+        by_name.put("/a", 7)
+        by_number.increment("/a")
+
+    class Hits:
+        hits = HashState("hits").per("shard", int)
+
+    (writes,) = written(Hits(), change).states.values()
+    assert (writes.puts, writes.increments) == ({"/a": 8}, {})
+
+
+@pytest.mark.parametrize("part", [True, 1.0])
+def test_a_part_is_refused_although_it_equals_one_that_is_open(part):
+    session = StateSession()
+    live = Visits.last.bind(session)
+    session.open()
+    live[1].put(5)
+    with pytest.raises(TypeError, match="but declares int"):
+        live[part]
+
+
 def test_a_part_is_valid_while_its_transaction_is_open_and_no_longer():
     session, kept = StateSession(), []
     live = Visits.views.bind(session)
