@@ -17,7 +17,8 @@ below as many others for good, unless it is put again with a better score.
 Refusals must not depend on the group size either. On its own, a transaction that takes a number out of its range is
 refused; in a group, a later one may bring the number back. `then` therefore tracks how far numbers may have moved on
 the way (`StateWrites.reach`), and which increments were overwritten before the server could check them. If a number
-may have left its range, the server refuses the group, and its transactions are committed one by one.
+may have left its range, the server refuses the group, and its transactions are committed one by one. What two tasks did
+to a field that both have deleted in the end is not known any more, so `merge` takes no side if anything was added.
 """
 
 from __future__ import annotations
