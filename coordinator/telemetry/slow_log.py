@@ -1,4 +1,4 @@
-"""Logs waves and commits that took unusually long, with what they spent the time on."""
+"""Logs waves and commits that took unusually long, with what the time was spent on."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 class Guard:
     """Wraps the application (ASGI).
 
-    A dashboard on loopback answers only to names of this machine: else a page of some other site could give its own
-    name this address, and have the reader's browser read the dashboard for it (DNS rebinding).
+    A dashboard on loopback answers only to names of this machine. Otherwise another site could point its own name at
+    this address and read the dashboard through the reader's browser (DNS rebinding).
 
     Args:
         app: the application.

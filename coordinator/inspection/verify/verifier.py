@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing has to be mended."""
+        """Whether nothing has to be fixed."""
         return not has_failed(self.findings)
 
 

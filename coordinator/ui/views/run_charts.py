@@ -25,7 +25,7 @@ class Chart:
     Attributes:
         name: what it shows.
         now: the last value.
-        more: what else there is to say of it, such as how it is spread.
+        more: further figures, such as the spread.
         drawing: the chart.
         keys: (class, name) of its parts.
     """

@@ -113,7 +113,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
 
     Args:
         seen: what is known of it.
-        rates: of its components; empty at the first look, and for a run that does not run.
+        rates: of its components; empty at the first look, and for a run that has ended.
         clock: of the page.
     """
     heading, pulse = heading_of(seen, clock), seen.pulse

@@ -153,7 +153,7 @@ def check_rights(facts: ServerFacts) -> Finding:
 
 
 def check_clock(facts: ServerFacts) -> Finding:
-    """Judges the server's clock; nothing but people depends on it."""
+    """Judges the server's clock; only people depend on it, no code does."""
     ahead = facts.clock_ahead_s
     if ahead is None:
         return ok("clock", "not compared: this user may not ask for the time, and a run does not either")
