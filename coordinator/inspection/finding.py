@@ -9,7 +9,7 @@ from enum import StrEnum
 from state.errors import TransactionError
 
 LAST_ERROR = "last error: "
-"""Begins the part of a message that says why something was tried in vain."""
+"""Begins the part of a message that quotes the error of the last try."""
 
 
 class Weight(StrEnum):

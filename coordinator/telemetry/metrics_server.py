@@ -19,7 +19,7 @@ from state.errors import TopologyError
 
 DEFAULT_HOST = "127.0.0.1"
 REQUEST_TIMEOUT_S = 10.0
-"""A client that sends nothing for so long is let go."""
+"""A client that sends nothing for this long is disconnected."""
 
 
 class MetricsServer:

@@ -48,7 +48,7 @@ class Guard:
 
         app = self._app
         if scope["method"] not in READING:
-            app = PlainTextResponse("the dashboard only shows: GET and HEAD\n", 405, {"Allow": ", ".join(READING)})
+            app = PlainTextResponse("the dashboard is read-only: use GET or HEAD\n", 405, {"Allow": ", ".join(READING)})
         elif self._names is not None and host_name(Headers(scope=scope).get("host", "")) not in self._names:
             app = PlainTextResponse("this dashboard answers only to localhost; see txbatch ui --host\n", 421)
         await app(scope, receive, send_guarded)

@@ -46,7 +46,7 @@ def _fitness(facts: ServerFacts) -> list[Finding]:
     evicted = _number(info, "evicted_keys")
     if "eviction" not in unfit and evicted:
         found = f"maxmemory-policy is noeviction, but {counted(evicted, 'key')} were evicted since the server started"
-        why = "they may have been state of a topology; what is gone cannot be told"
+        why = "they may have held state of a topology; nothing records which ones they were"
         unfit["eviction"] = warn("eviction", found, why, "run `txbatch verify TOPOLOGY --refold FACTORY`")
     return [unfit.get(about) or ok(about, text) for about, text in sound.items()]
 
