@@ -29,6 +29,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.start import pulse_observer
+from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
@@ -189,6 +190,7 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
     """Returns everything that is told what happens in the run."""
     return [
         *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),
+        ReplayLog(time.monotonic),
         SlowLog(time.monotonic),
         *([pulse_observer(store, options, master)] if options.pulse else []),
         *request.observers,

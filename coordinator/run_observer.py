@@ -182,6 +182,21 @@ class AttemptsFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptReplayed:
+    """An attempt was at fault and its transaction is replayed; `AttemptsFailed` names those that were dropped with it.
+
+    Attributes:
+        attempt: that has failed.
+        reason: why, in full.
+        wave_id: its wave; 0 if it was in none.
+    """
+
+    attempt: TransactionAttempt
+    reason: str
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """The run has ended, or could not begin although it owned its topology; nothing follows.
 
@@ -193,7 +208,15 @@ class RunEnded:
 
 
 Observation = (
-    RunBegan | AttemptsIssued | WaveStarted | WaveEnded | GroupCommitted | AttemptsFailed | TurnEnded | RunEnded
+    RunBegan
+    | AttemptsIssued
+    | WaveStarted
+    | WaveEnded
+    | GroupCommitted
+    | AttemptsFailed
+    | AttemptReplayed
+    | TurnEnded
+    | RunEnded
 )
 Observer = Callable[[Observation], None]
 

@@ -21,6 +21,7 @@ from coordinator.planning.plan import Plan
 from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
@@ -100,6 +101,7 @@ class TransactionalRun:
                 draw_bits=random.getrandbits,
                 watch=self._book,
                 replay=replay,
+                observers=[ReplayLog(lambda: self._timers.now_s)],
             )
         )
 

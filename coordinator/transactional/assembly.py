@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -111,7 +111,7 @@ def assembled(  # noqa: D417 - the others are what their names say
             replays=taken.replays,
         )
         coordinator.statistics.durability = store.durability
-        yield resources.enter_context(closing(coordinator))
+        yield coordinator
 
 
 def refuse_early(
@@ -175,7 +175,7 @@ def new_coordinator(
     _recall(spout, metadata.notes(earlier_notes or {}), start)
     _tell_where_it_stands(spout, run_so_far, machine.positions, start)
     machine.statistics.notices = notices
-    watch_side, observers = WatchSide(watch or AttemptWatch(), clock), observers or ObserverSide(Observers(), clock)
+    watch_side, observers = WatchSide(watch or AttemptWatch()), observers or ObserverSide(Observers(), clock)
     spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
     coordinator = Coordinator(
         machine=machine,

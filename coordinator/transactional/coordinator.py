@@ -24,7 +24,6 @@ from coordinator.transactional.machine.run_events import (
     Publish,
     RanEarly,
     ReleaseWave,
-    Replayed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -120,10 +119,6 @@ class Coordinator:
         """
         self._store.confirm()
 
-    def close(self) -> None:
-        """Logs what the replay log left out; called once, however the run has ended."""
-        self._watch.close()
-
     def turn(self, *, is_awaited: bool = False) -> bool:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
 
@@ -181,7 +176,7 @@ class Coordinator:
                 decisions.extend(self._machine.handle(answer))
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
-        """Carries out a decision and returns the answer, None if there is none."""
+        """Carries out a decision, unless it is for observers alone; returns the answer, None if there is none."""
         match decision:
             case Cut():
                 return self._spout.cut(decision)
@@ -201,7 +196,7 @@ class Coordinator:
                 self._is_done = True
             case Halt(error):
                 self._store.halt(error)
-            case Issued() | Dropped() | Replayed():
+            case Issued() | Dropped():
                 self._watch.notify(decision)
             case StartWave() | StartCommit() | CancelWave() | ReleaseWave():
                 self._engine.command(decision)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from coordinator.run_observer import (
+    AttemptReplayed,
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
@@ -27,6 +28,7 @@ from coordinator.transactional.machine.run_events import (
     Issued,
     Publish,
     Published,
+    Replayed,
     RunEvent,
     StartWave,
 )
@@ -109,6 +111,8 @@ class ObserverSide:
                     self._committed(decision, self._clock() - started_s, answer.byte_count)
             case Dropped(attempts, phase, reason, cause, suspects):
                 self._observers.tell(AttemptsFailed(attempts, phase, cause, reason, suspects))
+            case Replayed(attempt, reason, wave_id):
+                self._observers.tell(AttemptReplayed(attempt, reason, wave_id))
             case _:
                 pass
         return answer

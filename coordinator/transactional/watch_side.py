@@ -1,33 +1,28 @@
-"""Notifies the watch and the replay log of what becomes of a run's attempts."""
+"""Notifies the watch of what becomes of a run's attempts, and asks it whether a phase may end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from coordinator.transactional.attempt_watch import AttemptWatch
 from coordinator.transactional.engine import GroupExecuted, PhaseEnded
-from coordinator.transactional.machine.run_events import AskWatch, Dropped, Issued, Replayed
-from coordinator.transactional.replay_log import ReplayLog
+from coordinator.transactional.machine.run_events import AskWatch, Dropped, Issued
 from state.attempt import TransactionAttempt
 
 
 class WatchSide:
-    """The watch of one run, and its replay log.
+    """The watch of one run.
 
     Args:
         watch: notified of every attempt, and may hold its phases.
-        clock: seconds, monotonic.
     """
 
-    def __init__(self, watch: AttemptWatch, clock: Callable[[], float]) -> None:
+    def __init__(self, watch: AttemptWatch) -> None:
         self._watch = watch
-        self._replays = ReplayLog(clock)
 
     def commit_limit(self, currtx: int, limit: int) -> int:
         """Returns the most transactions of the group that begins at `currtx`."""
         return self._watch.commit_limit(currtx, limit)
 
-    def notify(self, decision: Issued | Dropped | Replayed) -> None:
+    def notify(self, decision: Issued | Dropped) -> None:
         """Passes on what has become of attempts."""
         match decision:
             case Issued(attempts):
@@ -35,8 +30,6 @@ class WatchSide:
                     self._watch.issued(attempt)
             case Dropped(attempts, phase, reason, _):
                 self._watch.failed(attempts, phase, reason)
-            case Replayed(attempt, reason, wave_id):
-                self._replays.failed(attempt, reason, wave_id)
 
     def committed(self, attempts: tuple[TransactionAttempt, ...]) -> None:
         """Passes on that these attempts are durable."""
@@ -50,7 +43,3 @@ class WatchSide:
         else:
             is_held, attempt = self._watch.holds_processing(asked.wave_id, ended), ended.attempt
         return None if is_held else PhaseEnded(attempt, ended, asked.wave_id)
-
-    def close(self) -> None:
-        """Logs what was left out so far."""
-        self._replays.close()

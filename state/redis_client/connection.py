@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
+from importlib import resources
 from typing import Any
 
 import redis
@@ -42,8 +42,8 @@ _LOG = logging.getLogger("txbatch")
 
 @cache
 def library_code() -> str:
-    """Returns the source of the function library."""
-    return Path(__file__).with_name("functions.lua").read_text(encoding="utf-8")
+    """Returns the source of the function library; on an executor it is in an archive, and no file."""
+    return resources.files(__package__).joinpath("functions.lua").read_text(encoding="utf-8")
 
 
 def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:

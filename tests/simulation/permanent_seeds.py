@@ -9,5 +9,7 @@ PERMANENT = {
     358: "two ackers read two executions of one emitter task, and a row was committed twice",
     702052: "a group that crashed late made waves larger than those that had taken too long",
     706990: "an error of the simulation: after a stopped run had stored an older offset, no other began",
+    912001: "an error of the simulation: a run stopped after its last answer was blamed for damage that came later",
+    912208: "the same, found in another kind of spout",
 }
 """Seed -> what it found. A seed stands for a schedule only as long as nothing draws otherwise; keep them anyway."""

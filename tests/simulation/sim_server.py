@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -89,7 +90,8 @@ class SimServer:
     ) -> None:
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed, self._answered = changed, answered
-        self._called_at: dict[str, int] = {}
+        self._order = count(1)
+        self._executed_at: dict[str, int] = {}
         self._damaged_at = 0
         self.inner = MemoryRedis()
         self._file = AppendOnlyFile(self.inner.applied, CONTROL.encode())
@@ -103,8 +105,8 @@ class SimServer:
         return SimClient(self, caller)
 
     def is_known_damaged(self, caller: str) -> bool:
-        """Whether it was damaged already when the caller sent its last command."""
-        return self.is_damaged and self._called_at.get(caller, 0) >= self._damaged_at
+        """Whether it was damaged already when it executed the caller's last command."""
+        return self.is_damaged and self._executed_at.get(caller, 0) > self._damaged_at
 
     @property
     def is_damaged(self) -> bool:
@@ -118,7 +120,6 @@ class SimServer:
     def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
         """One command, from its request to its answer."""
         self.calls += 1
-        self._called_at[caller.name] = self.calls
         faults = self._faults
         self._befall()
         caller.wait(self._latency())
@@ -170,6 +171,7 @@ class SimServer:
             self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
 
     def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
+        self._executed_at[caller] = next(self._order)
         if arguments[0] == "HSET":
             self._keep()
         is_write = arguments[0] == "FCALL" and arguments[1].endswith(WRITES)
@@ -258,7 +260,7 @@ class SimServer:
         self.inner.become(self._file.last.content)
         if self.is_damaged:
             how += ", damaged"
-            self._damaged_at = self.calls
+            self._damaged_at = next(self._order)
         self._timeline.note(f"server {how}")
         self._changed(f"server {how}")
 

@@ -11,6 +11,7 @@ import sys
 import time
 
 import pytest
+import redis
 
 from coordinator.run import run
 from coordinator.transactional.run_summary import RunStatistics
@@ -395,3 +396,23 @@ def test_a_commit_task_that_spark_tries_again_counts_once(cluster_that_retries, 
     assert (cluster.notes / "killed").exists()
     assert (caplog.records, statistics.failed_attempts) == ([], 0)
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+
+
+class StoreOnAFlushedServer(Store):
+    """Reads right after somebody has flushed the server's functions."""
+
+    def __init__(self, url):
+        self.url = url
+
+    def finish_batch(self):
+        with redis.Redis.from_url(self.url) as client:
+            client.function_flush()
+        self.counts.get(-1)
+        super().finish_batch()
+
+
+def test_a_committer_that_reads_loads_the_functions_that_somebody_has_flushed(cluster):
+    store = StoreOnAFlushedServer(cluster.redis_url)
+    statistics = cluster.run(numbers_topology(2, store=store, parallelism=1))
+    assert (statistics.committed, statistics.failed_attempts) == (2, 0)
+    assert cluster.hash("{numbers}:counts") == exact_counts(2)

@@ -333,7 +333,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """An attempt was at fault and its transaction is replayed: log it.
+    """An attempt was at fault and its transaction is replayed: nothing to carry out, but observers log it.
 
     Attributes:
         attempt: that has failed.

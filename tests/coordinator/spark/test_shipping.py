@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
 import sys
 import traceback
 import zipfile
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from coordinator.spark.shipping import ship_code
+from state.redis_client.connection import library_code
 
 SOURCE = """\
 def work():
@@ -81,6 +84,24 @@ def test_sources_are_shipped_too_for_executors_with_another_python(author: Path,
     with zipfile.ZipFile(context.archive) as archive:
         assert archive.read("package_of_ada/inner.py").decode() == SOURCE
         assert {"state/errors.py", "state/errors.pyc", "state/redis_client/functions.lua"} <= set(archive.namelist())
+
+
+def test_an_executor_can_load_the_function_library_from_what_was_shipped(tmp_path: Path) -> None:
+    """It has to, if somebody flushes the server's functions while committers read."""
+    context: Any = Context(tmp_path)
+    ship_code(context, [])
+    program = "from state.redis_client import connection; print(connection.__file__); print(connection.library_code())"
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(context.archive)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    where, _, code = printed.partition("\n")
+    assert ".zip/" in where
+    assert code == f"{library_code()}\n"
 
 
 def test_a_file_that_does_not_compile_is_shipped_as_it_is(author: Path, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from coordinator.run_observer import (
+    AttemptReplayed,
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
@@ -72,6 +73,8 @@ def test_a_failure_is_told_with_its_cause_and_those_it_takes_with_it():
     assert [told(one) for one in seen if isinstance(one, AttemptsFailed)] == [
         ("AttemptsFailed", [2, 3], "processing", "asked_for")
     ]
+    (replayed,) = [one for one in seen if isinstance(one, AttemptReplayed)]
+    assert (replayed.attempt.txid, replayed.wave_id) == (2, 1)
     assert run.coordinator.statistics.failures == {"asked_for": 1, "lower_failed": 1}
     assert run.coordinator.statistics.failed_attempts == 2
     assert run.coordinator.statistics.to_dict("test")["failures"] == {"asked_for": 1, "lower_failed": 1}
