@@ -66,6 +66,11 @@ def test_the_views_of_flink() -> None:
     assert trial.states == {"views": {"/": 2, "/docs": 1}}
 
 
+def test_the_topology_that_flink_users_are_shown_can_be_built() -> None:
+    topology = run_blocks("flink.md")["topology"]("localhost:9092", "page_views")
+    assert topology.topology_id == "views"
+
+
 def test_the_word_count_of_bytewax_here(lines: str) -> None:
     pytest.importorskip("bytewax", reason="it has no wheels for Python 3.13")
     assert counted(run_blocks("bytewax.md")["topology"](lines), "counts") == WORDS

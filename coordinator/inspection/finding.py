@@ -9,7 +9,7 @@ from enum import StrEnum
 from state.errors import TransactionError
 
 LAST_ERROR = "last error: "
-"""Begins the part of a message that says why something was tried in vain."""
+"""Begins the part of a message that quotes the error of the last try."""
 
 
 class Weight(StrEnum):
@@ -56,12 +56,12 @@ def warn(subject: str, found: str, why: str, remedy: str) -> Finding:
 
 
 def fail(subject: str, found: str, why: str, remedy: str) -> Finding:
-    """Returns a finding that has to be mended first."""
+    """Returns a finding that has to be fixed before a run."""
     return Finding(Weight.FAIL, subject, found, why, remedy)
 
 
 def from_error(subject: str, error: TransactionError, why: str) -> Finding:
-    """Returns a finding for one of our errors, whose message is what happened, a semicolon, and what to do."""
+    """Returns a finding for one of our errors, whose message says what happened, then after a semicolon what to do."""
     found, _, remedy = str(error).partition("; ")
     if remedy.startswith(LAST_ERROR):
         cause, _, remedy = remedy.partition("; ")
@@ -70,7 +70,7 @@ def from_error(subject: str, error: TransactionError, why: str) -> Finding:
 
 
 def has_failed(findings: Iterable[Finding]) -> bool:
-    """Whether any of the findings has to be mended."""
+    """Whether any of the findings has to be fixed."""
     return any(finding.weight is Weight.FAIL for finding in findings)
 
 

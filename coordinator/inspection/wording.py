@@ -1,7 +1,7 @@
 """What a transaction read, in the words of its input, where only its stored metadata is at hand. Pure.
 
-Each source says it next to where it makes that metadata. Which source it was is told by the fingerprint of the input,
-which begins with a phrase of its own. Spouts of users say it by `describe`.
+Each source has its wording next to the code that makes the metadata. The fingerprint of the input tells which source
+it was: it begins with a phrase of its own. Spouts of users say it by `describe`.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict
 def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
     """Returns the same in the words of a spout, which may be the user's; called by ``txbatch replay --dry-run``.
 
-    What `describe` raises is said in place of its words: it must not hide what else there is to see.
+    If `describe` raises, the error is shown in place of its words, and must not hide the rest.
     """
     partitioned = any(map(is_partition_scope, metadata))
 

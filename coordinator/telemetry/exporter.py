@@ -30,7 +30,7 @@ def prometheus_client() -> Any:
 
 
 class RunCollector:
-    """What a `CollectorRegistry` asks for a run's measures; may be asked on any thread.
+    """The collector that a `CollectorRegistry` asks for a run's measures, on any thread.
 
     Args:
         measures: returns the current ones.
@@ -51,7 +51,7 @@ class RunCollector:
             yield family
 
     def describe(self) -> list[Any]:
-        """Returns nothing: there are no measures before the run begins, and their names are ours alone."""
+        """Returns nothing: there are no measures before the run begins, and no other collector shares their names."""
         return []
 
 

@@ -1,6 +1,6 @@
 """Formats log records for machines and for services: JSON, or text with a timestamp, one line a record.
 
-Whoever configures logging in Python gives one of these formatters to a handler of the logger "txbatch". Records have
+In Python, give one of these formatters to a handler of the logger "txbatch". Records have
 the fields that `coordinator.log_fields` names.
 """
 

@@ -12,7 +12,7 @@ Labels = Mapping[str, str]
 
 
 class Kind(StrEnum):
-    """What a reader may do with a measure; the words are Prometheus' own."""
+    """The kind of a measure, in Prometheus's own words."""
 
     COUNTER = "counter"
     GAUGE = "gauge"

@@ -19,7 +19,7 @@ from state.errors import TopologyError
 
 DEFAULT_HOST = "127.0.0.1"
 REQUEST_TIMEOUT_S = 10.0
-"""A client that sends nothing for so long is let go."""
+"""A client that sends nothing for this long is disconnected."""
 
 
 class MetricsServer:
@@ -71,7 +71,7 @@ class MetricsServer:
         """Starts the server.
 
         Raises:
-            TopologyError: prometheus_client is not installed, or the port cannot be had.
+            TopologyError: prometheus_client is not installed, or the port cannot be bound.
         """
         app = application(self._collector, self._health)
         server_class = _ServerV6 if ":" in self._host else _Server
@@ -98,7 +98,7 @@ class MetricsServer:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    """Answers each request on a thread of its own, which the end of the run does not wait for."""
+    """Answers each request on a thread of its own, for which the end of the run does not wait."""
 
     daemon_threads = True
     block_on_close = False

@@ -1,6 +1,6 @@
 """Collects the metrics of a run from what is observed of it. Pure.
 
-The run's thread writes, and other threads read. A reader never meets statistics while they change: the run's thread
+The run's thread writes, and other threads read. A reader never sees statistics half changed: the run's thread
 makes a whole set of measures now and then, and readers take the last one.
 """
 
@@ -34,7 +34,7 @@ TRACKED_MAX = 100_000
 
 
 class RunMetrics:
-    """Observes a run of either kind, and has its measures at any time.
+    """Observes a run of either kind, and can give its measures at any time.
 
     Args:
         clock: seconds, monotonic; the one of the run's statistics.

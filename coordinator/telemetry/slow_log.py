@@ -1,4 +1,4 @@
-"""Logs waves and commits that took unusually long, with what they spent the time on."""
+"""Logs waves and commits that took unusually long, with what the time was spent on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SlowLog:
         reason = f"{counted(commit.operation_count, 'change')}, {commit.byte_count / 1e6:.1f} MB"
         message = (
             f"the commit of {_names(commit.attempts)} took {commit.seconds:.1f} s ({reason}); look at the server, its "
-            "disk and the way to it"
+            "disk and the network in between"
         )
         self._commits.warn(message, {**_span(commit.attempts), **fields(phase="commit", reason=reason)})
 

@@ -35,7 +35,7 @@ class _Transaction:
     Attributes:
         span: of the transaction.
         current: its active attempt; None while it has none.
-        attempt: the span of that.
+        attempt: the span of the active attempt.
     """
 
     span: Any

@@ -1,6 +1,6 @@
 """Takes a topology's state out of a server, as text, and puts it back.
 
-State and position travel together: what is put back is a topology as it was after one committed transaction. Nothing
+State and position travel together: an import restores a topology as it was after one committed transaction. Nothing
 here runs a topology; how a server reads and writes it is in
 `state/redis_topology/exporting.py` and `state/redis_topology/importing.py`.
 """

@@ -34,7 +34,7 @@ class Exported:
 
 
 class LineWriter:
-    """Writes lines, and at the end what they digest to."""
+    """Writes lines, and at the end their digest."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out, self._digest, self.line_count = out, blake2b(digest_size=8), 0
@@ -59,7 +59,7 @@ def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
     Args:
         export: reads the server.
         keys: of the topology.
-        out: an empty file that can be written from its start again, because a run may commit meanwhile.
+        out: an empty, seekable file: if a run commits meanwhile, writing starts again from its beginning.
 
     Raises:
         TopologyError: nothing is stored.

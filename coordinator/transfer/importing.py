@@ -24,12 +24,12 @@ _METADATA = f"{RESERVED_NAME}:metadata"
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """An export that was read to its end and is whole.
+    """An export that was read to its end and is complete.
 
     Attributes:
         topology_id: the topology it was made of.
         committed_txid: the last transaction it holds.
-        control: the control hash it was made of, as far as it tells of the position.
+        control: those fields of the exported control hash that describe the position.
         states: the declared states.
         line_count: its lines.
     """
@@ -42,7 +42,7 @@ class Export:
 
 
 def checked_export(file: IO[bytes]) -> Export:
-    """Reads a file to its end, and returns what it is an export of.
+    """Reads a file to its end, and returns what it exports.
 
     Raises:
         StateRefusedError: it is no export, or of another version, or not whole.
@@ -68,11 +68,11 @@ def checked_export(file: IO[bytes]) -> Export:
         digest.update(packed)
     if export is None or ending != {"lines": count, "digest": digest.hexdigest()}:
         raise StateRefusedError(
-            f"the file is not a whole export: it has {count:,} lines, and its last one does not vouch for them; it was "
+            f"the file is not a complete export: it has {count:,} lines, which its last line does not match; it was "
             "cut or altered, so take another copy"
         )
     if str(MetadataSum(metadata)) != export.control["metadata_sum"]:
-        raise StateRefusedError("the file is not a sound export: its metadata does not match their checksum")
+        raise StateRefusedError("the file is not a sound export: its metadata does not match its checksum")
     return Export(export.topology_id, export.committed_txid, export.control, export.states, count)
 
 

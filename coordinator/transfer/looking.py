@@ -24,7 +24,7 @@ class StateTotals:
 
     Attributes:
         state: as declared.
-        key: its Redis key; of a state with parts, how they are spelled.
+        key: its Redis key; for a state with parts, the pattern of their keys.
         entry_count: fields, members or items of all parts; values that exist.
         part_count: parts that exist; None for a state with one key.
     """

@@ -1,7 +1,7 @@
 """The lines of an export: each entry of each state as one JSON object, typed as declared. Pure.
 
-The first line says what the export is of, with the control hash; it tells the declared types. The last one says how
-many lines there were and what they digest to, so that a file which was cut is recognised.
+The first line says what the export is of, with the control hash; it tells the declared types. The last one holds
+their number and digest, so a truncated file is recognised.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LineReader:
         self._expiries: dict[str, int] = {}
 
     def read(self, line: Mapping[str, Any]) -> StoredPiece:
-        """Returns what a line holds: one entry, or none if it tells when a key expires.
+        """Returns the entry that a line holds; none if the line says when a key expires.
 
         Raises:
             ValueError: it is not a line of such an export.
@@ -87,7 +87,7 @@ class LineReader:
         if own is not None:
             name = f"{RESERVED_NAME}:{own}"
             if name not in OWN_KINDS:
-                raise ValueError(f"{own!r} is nothing that txbatch keeps")
+                raise ValueError(f"{own!r} is not a part of a topology that an export holds")
             return name
         state = self._states.get(line.get("state", ""))
         if state is None:
@@ -104,7 +104,7 @@ class LineReader:
 
 
 def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
-    """Returns how the lines of a state begin, and the types of its fields and values.
+    """Returns the beginning of a state's lines, and the types of its fields and values.
 
     Raises:
         StateRefusedError: the key is not that of a part as declared.

@@ -20,7 +20,7 @@ _RAW = "base64"
 
 
 def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
-    """Returns what `from_json` makes the same bytes of."""
+    """Returns JSON from which `from_json` makes the same bytes."""
     try:
         value = _decoded(stored, declared, scale)
         is_exact = not _is_raw(value) and from_json(value, declared, scale) == stored

@@ -71,7 +71,7 @@ class Pages:
         return self._about(request, "transaction.html", partial(self._lookout.transaction, txid=txid))
 
     def find(self, request: Request) -> Response:
-        """Leads to a transaction that was asked for by its number."""
+        """Redirects to the transaction whose number was typed."""
         txid = _number(request, "txid")
         if txid is None:
             raise HTTPException(404, "give the number of a transaction, as in 17")
@@ -88,7 +88,7 @@ class Pages:
         return self._about(request, "quarantine.html", self._lookout.quarantine)
 
     def failed(self, request: Request, error: Exception) -> Response:
-        """Shows why there is nothing to show."""
+        """Shows an error page that says why there is nothing else to show."""
         match error:
             case HTTPException(status_code=status, detail=detail):
                 title, said = (_NOT_FOUND if status == 404 else "Not possible"), str(detail)
@@ -129,7 +129,7 @@ def dashboard(
     hide: Callable[[str], str] = str,
     names: frozenset[str] | None = LOOPBACK_NAMES,
 ) -> Guard:
-    """Returns the application; also what it answers to an error of its own passes the guard.
+    """Returns the application; its answers to its own errors pass the guard too.
 
     Args:
         lookout: looks at the server.
@@ -164,6 +164,6 @@ def _choice(request: Request) -> StoryChoice:
 
 
 def _number(request: Request, name: str) -> int | None:
-    """Returns a number of the query, None if it is not given or not one."""
+    """Returns a number from the query; None if it is missing or not a number."""
     text = request.query_params.get(name, "").strip().replace(",", "")
     return int(text) if text.isdecimal() and len(text) <= TXID_DIGITS else None

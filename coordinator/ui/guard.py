@@ -24,8 +24,8 @@ LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 class Guard:
     """Wraps the application (ASGI).
 
-    A dashboard on loopback answers only to names of this machine: else a page of some other site could give its own
-    name this address, and have the reader's browser read the dashboard for it (DNS rebinding).
+    A dashboard on loopback answers only to names of this machine. Otherwise another site could point its own name at
+    this address and read the dashboard through the reader's browser (DNS rebinding).
 
     Args:
         app: the application.
@@ -48,7 +48,7 @@ class Guard:
 
         app = self._app
         if scope["method"] not in READING:
-            app = PlainTextResponse("the dashboard only shows: GET and HEAD\n", 405, {"Allow": ", ".join(READING)})
+            app = PlainTextResponse("the dashboard is read-only: use GET or HEAD\n", 405, {"Allow": ", ".join(READING)})
         elif self._names is not None and host_name(Headers(scope=scope).get("host", "")) not in self._names:
             app = PlainTextResponse("this dashboard answers only to localhost; see txbatch ui --host\n", 421)
         await app(scope, receive, send_guarded)

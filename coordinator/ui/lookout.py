@@ -20,14 +20,14 @@ from state.redis_topology.onlooker import Onlooker
 
 
 class Lookout:
-    """Answers what pages ask; from any thread, one after the other, so that many readers are one client.
+    """Answers what pages ask, from any thread, one question at a time: to the server, many readers are one client.
 
     All of its methods return None if the topology is not stored, and raise what `Onlooker` raises.
 
     Args:
         onlooker: of the server.
         clock: seconds since the epoch.
-        zone: in which moments are shown.
+        zone: the time zone in which moments are shown.
     """
 
     def __init__(self, onlooker: Onlooker, *, clock: Callable[[], float], zone: tzinfo = UTC) -> None:

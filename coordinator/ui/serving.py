@@ -37,7 +37,7 @@ def serve(
         started: is told the dashboard's address once it listens.
 
     Raises:
-        TopologyError: the port cannot be had.
+        TopologyError: the port is taken or not allowed.
     """
     names = LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
     lookout = Lookout(onlooker, clock=time, zone=datetime.now().astimezone().tzinfo)  # type: ignore[arg-type]
@@ -93,7 +93,7 @@ def listening(host: str, port: int) -> Iterator[socket.socket]:
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Makes the signals that end the server end it and nothing else: uvicorn raises them again when it is done."""
+    """Lets signals end the server and nothing else: uvicorn would raise them again when it is done."""
 
     def heard(_number: int, _frame: FrameType | None) -> None:
         return

@@ -1,7 +1,7 @@
 """Reads everything a server holds of a topology, with plain commands only: for `txbatch verify`.
 
 It uses no function of the library, so it reads a restored copy on any server, as a user who may load nothing, and it
-shares no code with what it checks. It changes nothing. What has to be of one moment is read by one MULTI; single
+shares no code with what it checks. It changes nothing. What must be consistent is read by one MULTI; single
 values are checked as they are met, in pieces that block the server for a moment only.
 """
 
@@ -134,7 +134,7 @@ class RedisRecords:
             yield from piece
 
     def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
-        """Yields the entries of a state in pieces; what changes meanwhile may be met twice, as it was and as it is.
+        """Yields the entries of a state in pieces; an entry that changes meanwhile may be yielded twice, old and new.
 
         Raises:
             StateRefusedError: the key has another type, or the server refuses a command.

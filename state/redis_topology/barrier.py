@@ -7,7 +7,7 @@ was lost.
 Level replica asks WAIT, which answers for the last write of its connection and everything before it. Level fsync asks
 for the settings: a server with appendfsync always syncs whatever it has written before it sends any reply, this one
 included. WAITAOF would be the obvious question, and cannot be trusted: under appendfsync everysec, Redis from 7.4 on
-and Valkey (seen on 9.1.2) confirm what no fdatasync has followed; Redis mended it in 2025 (redis/redis#13793).
+and Valkey (seen on 9.1.2) confirm writes that no fdatasync has followed; Redis fixed it in 2025 (redis/redis#13793).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Barrier:
         self._write_and_ask()
 
     def answer(self, timeout_s: float = 0.0) -> bool:
-        """Returns whether the level is confirmed by now; asks on until it is.
+        """Returns whether the level is confirmed by now; if not, keeps asking.
 
         Args:
             timeout_s: longest wait for the server's next answer.

@@ -91,7 +91,7 @@ class RedisDeadLetters:
             generation: of the page they were seen on, so that a topology started since is left alone.
 
         Raises:
-            StateRefusedError: the transaction is not committed, the topology is another one now, or a right lacks.
+            StateRefusedError: the transaction is not committed, the topology is another one now, or a right is missing.
             StateUnreachableError: no answer in time; drop again, which is safe.
         """
         return self._dropped(generation, until_txid)

@@ -4,9 +4,9 @@ The drop becomes the topology's last owner. It takes the fence, so that no coord
 the state keys under that fence, and then our own keys, the control key last. A delayed call finds another fence,
 or a topology started since, and deletes nothing.
 
-The last call names every key that the topology may have, there or not, but for those of parts. An append-only file
-that was cut in the middle of a write may hold its first commands, to be applied at the next restart (see
-functions.lua): what they would create must not be there in the topology's next life.
+The last call names every key that the topology may have, whether it exists or not, except those of parts. An
+append-only file that was cut in the middle of a write may hold its first commands, to be applied at the next restart
+(see functions.lua): what they would create must not be there in the topology's next life.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads everything that a server holds of a topology, as of one committed transaction, in pieces of bounded size.
 
 What fits is read by one MULTI, so it is exact even while a run commits. What is larger is read piece by piece between
-two looks at generation and revision: if anybody has written meanwhile, the reading was for nothing.
+two looks at generation and revision: if anything was written meanwhile, the reading is discarded.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RedisExport:
             with_parts: those of them that have one key for each part.
 
         Raises:
-            MovedError: at the end; what was yielded is worth nothing, and the caller tries again.
+            MovedError: at the end; what was yielded must be discarded, and the caller tries again.
             StateRefusedError: a key has another type, or the server refuses a command.
             StateUnreachableError: no answer.
         """

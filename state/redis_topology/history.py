@@ -1,4 +1,4 @@
-"""Reads all that a server knows of one transaction, with plain commands: it needs neither ownership nor the library."""
+"""Reads everything a server knows about one transaction, with plain commands: needs no ownership and no library."""
 
 from __future__ import annotations
 

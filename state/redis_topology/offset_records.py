@@ -23,7 +23,7 @@ class RedisOffsetRecords:
         client: used instead of connecting to `url` (fakeredis in tests).
 
     Raises:
-        TopologyError: the address cannot be meant as it stands, or the topology id is not a valid name.
+        TopologyError: the address is malformed, or the topology id is not a valid name.
     """
 
     def __init__(self, url: str, topology_id: str, *, client: Any = None) -> None:

@@ -1,7 +1,7 @@
 """Looks at all topologies of a server for a dashboard, with plain commands that change nothing.
 
-It needs neither ownership nor the function library, so a user who may only read can look, and looking loads nothing
-into the server.
+It needs neither ownership nor the function library, so a read-only user is enough, and looking loads nothing into the
+server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEPT_RECEIPTS = 1_024
 
 
 class Onlooker:
-    """What looks at a server; used by one thread at a time.
+    """Looks at one server; used by one thread at a time.
 
     Args:
         connection: to the server.
@@ -199,7 +199,7 @@ class Onlooker:
 
 
 def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlooker:
-    """Returns what looks at the server with this address; it is not connected yet.
+    """Returns an onlooker of the server at this address; it is not connected yet.
 
     Args:
         url: of the server.

@@ -36,7 +36,7 @@ class PulseSender:
 
     @property
     def fence(self) -> str:
-        """The run's own, as the control key has it."""
+        """The owner's fence, as the control key holds it."""
         return self._owner[0]
 
     def send(self, fields: Mapping[str, str], stories: Iterable[tuple[int, str]] = (), *, kept: int = 0) -> bool:

@@ -167,7 +167,7 @@ class RedisStore(RedisTopology):
         Called by the coordinator, one question at a time.
 
         Args:
-            confirmed_txid: the last txid known to be, which is stored on this occasion; 0 if none is.
+            confirmed_txid: the last txid known to be that durable, which is stored on this occasion; 0 if none is.
 
         Raises:
             FencedError: a newer coordinator owns the topology.
@@ -229,8 +229,8 @@ class RedisStore(RedisTopology):
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         """Returns the attempts that the spout's committer may not have heard of, in order; at most `RECEIPTS_KEPT`.
 
-        That is the last committed group, or more after a run that told late. Only for the owner, so that no spout is
-        told of a group that the server no longer holds.
+        That is the last committed group, or more after a run that was late in telling the spout. Only for the owner,
+        so that no spout is told of a group that the server no longer holds.
 
         Raises:
             FencedError, StateRefusedError, StateUnreachableError: as `confirm`.

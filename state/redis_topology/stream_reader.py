@@ -34,7 +34,7 @@ class StreamFacts:
     Attributes:
         length: entries in it.
         added: entries that were ever added.
-        last_id: of the last one that was added, in it or not.
+        last_id: of the last entry that was added, whether it is still there or not.
     """
 
     length: int = 0
@@ -48,7 +48,7 @@ class StreamFacts:
 
 
 def id_order(entry_id: str) -> tuple[int, int]:
-    """What ids are compared by."""
+    """Returns the key by which ids are compared."""
     milliseconds, _, sequence = entry_id.partition("-")
     return int(milliseconds), int(sequence or 0)
 

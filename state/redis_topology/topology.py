@@ -142,7 +142,7 @@ class RedisTopology:
     def look(self) -> FoundTopology | None:
         """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
 
-        Called once at start, before `acquire`, so that a start refused for what it finds fences nobody out.
+        Called once at start, before `acquire`, so a start that is refused for what it finds fences no other run out.
 
         Raises:
             StateRefusedError: some of the stored metadata is lost or altered.
@@ -224,7 +224,7 @@ class RedisTopology:
         return sorted(records, key=lambda record: record.txid)
 
     def discard(self, record: QuarantineRecord) -> bool:
-        """Removes a quarantined batch for good, in one step; called for an operator, at any time and by anybody.
+        """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
 
         A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
         nothing of it.

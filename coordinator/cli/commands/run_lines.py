@@ -9,7 +9,7 @@ from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 
 UNTOLD = "no run is known: none has told, and none is connected"
-CONNECTED = "running, and tells nothing of itself: it has just begun, or was started with --no-pulse"
+CONNECTED = "running, and reports nothing about itself: it has just begun, or was started with --no-pulse"
 
 
 def moment(at: float) -> str:

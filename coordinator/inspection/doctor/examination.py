@@ -1,4 +1,4 @@
-"""Measures server, machine, Spark and code, and has each judged (driver); what cannot be measured is a finding too."""
+"""Measures server, machine, Spark and code, and has each judged (driver). A failed measurement is a finding too."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> li
 
 
 def _walk_code(target: str, load: Load) -> tuple[CodeFacts, AnyTopology | None, str]:
-    """Walks the way from a factory to tasks, up to the first step that fails."""
+    """Goes from the factory to tasks, up to the first step that fails."""
     from coordinator.spark.shipping import pickle_spec  # importing Spark takes as long as everything else
 
     try:

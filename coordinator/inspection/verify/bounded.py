@@ -16,7 +16,7 @@ def first_few(items: Iterable[object], shown: int = SHOWN) -> str:
 
 
 class Faults:
-    """Collects faults of one kind: the first few as text, all as a number.
+    """Collects faults of one kind: keeps the text of the first few, and counts all.
 
     Attributes:
         count: number of faults.

@@ -101,7 +101,7 @@ def _other_input(stored: StoredRecords, refolded: StoredRecords) -> list[Finding
     if before == now:
         return []
     found = f"the input has another fingerprint now: stored {one_line(before, 200)!r}, given {one_line(now, 200)!r}"
-    why = "what was read may be unchanged all the same, as when lines were appended; differing states would tell"
+    why = "what was read may still be unchanged, as when lines were appended; a difference between states would show it"
     return [warn(SUBJECT, found, why, "restore the input if it should be the same")]
 
 

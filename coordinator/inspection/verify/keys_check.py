@@ -55,7 +55,7 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
             mistyped.add(f"{shown} is a {each.kind}, expected a {expected}")
     findings = _faulty(keys, mistyped, expiring)
     if lasting.count:
-        why = "every commit to it sets when it goes; something else has taken that away, and it stays for good"
+        why = "every commit to it sets its expiry; something else has removed that, so the key stays for good"
         findings.append(
             warn(SUBJECT, f"keys were declared to expire and do not: {lasting}", why, "set it by PEXPIREAT")
         )
@@ -72,7 +72,7 @@ def _faulty(keys: Keys, mistyped: Faults, expiring: Faults) -> list[Finding]:
         why = "something else wrote the key; the next commit to it is refused, and what it held is lost"
         findings.append(fail(SUBJECT, str(mistyped), why, restore(keys)))
     if expiring.count:
-        why = "nothing declares that these expire; when their time has passed, committed state is gone without a word"
+        why = "nothing declares that these expire; when their time has passed, committed state disappears silently"
         findings.append(fail(SUBJECT, f"keys expire: {expiring}", why, "run PERSIST on each, now"))
     return findings
 

@@ -1,4 +1,4 @@
-"""Ends a refold whose source has nothing more: a source without an end would wait for ever."""
+"""Ends a refold whose source has nothing more: with a source without an end it would wait for ever."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing has to be mended."""
+        """Whether nothing has to be fixed."""
         return not has_failed(self.findings)
 
 
@@ -186,8 +186,8 @@ class Verifier:
         what = "the state was not recomputed"
         blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
         if blocking:
-            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be mended first"
-            return warn("refold", what, why, "mend it, then verify again")
+            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be repaired first"
+            return warn("refold", what, why, "repair it, then verify again")
         if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
             why = "a refold reads the input in its order, and replays were committed out of it"
             return warn("refold", what, why, "verify it without --refold")

@@ -16,7 +16,7 @@ class AttemptBar:
     """An attempt.
 
     Attributes:
-        name: stands at the left.
+        name: written at the left.
         begin, end: seconds since the epoch.
         kind: its class, which gives it a colour.
         note: drawn inside the bar if it fits, else next to it.
@@ -45,8 +45,8 @@ def attempt_chart(
     Args:
         title: what it shows.
         bars: from top to bottom.
-        marks: ascending; a name that would meet the one before it stands a line lower.
-        said: shows a number of seconds.
+        marks: ascending; a name that would overlap the one before it moves down a line.
+        said: formats a number of seconds.
     """
     times = [bar.begin for bar in bars] + [bar.end for bar in bars] + [mark.at for mark in marks]
     if not bars or not times:
@@ -79,7 +79,7 @@ def _mark_x(name: str, x: float, left: float) -> float:
 
 
 def _placed(marks: Sequence[Mark], begin: float, end: float, left: float) -> Iterator[tuple[Mark, float, int]]:
-    """Yields each mark with its place and the line of its name, the first on which it meets no other name."""
+    """Yields each mark with its place and the line of its name: the first where it overlaps no other name."""
     ends: list[float] = []
     for mark in marks:
         x = _x(mark.at, begin, end, left)

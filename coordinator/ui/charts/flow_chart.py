@@ -21,7 +21,7 @@ class Flow:
 
     Attributes:
         notes: component id -> the line in its box.
-        edges: (source, target, stream id) -> what stands at the edge after its grouping.
+        edges: (source, target, stream id) -> what is written at the edge after its grouping.
     """
 
     notes: Mapping[str, str]

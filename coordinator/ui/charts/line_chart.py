@@ -55,11 +55,11 @@ def line_chart(
     clock: Callable[[float], str],
     peak: Callable[[float], str],
 ) -> Svg:
-    """Returns the chart of a figure; what rises far above the rest leaves it at the top, and is said below.
+    """Returns the chart of a figure; a peak far above the rest is cut off at the top and told in words below.
 
     Args:
         title: what the figure is.
-        points: ascending; none at all is said so.
+        points: ascending; without any, the chart says that it has no figures.
         said: shows a value with its unit.
         clock: shows a time of day.
         peak: shows a value that is not round.

@@ -13,7 +13,7 @@ _STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def round_above(value: float) -> float:
-    """Returns a round number that is not below a value, and that has a round half; 1 for nothing."""
+    """Returns a round number, not below the value, whose half is round too; 1 for 0."""
     if not value > 0 or math.isinf(value):
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -47,7 +47,7 @@ def thinned(points: Sequence[Point], most: int) -> list[Point]:
 
 
 def unbroken(points: Sequence[Point], gap_s: float) -> Iterator[list[Point]]:
-    """Yields stretches of points between which less than `gap_s` seconds pass: nothing is drawn where none was told."""
+    """Yields runs of points less than `gap_s` seconds apart: nothing is drawn across a longer gap."""
     if not points:
         return
     stretch = [points[0]]

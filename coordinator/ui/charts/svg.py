@@ -26,9 +26,9 @@ def svg(width: float, height: float, parts: Iterable[str], *, label: str, kind: 
     """Returns a drawing that a page scales to its column.
 
     Args:
-        width: of the coordinates.
-        height: of the coordinates.
-        parts: what is in it.
+        width: of the coordinate system.
+        height: of the coordinate system.
+        parts: the SVG inside.
         label: what it shows, in words, for screen readers; "" if the text next to it says the same.
         kind: its class.
         is_stretched: fill the column without keeping the proportions; for drawings without text.
@@ -46,7 +46,7 @@ def text(x: float, y: float, content: str, *, kind: str = "label", anchor: str =
 
 
 def rectangle(x: float, y: float, width: float, height: float, *, kind: str, title: str = "", radius: float = 0) -> str:
-    """Returns a rectangle, with what a pointer is told."""
+    """Returns a rectangle, with a tooltip."""
     size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     rounded = f' rx="{number(radius)}"' if radius else ""
     inside = f"><title>{words(title)}</title></rect>" if title else "/>"
@@ -59,7 +59,7 @@ def rule(x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid") -> s
 
 
 def words(content: str) -> str:
-    """Returns text that is not ours as one line, escaped."""
+    """Returns foreign text as one escaped line."""
     return escape(one_line(content))
 
 
@@ -69,5 +69,5 @@ def number(value: float) -> str:
 
 
 def label_width(content: str) -> float:
-    """Returns at most how wide a label is."""
+    """Returns an upper bound of a label's width."""
     return CHARACTER * len(one_line(content))

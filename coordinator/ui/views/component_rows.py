@@ -91,7 +91,7 @@ def _note(name: str, done: ComponentFigures, rates: Mapping[str, FlowRate], pict
 
 
 def _edge_rates(picture: TopologyPicture, rates: Mapping[str, FlowRate]) -> dict[tuple[str, str, str], str]:
-    """Returns what flows on each edge that is its component's only one: of several, the pulse tells the sum."""
+    """Returns the flow of each edge that is the only one of its component; of several, the pulse has only the sum."""
     by_target: dict[str, list[tuple[str, str, str]]] = {}
     for edge in picture.edges:
         by_target.setdefault(edge.target, []).append((edge.source, edge.target, edge.stream_id))

@@ -21,7 +21,7 @@ class FlowRate:
 
 
 class FlowRates:
-    """What was seen of runs lately; used by one thread at a time, once for each look."""
+    """What runs reported at the last looks; used by one thread at a time, once per look."""
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, tuple[str, deque[tuple[float, dict[str, ComponentFigures]]]]] = OrderedDict()

@@ -1,4 +1,4 @@
-"""What stands at the top of every page about one topology."""
+"""The heading of every page about one topology."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Heading:
         topology_id: its id.
         state, tone: what its run is doing.
         story: where it runs and since when, or how it ended.
-        alarm: what somebody has to look at; "" for nothing.
+        alarm: what needs attention; "" for nothing.
         quarantined, dead_letters: how many there are, for the links.
     """
 

@@ -15,7 +15,7 @@ from coordinator.ui.views.clock import Clock
 from state.records.run_pulse import PulseSample, RunFigures, Spread
 
 WINDOW_STATES = ("processing", "processed", "committing")
-"""States of attempts that samples have; the window of the pulse also tells which only wait."""
+"""States of attempts that samples have; the pulse's window also has those that are only waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Chart:
     Attributes:
         name: what it shows.
         now: the last value.
-        more: what else there is to say of it, such as how it is spread.
+        more: further figures, such as the spread.
         drawing: the chart.
         keys: (class, name) of its parts.
     """

@@ -72,7 +72,7 @@ def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
         return TopologyRow(shown, is_readable=False, state="unreadable", tone=Tone.BAD, note=words.reason(listed.fault))
     committed = words.count(int(listed.committed)) if listed.committed.isdecimal() else UNKNOWN
     if listed.is_dropping:
-        note = f"its drop was not finished: run txbatch drop {shown} again, unless one is running"
+        note = f"its drop was not finished: run txbatch drop {shown} again, unless a drop is running"
         return TopologyRow(
             shown, is_readable=True, state="being dropped", tone=Tone.WAITS, note=note, committed=committed
         )
@@ -80,7 +80,7 @@ def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
     standing = standing_of(pulse, now=clock.now, connected=listed.connected)
     state, tone = words.state_of_run(pulse, standing)
     if pulse is None:
-        note = "it tells nothing of itself" if standing is Standing.RUNNING else "no run has told of itself"
+        note = "it reports nothing about itself" if standing is Standing.RUNNING else "no run has reported anything"
         return TopologyRow(shown, is_readable=True, state=state, tone=tone, note=note, committed=committed)
     figures, runs = pulse.now, standing is Standing.RUNNING
     note = words.reason(figures.error)

@@ -113,7 +113,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
 
     Args:
         seen: what is known of it.
-        rates: of its components; empty at the first look, and for a run that does not run.
+        rates: of its components; empty at the first look, and for a run that has ended.
         clock: of the page.
     """
     heading, pulse = heading_of(seen, clock), seen.pulse
@@ -221,10 +221,10 @@ def _stored(seen: TopologyOverview) -> tuple[tuple[str, str], ...]:
 def _untold(seen: TopologyOverview) -> str:
     if seen.standing is Standing.RUNNING:
         return (
-            "A run is connected and tells nothing of itself: it has just begun, or was started with --no-pulse. What "
-            "it is doing, how fast, and why attempts failed is not known here."
+            "A run is connected and reports nothing about itself: it has just begun, or was started with --no-pulse. "
+            "What it is doing, how fast, and why attempts failed is not known here."
         )
     return (
-        "No run has told of itself: the last one was started with --no-pulse, or by an older version. Who ran, how "
+        "No run has reported anything: the last one was started with --no-pulse, or by an older version. Who ran, how "
         "fast, and why attempts failed is not known; what is committed is."
     )

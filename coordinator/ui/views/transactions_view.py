@@ -73,7 +73,7 @@ class TransactionsView:
         tabs: the choices.
         rows: the transactions.
         kept: which transactions are kept.
-        none: what is said if there are no rows.
+        none: the text shown if there are no rows.
         newest, older: queries of other pages; "" if there is none.
         is_newest: whether this is the first page, to which new transactions are added.
         choice: the current one, as in an address.

@@ -53,7 +53,7 @@ def reason(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """Returns a line about something that a user's code or a source has made."""
+    """Returns text from a user's code or a source as one safe line."""
     return one_line(text, VALUE_LIMIT)
 
 

@@ -57,7 +57,8 @@ def test_a_slow_commit_says_how_large_it_was(caplog):
     log(GroupCommitted(ATTEMPTS, 0.9, 10, 100))
     log(GroupCommitted(ATTEMPTS[:1], 1.75, 48_211, 3_200_000))
     assert caplog.messages == [
-        "the commit of txid 100 took 1.8 s (48,211 changes, 3.2 MB); look at the server, its disk and the way to it"
+        "the commit of txid 100 took 1.8 s (48,211 changes, 3.2 MB); look at the server, its disk and the network in "
+        "between"
     ]
 
 

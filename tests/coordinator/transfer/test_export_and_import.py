@@ -170,14 +170,14 @@ def is_empty(packed: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (ends_early, "not a whole export"),
-        (is_cut, "is not a JSON object|not a whole export"),
-        (is_altered, "not a whole export"),
-        (lacks_a_line, "not a whole export"),
+        (ends_early, "not a complete export"),
+        (is_cut, "is not a JSON object|not a complete export"),
+        (is_altered, "not a complete export"),
+        (lacks_a_line, "not a complete export"),
         (is_of_another_version, "the export has version 9, expected 1"),
         (has_another_type, "6.5 is not a value of type int"),
         (is_something_else, "line 1 of the export cannot be used"),
-        (is_empty, "not a whole export"),
+        (is_empty, "not a complete export"),
     ],
     ids=lambda each: getattr(each, "__name__", ""),
 )

@@ -18,7 +18,7 @@ STEPS = {
 
 @dataclass(frozen=True, slots=True)
 class CodeFacts:
-    """How far the way from a factory to tasks was walked.
+    """How far the factory's topology got on its way to tasks.
 
     Attributes:
         target: as named on the command line.

@@ -18,7 +18,7 @@ class FolderFacts:
     Attributes:
         purpose: what it is for, as in "data directory".
         path: of the folder.
-        setting: how another one is named, as in "--data-dir".
+        setting: the option that names another one, as in "--data-dir".
         is_writable: whether this user may make files in it, or make it.
         free_bytes: on its disk.
         is_open: whether other users can read it.

@@ -46,7 +46,7 @@ def _fitness(facts: ServerFacts) -> list[Finding]:
     evicted = _number(info, "evicted_keys")
     if "eviction" not in unfit and evicted:
         found = f"maxmemory-policy is noeviction, but {counted(evicted, 'key')} were evicted since the server started"
-        why = "they may have been state of a topology; what is gone cannot be told"
+        why = "they may have held state of a topology; nothing records which ones they were"
         unfit["eviction"] = warn("eviction", found, why, "run `txbatch verify TOPOLOGY --refold FACTORY`")
     return [unfit.get(about) or ok(about, text) for about, text in sound.items()]
 
@@ -153,7 +153,7 @@ def check_rights(facts: ServerFacts) -> Finding:
 
 
 def check_clock(facts: ServerFacts) -> Finding:
-    """Judges the server's clock; nothing but people depends on it."""
+    """Judges the server's clock; only people depend on it, no code does."""
     ahead = facts.clock_ahead_s
     if ahead is None:
         return ok("clock", "not compared: this user may not ask for the time, and a run does not either")

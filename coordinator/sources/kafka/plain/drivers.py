@@ -47,7 +47,7 @@ class Drivers:
 
         Raises:
             SourceError: the address is not where it is said to be.
-            TopologyError: the address cannot be meant as it stands.
+            TopologyError: the address is malformed.
         """
         return RedisOffsetRecords(redis if isinstance(redis, str) else read_secret(redis), topology_id)
 

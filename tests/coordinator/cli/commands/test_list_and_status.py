@@ -103,7 +103,7 @@ class TestStatus:
                 r"failed 1.0 s ago, after 3 min 20 s, on node7, pid 4711, as ann: disk full\x1b[2J",
             ),
             (replace(seen(), pulse=None, connected=0), "no run is known"),
-            (replace(seen(), pulse=None), "running, and tells nothing of itself"),
+            (replace(seen(), pulse=None), "running, and reports nothing about itself"),
         ],
         ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
     )

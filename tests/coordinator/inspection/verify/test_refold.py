@@ -207,7 +207,7 @@ def test_damaged_records_are_reported_before_anything_is_computed(stored, damage
     damage(stored.client)
     findings = stored.verify().findings
     assert [f.weight for f in findings if f.subject == "refold"] == [Weight.WARN]
-    assert findings[-1].why == f"what is wrong with {subject} has to be mended first"
+    assert findings[-1].why == f"what is wrong with {subject} has to be repaired first"
 
 
 def test_an_error_of_the_refold_is_the_users(stored):

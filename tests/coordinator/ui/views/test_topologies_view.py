@@ -48,16 +48,16 @@ CASES = {
         listed(replace(FIGURES, quarantined=2)),
         *("running", Tone.GOOD, "2 batches set aside", "began"),
     ),
-    "without a pulse": (ListedTopology("words", "42"), "not told", Tone.DIM, "no run has told of itself", ""),
+    "without a pulse": (ListedTopology("words", "42"), "not told", Tone.DIM, "no run has reported anything", ""),
     "without a pulse, connected": (
         ListedTopology("words", "42", connected=1),
-        *("running", Tone.GOOD, "it tells nothing of itself", ""),
+        *("running", Tone.GOOD, "it reports nothing about itself", ""),
     ),
     "unreadable": (ListedTopology("words", fault="WRONGTYPE"), "unreadable", Tone.BAD, "WRONGTYPE", ""),
     "being dropped": (
         ListedTopology("words", "42", is_dropping=True),
         *("being dropped", Tone.WAITS),
-        "its drop was not finished: run txbatch drop words again, unless one is running",
+        "its drop was not finished: run txbatch drop words again, unless a drop is running",
         "",
     ),
 }

@@ -130,8 +130,8 @@ UNTOLD = replace(SEEN, pulse=None)
 @pytest.mark.parametrize(
     ("seen", "state", "said"),
     [
-        (UNTOLD, "running", "A run is connected and tells nothing of itself"),
-        (replace(UNTOLD, connected=0), "not told", "No run has told of itself"),
+        (UNTOLD, "running", "A run is connected and reports nothing about itself"),
+        (replace(UNTOLD, connected=0), "not told", "No run has reported anything"),
     ],
     ids=["connected", "gone"],
 )
