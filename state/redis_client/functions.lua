@@ -23,8 +23,9 @@ Keys, all with the hash tag {id}; every call declares those it touches:
     revision                     number of writes by all owners so far, in decimal
     last_call                    digest of the write that made this revision
     metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
-    begun                        number of writes of several commands, each counted by its first command
-    ended                        the same as the last such write has found it; absent before the first
+    begun                        counts writes of several commands, each by its first command, from a number of the
+                                 generation on
+    ended                        the same as the last such write has found it
     format                       version of this layout
     topology                     description of the topology, as of the last write; opaque here
     source_fingerprint           of the input, as of the last write
@@ -59,7 +60,9 @@ string 1.15; HINCRBY sent in pipelines of 100, without a function, 1.6. msgpack 
 A server that lost the end of its append-only file in the middle of a write drops that write when it loads the file.
 Redis 7 leaves the write's first commands in the file, though, and applies them at the next restart, together with
 what was written since. `begun` is therefore counted up (HINCRBY, which adds whatever it finds) and `ended` is set to
-what the write computed: once a write that nobody has heard of is applied under later ones, they differ for good.
+what the write computed: once a write that nobody has heard of is applied under later ones, they differ for good. What is
+applied may even be the half of a write, a drop, the next start and half of a write of the new generation, under a
+takeover of the old one. Counted from 0, both generations might have come equally far; so each counts from elsewhere.
 --]]
 
 local FORMAT = '3'
@@ -686,8 +689,13 @@ local function committed_txid(control, found)
 end
 
 -- The first command of a write of several; the last one sets `ended` to what it notes.
-local function begin_write(control, write)
-  write.begun = decimal(redis.call('HINCRBY', control, 'begun', 1))
+local function begin_write(control, write, step)
+  write.begun = decimal(redis.call('HINCRBY', control, 'begun', step or 1))
+end
+
+-- What the writes of a generation are counted from.
+local function first_count(generation)
+  return decimal(1 + (tonumber(string.sub(generation, 1, 8), 16) or 0))
 end
 
 -- nil and the committed txid if the caller owns the topology at the revision it expects, else a reply.
@@ -1024,8 +1032,9 @@ local function start_first(keys, given)
   if given.previous_fence ~= '' then
     return {'RACED', ''}
   end
+  local counted = first_count(given.generation)
   redis.call('HSET', keys[1], 'format', FORMAT, 'fence', '1:' .. given.nonce, 'generation', given.generation,
-    'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA,
+    'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
     'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
 end
@@ -1392,7 +1401,7 @@ local function restore(keys, argv)
     end
   end
   local write = {}
-  begin_write(control, write)
+  begin_write(control, write, first_count(argv[2]))
   for i = 3 + 2 * count, #keys do
     redis.call('UNLINK', keys[i])
   end

@@ -11,5 +11,6 @@ PERMANENT = {
     706990: "an error of the simulation: after a stopped run had stored an older offset, no other began",
     912001: "an error of the simulation: a run stopped after its last answer was blamed for damage that came later",
     912208: "the same, found in another kind of spout",
+    922628: "half of a write, a drop and a new start, applied under a takeover of the old life, were counted alike",
 }
 """Seed -> what it found. A seed stands for a schedule only as long as nothing draws otherwise; keep them anyway."""

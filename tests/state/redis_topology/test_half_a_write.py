@@ -177,6 +177,21 @@ def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(bac
     assert dump(backend.client()) == before
 
 
+def test_two_lives_of_a_topology_do_not_count_their_writes_alike(backend):
+    """A server that has lost its end may apply the beginning of one life under a takeover of the other."""
+    store = RedisStore("redis://given", "t", client=backend.client())
+    store.check_server()
+    acquire(store, "a" * 32, new_generation="3" * 32)
+    store.store_metadata({"coordinator:1": "one"})
+    ended = backend.client().hget("{t}:txbatch:control", "ended")
+    store.drop()
+    acquire(store, "b" * 32, new_generation="4" * 32)
+    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
+    backend.client().hset("{t}:txbatch:control", "ended", ended)
+    with pytest.raises(StateRefusedError, match=r"TORN.* part of a write"):
+        acquire(store, "c" * 32)
+
+
 def test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped(server):
     """The keys that only the lost write had made are not there when the drop looks for keys."""
     described = {"topology": '{"states": {"counts": {}}}'}
