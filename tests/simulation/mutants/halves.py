@@ -16,8 +16,8 @@ BEGUN_ASSIGNED = Mutant(
     (
         Patch(
             LIBRARY,
-            "  write.begun = decimal(redis.call('HINCRBY', control, 'begun', 1))\n",
-            "  write.begun = decimal(tonumber(redis.call('HGET', control, 'begun') or '0') + 1)\n"
+            "  write.begun = decimal(redis.call('HINCRBY', control, 'begun', step or 1))\n",
+            "  write.begun = decimal(tonumber(redis.call('HGET', control, 'begun') or '0') + (step or 1))\n"
             "  redis.call('HSET', control, 'begun', write.begun)\n",
         ),
     ),
@@ -48,6 +48,14 @@ DROP_LEAVES_HALVES = Mutant(
     "::test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped",
     spared="it takes a write that is torn before the first commit, a drop and one more start of the server",
 )
+LIVES_COUNT_ALIKE = Mutant(
+    "lives-count-alike",
+    "Every life of a topology counts its writes from the same number.",
+    (Patch(LIBRARY, "  return decimal(1 + (tonumber(string.sub(generation, 1, 8), 16) or 0))\n", "  return '1'\n"),),
+    dies_in="tests/state/redis_topology/test_half_a_write.py"
+    "::test_two_lives_of_a_topology_do_not_count_their_writes_alike",
+    spared="it takes two cuts with a drop and a new start between them, and two lives that come equally far",
+)
 
 MUTANTS = (
     HALF_UNNOTICED,
@@ -55,4 +63,5 @@ MUTANTS = (
     BEGUN_LAST,
     READERS_SEE_HALVES,
     DROP_LEAVES_HALVES,
+    LIVES_COUNT_ALIKE,
 )
