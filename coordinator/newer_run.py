@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from state.errors import FencedError, TransactionError
@@ -10,10 +11,13 @@ from state.printable import one_line
 from state.records.run_pulse import owners
 from state.redis_topology.topology import RedisTopology
 
+TRIES, PAUSE_S = 8, 0.25
+"""The newer run tells where it runs right after the takeover, from a thread of its own; that is waited for."""
+
 
 @contextmanager
-def newer_run_named(store: RedisTopology) -> Iterator[None]:
-    """Encloses a run: the error of one that was taken over says where the newer one runs, if that has told it yet.
+def newer_run_named(store: RedisTopology, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Encloses a run: the error of one that was taken over says where the newer one runs, if that tells it in time.
 
     Raises:
         FencedError: the same as was raised inside, with more to say.
@@ -21,19 +25,22 @@ def newer_run_named(store: RedisTopology) -> Iterator[None]:
     try:
         yield
     except FencedError as error:
-        where = "" if error.was_dropped else _where(store)
-        if not where:
-            raise
-        raise FencedError(error.topology_id, by=where) from error
+        for number in range(0 if error.was_dropped else TRIES):
+            if number:
+                pause(PAUSE_S)
+            try:
+                where = _where(store)
+            except TransactionError:
+                break  # the server cannot be asked
+            if where:
+                raise FencedError(error.topology_id, by=where) from error
+        raise
 
 
 def _where(store: RedisTopology) -> str:
-    """Returns host, pid and user of the owner's process, "" if it tells nothing or cannot be asked."""
-    try:
-        stored = store.status()
-        pulse = None if stored is None else owners(store.pulse(), stored.fence)
-    except TransactionError:
-        return ""
+    """Returns host, pid and user of the owner's process, "" if it has told nothing."""
+    stored = store.status()
+    pulse = None if stored is None else owners(store.pulse(), stored.fence)
     if pulse is None:
         return ""
     return f"on {one_line(pulse.run.host)}, pid {pulse.run.pid}, as {one_line(pulse.run.user)}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from coordinator.newer_run import newer_run_named
+from coordinator.newer_run import PAUSE_S, newer_run_named
 from state.errors import FencedError
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunFigures, RunIdentity, to_json
 from state.redis_topology.store import RedisStore
@@ -19,8 +21,10 @@ def new_store(backend: Backend, nonce: str) -> RedisStore:
     return store
 
 
-def said_by_the_older(store: RedisStore, *, was_dropped: bool = False) -> str:
-    with pytest.raises(FencedError) as caught, newer_run_named(store):
+def said_by_the_older(
+    store: RedisStore, *, was_dropped: bool = False, pause: Callable[[float], None] = lambda seconds: None
+) -> str:
+    with pytest.raises(FencedError) as caught, newer_run_named(store, pause):
         raise FencedError("wc", was_dropped)
     return str(caught.value)
 
@@ -33,6 +37,20 @@ def test_the_newer_run_is_named_once_it_has_told_where_it_runs(backend: Backend)
     sender.send({RUN_FIELD: to_json(run), NOW_FIELD: to_json(RunFigures()), SEEN_FIELD: "1.0"})
     assert "by a newer coordinator on node7, pid 8713, as ada, so this run stops" in said_by_the_older(older)
     assert "node7" not in said_by_the_older(older, was_dropped=True)
+
+
+def test_it_is_given_a_moment_to_tell(backend: Backend) -> None:
+    older, newer = new_store(backend, "a" * 32), new_store(backend, "b" * 32)
+    sender, pauses = newer.pulse_sender(), list[float]()
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 3:
+            run = RunIdentity(fence=sender.fence, host="node7", pid=8713, user="ada")
+            sender.send({RUN_FIELD: to_json(run), NOW_FIELD: to_json(RunFigures()), SEEN_FIELD: "1.0"})
+
+    assert "on node7, pid 8713" in said_by_the_older(older, pause=pause)
+    assert pauses == [PAUSE_S] * 3
 
 
 def test_what_an_older_run_has_told_names_nobody(backend: Backend) -> None:
