@@ -38,7 +38,9 @@ CORPUS_MB = 50.0
 """Size of the text that is repeated."""
 FILES_A_BATCH = 10
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-PLAIN_KEY = "counts"
+TASKS = 2
+KEYS = {"rdd": "counts", "sql": "counts", "foreach_batch": COUNTS_KEY}
+"""Where the controls count."""
 EXAMPLES = {"txbatch": "word_count", "txbatch_columns": "word_count_batches"}
 
 
@@ -56,17 +58,18 @@ def control_command(side: str, pattern: str, data_dir: Path) -> list[str]:
 
 def by_rdd(spark: SparkSession, pattern: str, url: str) -> None:
     """Counts with Python functions and writes once."""
-    from operator import add
+    from benchmarks.suite.sides import spark_batch
 
-    words = spark.sparkContext.textFile(pattern).flatMap(str.split)
-    write(url, words.map(lambda word: (word, 1)).reduceByKey(add, 2).collect())
+    with redis.Redis.from_url(url, protocol=2) as client:
+        spark_batch.write(client, spark_batch.by_rdd(spark, TASKS)([pattern]))
 
 
 def by_sql(spark: SparkSession, pattern: str, url: str) -> None:
     """Counts in the JVM and writes once."""
-    from benchmarks.control_side import count_in_jvm
+    from benchmarks.suite.sides import spark_batch
 
-    write(url, list(count_in_jvm(spark.read.option("lineSep", "\n").text(pattern))))
+    with redis.Redis.from_url(url, protocol=2) as client:
+        spark_batch.write(client, spark_batch.by_sql(spark, TASKS)([pattern]))
 
 
 def by_foreach_batch(spark: SparkSession, pattern: str, url: str) -> None:
@@ -105,14 +108,6 @@ def control_job(side: str, pattern: str, data_dir: Path) -> None:
     spark.stop()
 
 
-def write(url: str, counts: list[tuple[str, int]]) -> None:
-    """Writes all counts with one pipeline."""
-    with redis.Redis.from_url(url, protocol=2) as client, client.pipeline(transaction=False) as pipeline:
-        for word, count in counts:
-            pipeline.hincrby(PLAIN_KEY, word, count)
-        pipeline.execute()
-
-
 def is_stored(key: str, answer: Counter[str], data_dir: Path) -> bool:
     """Whether the server of a folder holds these counts."""
     with EmbeddedServer(data_dir) as server:
@@ -125,8 +120,7 @@ def sides(pattern: str, answer: Counter[str]) -> dict[str, Side]:
         name: Side(partial(txbatch_command, example, pattern), partial(is_stored, f"{{{example}}}:counts", answer))
         for name, example in EXAMPLES.items()
     }
-    for name in CONTROLS:
-        key = COUNTS_KEY if name == "foreach_batch" else PLAIN_KEY
+    for name, key in KEYS.items():
         found[name] = Side(partial(control_command, name, pattern), partial(is_stored, key, answer))
     return found
 

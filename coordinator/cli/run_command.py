@@ -294,7 +294,7 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
         lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
     if statistics.dead_letters:
         letters = counted(statistics.dead_letters, "dead letter")
-        lines.append(f"  {letters} in this run; of all runs: `txbatch dead-letters list {topology.topology_id}`")
+        lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")
     if statistics.durability is not None:
         lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
     lines += [f"  counter {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]

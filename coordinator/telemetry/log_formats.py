@@ -1,7 +1,7 @@
 """Formats log records for machines and for services: JSON, or text with a timestamp, one line a record.
 
-In Python, give one of these formatters to a handler of the logger "txbatch". Records have
-the fields that `coordinator.log_fields` names.
+In Python, give one of these formatters to a handler of the logger "txbatch". Records have the fields that
+`coordinator.log_fields` names.
 """
 
 from __future__ import annotations

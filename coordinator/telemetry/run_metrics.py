@@ -1,7 +1,7 @@
 """Collects the metrics of a run from what is observed of it. Pure.
 
-The run's thread writes, and other threads read. A reader never sees statistics half changed: the run's thread
-makes a whole set of measures now and then, and readers take the last one.
+The run's thread writes, and other threads read. A reader never sees statistics half changed: the run's thread makes a
+whole set of measures now and then, and readers take the last one.
 """
 
 from __future__ import annotations

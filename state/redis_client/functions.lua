@@ -23,9 +23,9 @@ Keys, all with the hash tag {id}; every call declares those it touches:
     revision                     number of writes by all owners so far, in decimal
     last_call                    digest of the write that made this revision
     metadata_sum                 checksum over the whole metadata hash, computed and verified by the owner
-    begun                        counts writes of several commands, each by its first command, from a number of the
-                                 generation on
-    ended                        the same as the last such write has found it
+    begun                        number of writes of several commands, each counted by its first command; the count
+                                 starts at a number derived from the generation
+    ended                        the value of `begun` that the last such write has found
     format                       version of this layout
     topology                     description of the topology, as of the last write; opaque here
     source_fingerprint           of the input, as of the last write
@@ -61,8 +61,8 @@ A server that lost the end of its append-only file in the middle of a write drop
 Redis 7 leaves the write's first commands in the file, though, and applies them at the next restart, together with
 what was written since. `begun` is therefore counted up (HINCRBY, which adds whatever it finds) and `ended` is set to
 what the write computed: once a write that nobody has heard of is applied under later ones, they differ for good. What is
-applied may even be the half of a write, a drop, the next start and half of a write of the new generation, under a
-takeover of the old one. Counted from 0, both generations might have come equally far; so each counts from elsewhere.
+applied may even be half a write, a drop, the next start and half a write of the new generation, all under a takeover of
+the old one. If every generation counted from 0, the two counts could be equal, so each starts at a number of its own.
 --]]
 
 local FORMAT = '3'

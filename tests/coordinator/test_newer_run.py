@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from coordinator.newer_run import PAUSE_S, newer_run_named
-from state.errors import FencedError
+from state.errors import FencedError, StateUnreachableError
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunFigures, RunIdentity, to_json
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
@@ -51,6 +51,17 @@ def test_it_is_given_a_moment_to_tell(backend: Backend) -> None:
 
     assert "on node7, pid 8713" in said_by_the_older(older, pause=pause)
     assert pauses == [PAUSE_S] * 3
+
+
+def test_a_server_that_cannot_be_asked_is_not_waited_for(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    older, pauses = new_store(backend, "a" * 32), list[float]()
+
+    def unreachable() -> None:
+        raise StateUnreachableError("no answer")
+
+    monkeypatch.setattr(older, "status", unreachable)
+    assert "by a newer coordinator, so this run stops" in said_by_the_older(older, pause=pauses.append)
+    assert pauses == []
 
 
 def test_what_an_older_run_has_told_names_nobody(backend: Backend) -> None:

@@ -171,6 +171,17 @@ def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pyte
     ]
 
 
+def test_people_are_told_which_dead_letters_are_those_of_this_run(
+    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.write_job()
+
+    execute(request(as_json=False), FakeRunner(**DONE, dead_letters=3))
+
+    said = "  3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"
+    assert said in capsys.readouterr().out.splitlines()
+
+
 def test_the_password_of_a_server_is_not_shown(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 

@@ -14,7 +14,7 @@ from state.values.state_kind import StateKind, ValueType
 VIEWS = DescribedState("views", StateKind.HASH, ValueType.INT, ValueType.STR, part_type=PartType.DATE)
 
 
-def test_a_key_that_is_no_part_of_its_state_is_named_before_it_is_left_out_of_an_export():
+def test_a_key_whose_part_does_not_have_the_declared_type_ends_an_export_and_is_named():
     piece = StoredPiece("views:yesterday", StateKind.HASH, [(b"a", b"1")], None)
     with pytest.raises(StateRefusedError, match=r"'views' has a key for the part 'yesterday'.*one for each date"):
         list(lines_of(piece, {"views": VIEWS}))
