@@ -7,6 +7,7 @@ the redis-server on PATH. A server that is missing skips its tests at a desk and
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from typing import Any, NoReturn
 import fakeredis
 import pytest
 import redis
+from pyspark.logger import PySparkLogger
 
 from state.errors import StateRefusedError
 from state.redis_server.program import find_server_program
@@ -35,6 +37,17 @@ def pytest_collection_finish() -> None:
     """Keeps the garbage collector from walking, again and again, what was imported to collect the tests."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logstart() -> None:
+    """Keeps what tests read of the log in the form they expect, whatever ran before them in this process.
+
+    pytest adds its handlers to every logger that does not propagate. PySpark makes such a logger when Spark refuses
+    a query, and that logger gives its handlers a JSON form: the log of every later test would be in it.
+    """
+    for logger in list(logging.root.manager.loggerDict.values()):
+        if isinstance(logger, PySparkLogger):
+            logger.propagate = True
 
 
 class Backend(ABC):
