@@ -5,7 +5,7 @@
     │   └── StaleReadError          the reader was overtaken: its attempt is void
     ├── TopologyError               fix the wiring; nothing was started
     ├── SourceError                 the input is missing, has changed or cannot be read
-    │   ├── BadInputError           a record of it is bad: mend it, skip it, or quarantine its batch
+    │   ├── BadInputError           a record of it is bad: fix it, skip it, or quarantine its batch
     │   └── NotReplayableError      a quarantined batch can no longer be read: restore the input
     ├── UserCodeError               a bolt or spout raised: fix it, then run again
     ├── ReplayLimitError            one txid failed too often: look at the reason
@@ -16,8 +16,8 @@
     ├── StateError                  Redis, or what it holds, stops the job
     │   ├── StateRefusedError       wrong server, wrong type, foreign or older state
     │   ├── StateUnreachableError   no answer: start the server or check the address
-    │   └── NotDurableError         committed, but not as durable as asked: mend disk or replica, run again
-    ├── EngineError                 Spark is gone or cannot work: mend that, run again
+    │   └── NotDurableError         committed, but not as durable as asked: fix disk or replica, run again
+    ├── EngineError                 Spark is gone or cannot work: fix that, run again
     └── ProtocolError               a bug in txbatch: report it
 
 `Interruption` stands apart: a signal raises it, not the program.
@@ -288,7 +288,7 @@ class NotDurableError(StateError):
         done = f"only up to txid {self.confirmed_txid:,}" if self.confirmed_txid else "none of it in this run"
         return (
             f"transactions are committed up to txid {self.committed_txid:,}, but the server has confirmed {done} at "
-            f"durability {self.level}, and nothing more for {self.waited_s:g} s: {cause}; mend that, or ask for less, "
+            f"durability {self.level}, and nothing more for {self.waited_s:g} s: {cause}; fix that, or ask for less, "
             "and run again: nothing is lost, and what was not confirmed was not released upstream"
         )
 

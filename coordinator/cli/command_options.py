@@ -186,9 +186,9 @@ MetricsPort = Annotated[
 MetricsHost = Annotated[
     str, typer.Option("--metrics-host", metavar="HOST", help="Address to serve them on; 0.0.0.0 for a container.")
 ]
-MendedTarget = Annotated[
+ReplayTarget = Annotated[
     str,
-    typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; it may be mended."),
+    typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; its code may be new."),
 ]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coordinator.bounded_log import BoundedLog
+from coordinator.gist import TRACEBACK, gist
 from coordinator.log_fields import fields
 from coordinator.run_observer import AttemptReplayed, Observation, RunEnded
-from coordinator.transactional.pulse.gist import TRACEBACK, gist
 
 
 class ReplayLog:

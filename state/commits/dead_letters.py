@@ -188,7 +188,7 @@ def too_many_letters(count: int, most: int) -> str:
     """Returns the message about a transaction with more letters than it may have."""
     return (
         f"one transaction has {count:,} dead letters or more, and the limit is {most:,}; if so much of the input is "
-        "bad, mend the input or the bolt, else raise the limit with "
+        "bad, fix the input or the bolt, else raise the limit with "
         f"builder.set_dead_letters(per_transaction={2 * most})"
     )
 

@@ -70,7 +70,7 @@ _TLS_SENTENCES = {
     "[X509": "cannot be reached with the certificates named in the URL: a file does not hold what its option says",
     "[SSL] PEM lib": "cannot be reached with the certificates named in the URL: certificate and key do not match",
 }
-"""Handshake failures that retrying cannot mend, by a part of their text."""
+"""Handshake failures that retrying cannot fix, by a part of their text."""
 
 _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
     (exceptions.AuthenticationError, "WRONGPASS"),

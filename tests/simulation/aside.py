@@ -1,6 +1,6 @@
 """Everything that is kept aside, at a level that waits: poison is quarantined, bad rows become dead letters.
 
-Both are replayed by runs with mended code, at times before the input was read to its end, and the server may lose
+Both are replayed by runs with fixed code, at times before the input was read to its end, and the server may lose
 whatever no barrier has confirmed. The state is at any moment the fold of the rows read so far without those that are
 kept aside, and what was released upstream stays, under the attempt that was released.
 """
@@ -62,8 +62,8 @@ class AsideSimulation(PoisonSimulation):
         return [(ReplayChoice(), self._records_now()), (LetterChoice(), self._letters_now())]
 
     def _post(self, replay: ReplayChoice | LetterChoice | None) -> PoisonPost:
-        is_mended = isinstance(replay, LetterChoice)
-        return PoisonPost(self._poison if replay is None else frozenset(), frozenset() if is_mended else self._bad)
+        is_fixed = isinstance(replay, LetterChoice)
+        return PoisonPost(self._poison if replay is None else frozenset(), frozenset() if is_fixed else self._bad)
 
     def _program_for(self, replay: ReplayChoice | LetterChoice | None) -> Program:
         program = super()._program_for(replay)

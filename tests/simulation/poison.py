@@ -1,7 +1,7 @@
-"""The simulation with poison in the input: runs quarantine what they cannot process, and mended ones replay it.
+"""The simulation with poison in the input: runs quarantine what they cannot process, and fixed ones replay it.
 
 The state is at any moment the fold of the rows read so far without those of the quarantined batches, whose records say
-exactly which these are; a replay of mended code that is not disturbed for ever leaves the fold of everything.
+exactly which these are; a replay of fixed code that is not disturbed for ever leaves the fold of everything.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ENDS = (
 
 
 class PoisonPost(Post):
-    """Raises on poison, unless it is mended.
+    """Raises on poison, unless it is fixed.
 
     Args:
         poison: (partition, row) that it cannot take.
@@ -140,14 +140,14 @@ class PoisonSimulation(Simulation):
         self._drivers[driver.nonce] = driver
 
     def _next_replay(self) -> ReplayChoice | LetterChoice | None:
-        """What the next run replays: nothing else is left to do, or somebody has mended the code early."""
+        """What the next run replays: nothing else is left to do, or somebody has fixed the code early."""
         return ReplayChoice() if self._is_due(self._records_now()) else None
 
     def _is_due(self, stored: Sequence[Any]) -> bool:
         return bool(stored) and (self._is_read() or self._random.random() < 0.4)
 
     def _post(self, replay: ReplayChoice | LetterChoice | None) -> PoisonPost:
-        """The bolt of the next run; who replays has mended it."""
+        """The bolt of the next run; who replays has fixed it."""
         return PoisonPost(self._poison if replay is None else frozenset())
 
     def _program_for(self, replay: ReplayChoice | LetterChoice | None) -> Program:

@@ -121,7 +121,7 @@ def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
-def test_after_the_error_is_mended_a_new_run_goes_on_at_its_txid(cluster):
+def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
     with pytest.raises(UserCodeError):
         cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
     statistics = cluster.run(numbers_topology(TRANSACTIONS))
@@ -379,7 +379,7 @@ def test_a_task_that_spark_tries_again_after_half_its_tuples_counts_once(cluster
 
     counts = cluster.hash("{numbers}:counts")
     assert (cluster.notes / "killed").exists()
-    assert (crashes(caplog), statistics.failed_attempts) == ([], 0)  # Spark has mended it by itself
+    assert (crashes(caplog), statistics.failed_attempts) == ([], 0)  # Spark has recovered by itself
     assert sorted(int(number) % SHIFT_UNIT for number in counts) == list(range(TRANSACTIONS * SIZE))
     assert set(counts.values()) == {1}
     shifts = {(int(number) % SHIFT_UNIT // SIZE, int(number) // SHIFT_UNIT) for number in counts}

@@ -18,9 +18,9 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
-    MendedTarget,
     Parameters,
     Redis,
+    ReplayTarget,
     SparkConf,
     SparkMaster,
     TopologyId,
@@ -112,7 +112,7 @@ def export_letters(
 @dead_letters.command("replay", cls=RunArguments)
 def replay_letters(
     *,
-    target: MendedTarget,
+    target: ReplayTarget,
     components: Annotated[
         list[str] | None,
         typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),

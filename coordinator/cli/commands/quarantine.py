@@ -19,9 +19,9 @@ from coordinator.cli.command_options import (
     Debug,
     Describing,
     MaxAttempts,
-    MendedTarget,
     Parameters,
     Redis,
+    ReplayTarget,
     SparkConf,
     SparkMaster,
     TopologyId,
@@ -104,7 +104,7 @@ def show(
 @app.command(cls=RunArguments)
 def replay(
     *,
-    target: MendedTarget,
+    target: ReplayTarget,
     txids: Txids = None,
     replay_all: All = False,
     parameters: Parameters = None,

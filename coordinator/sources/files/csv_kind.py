@@ -73,7 +73,7 @@ class HeaderCsvKind(RecordKind):
             shown = one_line(header.decode("utf-8", "replace").rstrip("\r\n"))
             raise SourceError(
                 f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
-                f"{list(self._wanted)} are wanted of it: {error}; mend the file, or leave it out"
+                f"{list(self._wanted)} are wanted of it: {error}; fix the file, or leave it out"
             ) from None
         return tuple(names)
 

@@ -136,11 +136,11 @@ class RowGroupScanner(Scanner):
         for name in fields:
             if name not in self._footer.columns:
                 raise SourceError(
-                    f"input file {file.path!r} has no column {name!r}, only {list(self._footer.columns)}: mend it, or "
+                    f"input file {file.path!r} has no column {name!r}, only {list(self._footer.columns)}: fix it, or "
                     "leave it out"
                 )
             if self._footer.columns.count(name) > 1:
-                raise SourceError(f"input file {file.path!r} has several columns {name!r}: mend it, or leave it out")
+                raise SourceError(f"input file {file.path!r} has several columns {name!r}: fix it, or leave it out")
             if name in self._footer.refused:
                 raise SourceError(
                     f"column {name!r} of input file {file.path!r} has the type {self._footer.refused[name]}, which a "

@@ -151,7 +151,7 @@ class RecordScanner(Scanner):
         if b"\n" in rest and not self._find(rest + b"\n", 0, 1)[1]:
             raise SourceError(
                 f"input file {self.file.path!r} has a quote that is never closed: the row that starts at byte "
-                f"{self.offset:,} takes in everything after it, {len(rest):,} bytes; mend the file, or leave it out"
+                f"{self.offset:,} takes in everything after it, {len(rest):,} bytes; fix the file, or leave it out"
             )
 
     def _check_length(self, start: int, byte_count: int, count: int) -> None:

@@ -76,7 +76,7 @@ def failure_of(
     if absent_is_lasting and inner.code() in _ABSENT:
         return SourceError(f"{where}; check the topic's name and that it exists: txbatch creates none")
     if is_lasting(inner):
-        return SourceError(f"{where}; mend that, then run again")
+        return SourceError(f"{where}; fix that, then run again")
     return FailedException(f"{where}; it is tried again")
 
 
@@ -84,6 +84,6 @@ def refused_options(error: Exception, settings: ClientSettings) -> SourceError:
     """The error for options no client can be made with."""
     said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
     return SourceError(
-        f"a Kafka client for {settings.servers} cannot be made: {one_line(settings.without_secrets(said))}; mend the "
+        f"a Kafka client for {settings.servers} cannot be made: {one_line(settings.without_secrets(said))}; fix the "
         "options of the spout, which are librdkafka's"
     )

@@ -135,7 +135,7 @@ class RecordOutput:
     ) -> None:
         if self.on_bad_record is OnBadRecord.FAIL:
             raise BadInputError(
-                f"the record at {place} is bad: {one_line(str(error))}; mend it, or give on_bad_record='skip' "
+                f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
                 "to leave out such records, or 'dead_letter' to keep them"
             )
         context.count(BAD_RECORDS_COUNTER)

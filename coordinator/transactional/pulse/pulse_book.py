@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.gist import gist
 from coordinator.run_observer import (
     AttemptsFailed,
     AttemptsIssued,
@@ -16,7 +17,6 @@ from coordinator.run_observer import (
     WaveStarted,
 )
 from coordinator.transactional.failure_cause import FailureCause
-from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.run_summary import RunStatistics
 from state.records.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.gist import gist
 from coordinator.run_observer import (
     AttemptsFailed,
     AttemptsIssued,
@@ -20,7 +21,6 @@ from coordinator.run_observer import (
     WaveStarted,
 )
 from coordinator.transactional.failure_cause import FailureCause
-from coordinator.transactional.pulse.gist import gist
 from state.attempt import TransactionAttempt
 from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
 

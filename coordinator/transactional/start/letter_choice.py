@@ -88,7 +88,7 @@ class LetterChoice:
             )
         if stay:
             _LOG.warning(
-                "%s cannot be replayed and will stay: refused before they were emitted; mend the input instead",
+                "%s cannot be replayed and will stay: refused before they were emitted; fix the input instead",
                 counted(stay, "dead letter"),
             )
         if len(ways) == LETTERS_PER_RUN:

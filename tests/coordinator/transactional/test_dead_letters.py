@@ -81,7 +81,7 @@ def test_too_many_letters_of_one_transaction_end_the_run_after_lower_ones_are_co
             early_commit=early_commit,
         )
     assert str(caught.value).startswith(
-        "one transaction has 4 dead letters or more, and the limit is 3; if so much of the input is bad, mend the "
+        "one transaction has 4 dead letters or more, and the limit is 3; if so much of the input is bad, fix the "
         "input or the bolt, else raise the limit with builder.set_dead_letters(per_transaction=6) (component 'commit'"
     )
     check(store, given_batches[:2])

@@ -51,10 +51,10 @@ def test_everything_but_the_quarantined_batches_is_in_the_state(kind, reads):
 
 @kinds
 @readers
-def test_a_replay_with_mended_code_adds_exactly_what_was_left_out(kind, reads):
+def test_a_replay_with_fixed_code_adds_exactly_what_was_left_out(kind, reads):
     world = QuarantineWorld()
     world.run(poisoned(kind, reads=reads))
-    statistics = world.run(poisoned(kind, reads=reads, is_mended=True), replay="all")
+    statistics = world.run(poisoned(kind, reads=reads, is_fixed=True), replay="all")
     assert statistics.replayed == {2: 6, 4: 7}
     assert world.counts() == fold(BATCHES)
     assert world.quarantined() == []
@@ -64,11 +64,11 @@ def test_a_replay_with_mended_code_adds_exactly_what_was_left_out(kind, reads):
 def test_the_spout_continues_after_a_replay_as_if_there_had_been_none(kind):
     world = QuarantineWorld()
     world.run(poisoned(kind))
-    world.run(poisoned(kind, is_mended=True), replay=[4])
-    world.run(poisoned(kind, MORE, is_mended=True), adopt=True)
+    world.run(poisoned(kind, is_fixed=True), replay=[4])
+    world.run(poisoned(kind, MORE, is_fixed=True), adopt=True)
     assert world.counts() == fold(MORE, without=[2])
-    world.run(poisoned(kind, MORE, is_mended=True), replay="all", adopt=True)
-    statistics = world.run(poisoned(kind, MORE, is_mended=True))
+    world.run(poisoned(kind, MORE, is_fixed=True), replay="all", adopt=True)
+    statistics = world.run(poisoned(kind, MORE, is_fixed=True))
     assert world.counts() == fold(MORE)
     assert (statistics.committed, statistics.last_txid) == (0, 9)
 
@@ -101,15 +101,15 @@ def test_no_death_of_a_replay_loses_or_doubles_anything(kind, reads, applied):
     for dies_at in count(1):
         world = QuarantineWorld(dies_at)
         world.run(poisoned(kind, reads=reads))
-        mended = poisoned(kind, reads=reads, is_mended=True)
-        has_died = world.dies(mended, dies_at, applied=applied, replay="all")
+        fixed = poisoned(kind, reads=reads, is_fixed=True)
+        has_died = world.dies(fixed, dies_at, applied=applied, replay="all")
         assert world.counts() == fold(BATCHES, without=world.quarantined())
         if dies_at % 2:
-            world.run(poisoned(kind, MORE, reads=reads, is_mended=True), adopt=True)
+            world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), adopt=True)
             assert world.counts() == fold(MORE, without=world.quarantined())
         if world.quarantined():
-            world.run(poisoned(kind, MORE, reads=reads, is_mended=True), replay="all", adopt=True)
-        world.run(poisoned(kind, MORE, reads=reads, is_mended=True), adopt=True)
+            world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), replay="all", adopt=True)
+        world.run(poisoned(kind, MORE, reads=reads, is_fixed=True), adopt=True)
         assert world.counts() == fold(MORE)
         if not has_died:
             break
@@ -126,10 +126,10 @@ def test_a_replay_first_commits_what_a_killed_run_has_begun(kind):
             break
     committed = world.committed()
     assert committed < len(BATCHES)
-    statistics = world.run(poisoned(kind, is_mended=True), replay=[2])
+    statistics = world.run(poisoned(kind, is_fixed=True), replay=[2])
     begun = 0 if kind == "opaque" else statistics.committed - 1
     assert statistics.replayed == {2: committed + begun + 1}
-    world.run(poisoned(kind, is_mended=True))
+    world.run(poisoned(kind, is_fixed=True))
     assert world.counts() == fold(BATCHES)
 
 
@@ -185,8 +185,8 @@ def test_a_dropped_batch_is_gone_for_good(kind):
     store = world.store()
     assert store.discard(store.quarantined()[0])
     with pytest.raises(TopologyError, match="has no quarantined txid 2"):
-        world.run(poisoned(kind, is_mended=True), replay=[2])
-    world.run(poisoned(kind, is_mended=True), replay="all")
+        world.run(poisoned(kind, is_fixed=True), replay=[2])
+    world.run(poisoned(kind, is_fixed=True), replay="all")
     assert world.counts() == fold(BATCHES, without=[2])
 
 
@@ -198,14 +198,14 @@ def test_a_batch_that_is_dropped_under_a_replay_is_not_published():
 
     quarantine_world.ParseAndDrop.drop = lambda: store.discard(record)
     with pytest.raises(StateRefusedError, match="quarantined txid 2 of topology 'poisoned' was dropped while"):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_mended=True)), replay=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseAndDrop(is_fixed=True)), replay=[2])
     assert world.counts() == fold(BATCHES, without=POISONED)
 
 
 class TestOtherCauses:
     def test_a_commit_refused_for_its_content_is_quarantined(self):
         world = QuarantineWorld()
-        given = topology(SPOUTS["whole"](BATCHES), is_mended=True, store=quarantine_world.HugeStore())
+        given = topology(SPOUTS["whole"](BATCHES), is_fixed=True, store=quarantine_world.HugeStore())
         world.run(given)
         assert world.quarantined() == POISONED
         assert world.counts() == fold(BATCHES, without=POISONED)
@@ -213,16 +213,16 @@ class TestOtherCauses:
 
     def test_an_emitter_that_raises_on_a_batch_that_its_coordinator_has_cut_is_quarantined(self):
         world = QuarantineWorld()
-        world.run(topology(Numbers(bad=2), is_mended=True))
+        world.run(topology(Numbers(bad=2), is_fixed=True))
         assert world.quarantined() == [2]
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]], without=[2])
-        world.run(topology(Numbers(), is_mended=True), replay="all")
+        world.run(topology(Numbers(), is_fixed=True), replay="all")
         assert world.counts() == fold([["n1"], ["n2"], ["n3"]])
 
     def test_what_is_not_the_fault_of_the_batch_is_never_quarantined(self):
         world = QuarantineWorld()
         with pytest.raises(StateRefusedError, match="no such right"):
-            world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseWithoutRight(is_mended=True)))
+            world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseWithoutRight(is_fixed=True)))
         assert world.quarantined() == []
 
 
@@ -285,13 +285,13 @@ class Told(SpoutCommitter):
 def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_before():
     ToldNumbers.told.clear()
     world = QuarantineWorld()
-    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
     assert sorted(set(ToldNumbers.told)) == [1, 2]
-    world.run(topology(ToldNumbers(bad=3), is_mended=True))
+    world.run(topology(ToldNumbers(bad=3), is_fixed=True))
     assert 3 not in ToldNumbers.told, "a new run tells the last group again, but not this one"
-    world.run(topology(ToldNumbers(), is_mended=True), replay="all")
+    world.run(topology(ToldNumbers(), is_fixed=True), replay="all")
     assert ToldNumbers.told[-1] == 3
-    world.run(topology(ToldNumbers(), is_mended=True))
+    world.run(topology(ToldNumbers(), is_fixed=True))
     assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
 
 
@@ -303,7 +303,7 @@ class TestSpoutsThatCannot:
         parts = quarantine_world.two_parts(BATCHES)
         away = OpaqueMemoryTransactionalSpout(parts, ["word"], 2, unavailable={2: [1]})
         with pytest.raises(NotReplayableError, match=r"quarantined txid 2 cannot be replayed: partition\.1 ended at"):
-            world.run(topology(away, is_mended=True), replay=[2], adopt="unchecked")
+            world.run(topology(away, is_fixed=True), replay=[2], adopt="unchecked")
         assert world.store().quarantined() == before
         assert world.counts() == fold(BATCHES, without=POISONED)
 
@@ -319,17 +319,17 @@ class TestSpoutsThatCannot:
     def test_a_batch_of_another_input_is_replayed_only_if_that_is_accepted(self):
         world = QuarantineWorld()
         world.run(poisoned("whole"))
-        world.run(poisoned("whole", MORE, is_mended=True), adopt=True)
-        mended = poisoned("whole", MORE, is_mended=True)
+        world.run(poisoned("whole", MORE, is_fixed=True), adopt=True)
+        fixed = poisoned("whole", MORE, is_fixed=True)
         with pytest.raises(StateRefusedError, match=r"quarantined txid 2 .* was read from another input"):
-            world.run(mended, replay=[2])
-        world.run(mended, replay=[2], adopt=True)
+            world.run(fixed, replay=[2])
+        world.run(fixed, replay=[2], adopt=True)
         assert world.counts() == fold(MORE, without=[4])
 
 
 def test_a_failed_exception_is_replayed_and_then_quarantined():
     world = QuarantineWorld()
-    world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_mended=True)))
+    world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)))
     assert world.quarantined() == POISONED
     with pytest.raises(ReplayLimitError):
-        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_mended=True)), replay=[2])
+        world.run(topology(SPOUTS["whole"](BATCHES), parse=quarantine_world.ParseLater(is_fixed=True)), replay=[2])

@@ -38,10 +38,10 @@ def test_a_quarantined_batch_is_replayed_where_it_was_put(kind):
     world.run(poisoned(kind))
     move(world)
     assert world.quarantined() == [2, 4]
-    statistics = world.run(poisoned(kind, is_mended=True), replay=[4])
+    statistics = world.run(poisoned(kind, is_fixed=True), replay=[4])
     assert statistics.replayed == {4: 5}
     move(world)
-    world.run(poisoned(kind, is_mended=True), replay="all")
+    world.run(poisoned(kind, is_fixed=True), replay="all")
     assert world.counts() == fold(BATCHES)
     assert world.quarantined() == []
 
@@ -67,13 +67,13 @@ def test_a_replay_that_died_anywhere_is_repeated_where_its_topology_was_put(kind
     for dies_at in count(1):
         world = QuarantineWorld(dies_at)
         world.run(poisoned(kind))
-        mended = poisoned(kind, is_mended=True)
-        has_died = world.dies(mended, dies_at, applied=bool(dies_at % 2), replay="all")
+        fixed = poisoned(kind, is_fixed=True)
+        has_died = world.dies(fixed, dies_at, applied=bool(dies_at % 2), replay="all")
         move(world)
         assert world.counts() == fold(BATCHES, without=world.quarantined())
         if world.quarantined():
-            world.run(mended, replay="all")
-        world.run(mended)
+            world.run(fixed, replay="all")
+        world.run(fixed)
         assert world.counts() == fold(BATCHES)
         if not has_died:
             break

@@ -1,6 +1,6 @@
 """Whole runs over input with poison in it, on a server in memory, by processes that may die at any call of theirs.
 
-The input is words in batches; `POISON` is a word on which the bolt that parses raises, until it is mended.
+The input is words in batches; `POISON` is a word on which the bolt that parses raises, until it is fixed.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ class Killed(BaseException):
 
 
 class Parse(BaseBatchBolt):
-    """Passes words on; raises on poison unless it is mended."""
+    """Passes words on; raises on poison unless it is fixed."""
 
     output_fields = ("word",)
 
-    def __init__(self, *, is_mended: bool) -> None:
-        self.is_mended = is_mended
+    def __init__(self, *, is_fixed: bool) -> None:
+        self.is_fixed = is_fixed
 
     def execute(self, tup):
-        if tup["word"] == POISON and not self.is_mended:
+        if tup["word"] == POISON and not self.is_fixed:
             raise ValueError("this is poison")
         self.collector.emit([tup["word"]])
 
@@ -137,11 +137,11 @@ SPOUTS: dict[str, Callable[[Batches], Any]] = {
 
 
 def topology(
-    spout: Any, *, is_mended: bool = False, reads: bool = False, parse: Any = None, store: Any = None
+    spout: Any, *, is_fixed: bool = False, reads: bool = False, parse: Any = None, store: Any = None
 ) -> Topology:
     """Words are parsed, then counted."""
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "words", spout, parallelism=2)
-    builder.set_bolt("parse", parse or Parse(is_mended=is_mended), 2).shuffle_grouping("words")
+    builder.set_bolt("parse", parse or Parse(is_fixed=is_fixed), 2).shuffle_grouping("words")
     builder.set_committer_bolt("store", store or (Store() if reads else BlindStore()), 1).global_grouping("parse")
     return builder.build()
 

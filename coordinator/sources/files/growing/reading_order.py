@@ -174,7 +174,7 @@ class GrowingOrder(ReadingOrder):
             found = self._look(self._watch.known)
         except OSError as error:
             raise SourceError(
-                f"the folder that topology {self._topology_id!r} follows cannot be listed: {error}; mend that, and run "
+                f"the folder that topology {self._topology_id!r} follows cannot be listed: {error}; fix that, and run "
                 "again"
             ) from error
         is_first, self._next_look_s = self._next_look_s is None, now_s + self._poll_s

@@ -83,7 +83,7 @@ class ArrowStore(FileStore):
                 found |= self._matching(pattern)
             except (OSError, self._arrow_error) as error:
                 raise SourceError(
-                    f"files that match {pattern!r} cannot be listed: {error}; mend the access to their store and run "
+                    f"files that match {pattern!r} cannot be listed: {error}; fix the access to their store and run "
                     "again"
                 ) from error
         return found
@@ -167,7 +167,7 @@ class ArrowStore(FileStore):
             yield
         except (OSError, self._arrow_error) as error:
             raise SourceError(
-                f"input file {path!r} cannot be {what}: {error}; mend the access to its store and run again"
+                f"input file {path!r} cannot be {what}: {error}; fix the access to its store and run again"
             ) from error
 
 
@@ -270,5 +270,5 @@ class ArrowFile(InputFile):
             raise SourceError(self.missing()) from error
         except (OSError, self._error) as error:
             raise SourceError(
-                f"input file {self.path!r} cannot be read: {error}; mend the access to its store and run again"
+                f"input file {self.path!r} cannot be read: {error}; fix the access to its store and run again"
             ) from error

@@ -66,7 +66,7 @@ def _is_taken(path: str) -> bool:
         raise TopologyError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
     except OSError as error:
         raise TopologyError(
-            f"input file {path!r} cannot be looked at: {error.strerror}; if it is a symbolic link, mend or "
+            f"input file {path!r} cannot be looked at: {error.strerror}; if it is a symbolic link, fix or "
             "remove it, or choose a pattern that leaves it out"
         ) from error
     if stat.S_ISDIR(mode):

@@ -156,5 +156,5 @@ class LocalFile(InputFile):
         except OSError as error:
             raise SourceError(
                 f"input file {self.path!r} cannot be read: {error.strerror or error}; the file system or the "
-                "disk below it refuses: mend that and run again"
+                "disk below it refuses: fix that and run again"
             ) from error

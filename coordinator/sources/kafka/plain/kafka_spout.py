@@ -287,7 +287,7 @@ class KafkaSpout(ISpout):
     def _bad(self, place: str, value: bytes, error: BadRecordError) -> tuple[str, list[Sequence[Any]]]:
         if self._input.emission.output.on_bad_record is OnBadRecord.FAIL:
             raise SourceError(
-                f"the record at {place} is bad: {one_line(str(error))}; mend it, or give on_bad_record='skip' "
+                f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
                 "to leave out such records, or 'dead_letter' to emit them on a stream of their own"
             )
         self.counts["bad_records"] += 1

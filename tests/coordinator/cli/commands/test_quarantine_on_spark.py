@@ -1,4 +1,4 @@
-"""A poisoned input on Spark: quarantined, the rest counted, replayed with mended code; as users run it."""
+"""A poisoned input on Spark: quarantined, the rest counted, replayed with fixed code; as users run it."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ JOB = """
 class Parse(BaseBatchBolt):
     output_fields = ("line",)
 
-    def __init__(self, is_mended):
-        self.is_mended = is_mended
+    def __init__(self, is_fixed):
+        self.is_fixed = is_fixed
 
     def execute(self, tup):
-        if tup["line"].startswith("poison") and not self.is_mended:
+        if tup["line"].startswith("poison") and not self.is_fixed:
             raise ValueError(tup["line"])
         self.collector.emit([tup["line"]])
 
 
-def parsed(input="input.txt", is_mended: bool = False):
+def parsed(input="input.txt", is_fixed: bool = False):
     builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 10), parallelism=2)
-    builder.set_bolt("parse", Parse(is_mended), 2).shuffle_grouping("lines")
+    builder.set_bolt("parse", Parse(is_fixed), 2).shuffle_grouping("lines")
     builder.set_committer_bolt("store", Store()).global_grouping("parse")
     return builder.build()
 """
@@ -47,7 +47,7 @@ def counted(folder: Path) -> int:
         return int(client.hget("{lines}:lines", "all") or 0)
 
 
-def test_poison_is_quarantined_and_replayed_with_mended_code(tmp_path: Path) -> None:
+def test_poison_is_quarantined_and_replayed_with_fixed_code(tmp_path: Path) -> None:
     folder = JobFolder(tmp_path)
     folder.write_job(more=JOB)
     lines = [f"line {number}" for number in range(200)]
@@ -68,7 +68,7 @@ def test_poison_is_quarantined_and_replayed_with_mended_code(tmp_path: Path) -> 
     assert (still.returncode, "ValueError: poison" in still.stderr) == (1, True)
     assert counted(tmp_path) == 180
 
-    replay = txbatch(tmp_path, "quarantine", "replay", *spark, "--all", "-p", "is_mended=true", "--json")
+    replay = txbatch(tmp_path, "quarantine", "replay", *spark, "--all", "-p", "is_fixed=true", "--json")
     assert replay.returncode == 0, replay.stderr
     assert json.loads(replay.stdout)["replayed"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
     assert counted(tmp_path) == 200

@@ -115,7 +115,7 @@ def test_a_broken_link_is_not_left_out_silently(folder: Path) -> None:
 
     assert refusal(folder, "*.txt") == (
         f"input file '{folder}/link.txt' cannot be looked at: No such file or directory; if it is a symbolic link, "
-        "mend or remove it, or choose a pattern that leaves it out"
+        "fix or remove it, or choose a pattern that leaves it out"
     )
 
 

@@ -188,7 +188,7 @@ def test_a_time_that_python_cannot_have_is_told_without_blaming_the_file_for_a_c
 def test_a_column_that_occurs_twice_is_told(tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     pa.parquet.write_table(table, tmp_path / "a.parquet")
-    with pytest.raises(SourceError, match="has several columns 'a': mend it"):
+    with pytest.raises(SourceError, match="has several columns 'a': fix it"):
         cut(ParquetFiles(str(tmp_path / "a.parquet"), ["a"]))
 
 

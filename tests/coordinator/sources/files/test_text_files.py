@@ -423,7 +423,7 @@ def test_a_bad_line_stops_the_run_and_is_named(folder: Path) -> None:
         emitted(source, [first])
     assert str(caught.value) == (
         f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 is not "
-        "valid UTF-8: invalid start byte; mend it, or give on_bad_record='skip' to leave out such records, or "
+        "valid UTF-8: invalid start byte; fix it, or give on_bad_record='skip' to leave out such records, or "
         "'dead_letter' to keep them"
     )
     with pytest.raises(SourceError, match=r"at line 3 of .* \(byte 14\) is bad: byte 0xc3 at position 0"):
@@ -607,7 +607,7 @@ def test_a_topology_whose_position_is_not_stored_is_not_started_over(folder: Pat
         ),
         (
             OSError(5, "Input/output error"),
-            "cannot be read: Input/output error; the file system or the disk below it refuses: mend that and run again",
+            "cannot be read: Input/output error; the file system or the disk below it refuses: fix that and run again",
         ),
     ],
 )

@@ -60,7 +60,7 @@ def test_a_secret_that_is_not_there_is_named(tmp_path):
 def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
     monkeypatch.setenv("KAFKA_SECRET", SECRET)
     settings = ClientSettings("h:1", {"sasl.password": FromEnvironment("KAFKA_SECRET"), "no.such.option": 1})
-    with pytest.raises(SourceError, match="mend the options") as refused:
+    with pytest.raises(SourceError, match="fix the options") as refused:
         make_consumer(settings, ClientTrouble(), reads_committed=True)
     assert SECRET not in str(refused.value)
     wrong = ClientSettings("h:1", {"security.protocol": FromEnvironment("KAFKA_SECRET")})

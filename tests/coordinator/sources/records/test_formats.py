@@ -107,7 +107,7 @@ def test_tuples_carry_where_they_come_from_if_that_is_asked_for() -> None:
 
 
 def test_a_bad_record_fails_the_run_and_is_named() -> None:
-    with pytest.raises(SourceError, match=r"^the record at orders\[1\] is bad: its length is odd; mend it, or give"):
+    with pytest.raises(SourceError, match=r"^the record at orders\[1\] is bad: its length is odd; fix it, or give"):
         emitted(RecordOutput(HALVES), [b"ab", b"c"])
 
 

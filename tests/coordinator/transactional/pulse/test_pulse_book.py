@@ -10,7 +10,6 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.run_observer import Observation, Standing, TurnEnded
 from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.failure_cause import FailureCause
-from coordinator.transactional.pulse.gist import gist
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.story_book import FAILED_TOLD, StoryBook
 from coordinator.transactional.run_summary import RunStatistics
@@ -229,21 +228,3 @@ class TestStories:
         story = self.told(watch)[1]
         assert (story.attempt_count, len(story.attempts)) == (15, ATTEMPTS_TOLD)
         assert [each.failed for each in story.attempts[-2:]] == ["asked for", ""]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", ""),
-        ("one\ntwo", "one"),
-        ("count[0]: Traceback (most recent call last):\n  File x\nValueError: bad\n", "count[0]: ValueError: bad"),
-        ("\x1b[2J", r"\x1b[2J"),
-        (
-            "task 0 raised:\nTraceback (most recent call last):\n  File x\nValueError: a\nb",
-            "task 0 raised: ValueError: a",
-        ),
-        (f"at tuple {'x' * 200} raised:\n  File y\nKeyError: 'k'", f"at tuple {'x' * 141}… (67 more) KeyError: 'k'"),
-    ],
-)
-def test_a_gist_is_the_line_that_tells_the_cause(text: str, said: str) -> None:
-    assert gist(text) == said

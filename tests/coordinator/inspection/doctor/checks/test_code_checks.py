@@ -20,11 +20,11 @@ def test_code_that_is_ready_has_a_good_finding_for_each_step():
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_fails_is_the_last_and_keeps_what_the_error_says_to_do(step: str):
-    error = TopologyError("it is broken; mend it; then run it")
+    error = TopologyError("it is broken; fix it; then run it")
     findings = check_code(CodeFacts("jobs.py:words", "words", 3, failed_at=step, error=error))
     assert [finding.subject for finding in findings] == list(STEPS)[: list(STEPS).index(step) + 1]
     assert (findings[-1].weight, findings[-1].found) == (Weight.FAIL, "it is broken")
-    assert findings[-1].remedy == "mend it; then run it"
+    assert findings[-1].remedy == "fix it; then run it"
 
 
 def test_an_error_without_a_remedy_still_says_where_to_look():
