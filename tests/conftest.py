@@ -39,15 +39,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_runtest_logstart() -> None:
+def pytest_configure() -> None:
     """Keeps what tests read of the log in the form they expect, whatever ran before them in this process.
 
-    pytest adds its handlers to every logger that does not propagate. PySpark makes such a logger when Spark refuses
-    a query, and that logger gives its handlers a JSON form: the log of every later test would be in it.
+    pytest adds its handlers, the same ones for all tests, to every logger that does not propagate. PySpark makes such a
+    logger when Spark refuses a query, and that logger gives each of its handlers a JSON form.
     """
-    for logger in list(logging.root.manager.loggerDict.values()):
-        if isinstance(logger, PySparkLogger):
-            logger.propagate = True
+    PySparkLogger.addHandler = logging.Logger.addHandler  # type: ignore[assignment, method-assign]
 
 
 class Backend(ABC):
