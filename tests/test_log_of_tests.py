@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 
 from pyspark.logger import PySparkLogger
-from pyspark.logger.logger import JSONFormatter
 
 
 def test_a_logger_of_pyspark_leaves_a_handler_its_form():
@@ -15,7 +14,3 @@ def test_a_logger_of_pyspark_leaves_a_handler_its_form():
     logger.addHandler(handler)
     logger.removeHandler(handler)
     assert handler.formatter is form
-
-
-def test_the_form_of_the_log_is_the_one_of_pytest(caplog):
-    assert not isinstance(caplog.handler.formatter, JSONFormatter)
