@@ -1359,11 +1359,12 @@ end
 
 --[[ Puts what an import has staged into the place of everything the topology held: in one step, or not at all.
      KEYS control staging staged... target... old...
-     ARGV nonce generation previous_fence previous_revision calls staged_count expiry... (control field, value)...
-          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty
+     ARGV nonce generation previous_fence previous_revision calls groups staged_count expiry... (control field, value)...
+          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty; groups is
+          how many commits the staged receipts are of: the revision counts them, and an owner for each fence
      -> {status, sentence}; RACED if the topology was written since its keys were looked for --]]
 local function restore(keys, argv)
-  local control, staging, count = keys[1], keys[2], tonumber(argv[6])
+  local control, staging, count = keys[1], keys[2], tonumber(argv[7])
   local sentence = wrong_kind(control, 'hash') or wrong_kind(staging, 'hash')
   if sentence then
     return {'TYPE', sentence}
@@ -1387,7 +1388,7 @@ local function restore(keys, argv)
     require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
     if redis.call('EXISTS', keys[i]) == 0 then
       return {'REGRESSED', 'the server has lost a part of this import'}
-    elseif argv[4 + i] ~= '' and not parse_integer(argv[4 + i]) then
+    elseif argv[5 + i] ~= '' and not parse_integer(argv[5 + i]) then
       error('malformed expiry')
     end
   end
@@ -1407,14 +1408,15 @@ local function restore(keys, argv)
   end
   for i = 3, 2 + count do
     redis.call('RENAME', keys[i], keys[i + count])
-    if argv[4 + i] ~= '' then
-      redis.call('PEXPIREAT', keys[i + count], argv[4 + i])
+    if argv[5 + i] ~= '' then
+      redis.call('PEXPIREAT', keys[i + count], argv[5 + i])
     end
   end
   redis.call('UNLINK', staging)
   delete_fields(control, stale, 1, #stale)
-  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal((fence_counter(held[1] or '') or 0) + 1) .. ':' .. argv[1],
-    'generation', argv[2], 'revision', '1', 'last_call', '', unpack(argv, 7 + count))
+  local owner = (fence_counter(held[1] or '') or 0) + 1
+  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal(owner) .. ':' .. argv[1], 'generation', argv[2],
+    'revision', decimal(owner + tonumber(argv[6])), 'last_call', '', unpack(argv, 8 + count))
   redis.call('HSET', control, 'ended', write.begun)
   note_dropped(held[3] or '')
   return {'OK', ''}

@@ -38,6 +38,7 @@ class RedisImport:
     def __init__(self, connection: RedisConnection, keys: Keys, *, nonce: str) -> None:
         self._connection, self._keys, self._nonce = connection, keys, nonce
         self._staged: dict[str, tuple[str, int | None]] = {}
+        self._groups: set[bytes] = set()
         self._calls = 0
 
     def existing(self) -> list[str]:
@@ -46,7 +47,7 @@ class RedisImport:
 
     def begin(self) -> None:
         """Deletes what unfinished imports have left, and begins this one."""
-        self._staged, self._calls = {}, 0
+        self._staged, self._groups, self._calls = {}, set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
         for start in range(0, len(left), PIECE):
             self._connection.call("UNLINK", *left[start : start + PIECE])
@@ -74,6 +75,8 @@ class RedisImport:
                 items = [member for member, _ in piece.entries]
             case _:
                 items = [value for _, value in piece.entries]
+        if self._keys.state(piece.name) == self._keys.receipts:
+            self._groups.update(receipt.partition(b" ")[2] for _, receipt in piece.entries)
         self._stage(known[0], piece.kind.redis_type, items)
         reached("import.staged")
 
@@ -118,6 +121,7 @@ class RedisImport:
         names = [self._keys.control, self._keys.staging, *staged, *targets, *old]
         expiries = ["" if expires_ms is None else str(expires_ms) for _, expires_ms in self._staged.values()]
         head = [self._nonce, generation, found.get("fence", ""), found.get("revision", ""), str(self._calls)]
+        head.append(str(len(self._groups)))
         fields = [*chain.from_iterable(control.items())]
         reply = self._connection.function(
             "restore", str(len(names)), *names, *head, str(len(staged)), *expiries, *fields

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from coordinator.inspection.finding import Weight
+from coordinator.inspection.verify.verifier import Verifier
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from coordinator.transfer.exporting import export_state
@@ -56,6 +58,11 @@ class Typed:
         generation = f"{next(self._generations):032x}"
         return import_state(target, export, io.BytesIO(packed), generation=generation, replaces=replaces)
 
+    def faults(self) -> list[str]:
+        """Returns what `txbatch verify` finds wrong."""
+        findings = Verifier(self.topology.records()).verify().findings
+        return [str(finding) for finding in findings if finding.weight is not Weight.OK]
+
     def held(self) -> dict[bytes, Any]:
         """Everything but what is of one life of the topology."""
         found = dump(self.client)
@@ -84,6 +91,20 @@ def test_an_export_is_put_back_byte_for_byte_and_the_next_run_continues(typed, m
     assert typed.exported() == packed
     assert typed.run() == whole
     assert len(list(typed.topology.dead_letters.all())) == 1
+
+
+@pytest.mark.parametrize("backend", ["valkey", "redis"], indirect=True)
+def test_a_topology_that_was_put_back_is_verified_as_sound_before_and_after_its_next_run(backend):
+    typed = Typed(backend)
+    for last_txid in (1, 2, 3, 4, 5):
+        typed.run(last_txid)
+    packed = typed.exported()
+    typed.client.flushall()
+    for replaces in (False, True, True):
+        typed.put_back(packed, replaces=replaces)
+        assert typed.faults() == []
+        typed.run(6)
+        assert typed.faults() == []
 
 
 def test_lines_are_typed_as_declared(typed):
