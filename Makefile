@@ -12,7 +12,7 @@ demo:  ## count the words of real text on the embedded server; kill it and start
 	@$(PYTHON_ENV) tools/demo.py $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server maven prometheus
+	@tools/bootstrap.sh java redis-server maven prometheus lowest-pyspark
 	$(PYTHON_ENV) -m pytest $(ARGS)
 
 lint:  ## ruff and mypy

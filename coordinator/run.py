@@ -150,13 +150,13 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
         tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
-        lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
+        code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
         intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
             from coordinator.spark.intake.binding import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, spark)
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, intake=intake)
+        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, code=code, intake=intake)
         observers = _observers(request, store, bounds, lease.context.master or "")
         with (
             closing(engine),

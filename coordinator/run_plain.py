@@ -105,8 +105,8 @@ def run_plain(
     tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
-        lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        with closing(_engine(lease, wave_plan, topology.message_timeout_s)) as engine:
+        code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
+        with closing(_engine(lease, wave_plan, code, topology.message_timeout_s)) as engine:
             coordinator = PlainCoordinator(
                 plan,
                 engine,
@@ -124,11 +124,11 @@ def run_plain(
                 return coordinator.run()
 
 
-def _engine(lease: SparkLease, wave_plan: WavePlan, message_timeout_s: float | None) -> SparkPlainEngine:
+def _engine(lease: SparkLease, wave_plan: WavePlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
     from coordinator.spark.plain_engine import SparkPlainEngine
 
     return SparkPlainEngine(
-        lease, wave_plan, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
+        lease, wave_plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
     )
 
 

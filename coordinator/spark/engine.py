@@ -17,7 +17,7 @@ from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.frame_jobs import settle_thread
+from coordinator.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.spark.intake.intake import Intake
 from coordinator.spark.lane import Lane
 from coordinator.spark.session import SparkLease, is_fair
@@ -43,6 +43,7 @@ class SparkEngine:
         redis_url: where committers' reads go; written to a file only its owner can read.
         nonce: of this run; its committers read no state that another run has written.
         message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
+        code: the archive that tasks import from; see `ship_code`.
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
 
     Attributes:
@@ -57,6 +58,7 @@ class SparkEngine:
         nonce: str,
         message_timeout_s: float | None = None,
         *,
+        code: str = "",
         intake: Intake | None = None,
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
@@ -65,7 +67,7 @@ class SparkEngine:
         self.frame_fault: FrameFault | None = None
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
-        self._deployment = watch.call(lambda: deploy(context, plan, reading, intake))
+        self._deployment = watch.call(lambda: deploy(FrameJobs(context, code), plan, reading, intake))
         self._waves: dict[int, Wave] = {}
         self._running: set[str] = set()
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()

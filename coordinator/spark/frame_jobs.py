@@ -20,9 +20,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.serializers import BatchedSerializer, NoOpSerializer
-from pyspark.util import _load_from_socket
 
 from coordinator.spark.frame_flow import Addressed
+from coordinator.spark.pyspark_versions import records_from
 from coordinator.spark.shipping import dumps
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ StageFunction = Callable[[int, Iterable[Any]], Iterable[Any]]
 LONG = struct.Struct("!q")
 HELD_BYTES = 8 * 1024 * 1024
 """A task hands its frames over to Java whenever it holds this many bytes of them."""
+CODE_VARIABLE = "TXBATCH_CODE"
+"""What tells workers of one archive from those of another; nothing reads its value."""
 THREAD_PROPERTIES = {"spark.rdd.scope.noOverride": "true", "callSite.short": "txbatch", "callSite.long": "txbatch"}
 """Spare Spark a description of each RDD, and the search for the line that made it."""
 
@@ -79,12 +81,20 @@ class Frames:
 class FrameJobs:
     """Makes the shuffles and runs the jobs of one run; made on any thread, used on the threads that run jobs.
 
+    Workers are asked for by their environment, so that of a session which outlives many runs none that has imported
+    other code is used.
+
     Args:
-        context: the Spark context, to which all code has been shipped.
+        context: the Spark context.
+        code: the archive that tasks import from, as `ship_code` has named it; empty if they find everything.
+
+    Attributes:
+        context: the same.
     """
 
-    def __init__(self, context: SparkContext) -> None:
-        self._context = context
+    def __init__(self, context: SparkContext, code: str = "") -> None:
+        self.context = context
+        self._code = code
         self._partition_lists: dict[tuple[int, ...], Any] = {}
         self._partitioners: dict[int, Any] = {}
         self._known_broadcasts: dict[frozenset[Broadcast[Any]], Any] = {}
@@ -101,27 +111,31 @@ class FrameJobs:
         values = java.value_of_pair(java.java_pair_rdd(moved, java.any_class, java.any_class))
         return Source(values.rdd(), self._batches)
 
+    def joined(self, first: Frames, second: Frames) -> Source:
+        """The partitions of the first, and after them those of the second."""
+        serializer = self.context.serializer
+        both = [self._python_rdd(frames, serializer).asJavaRDD() for frames in (first, second)]
+        return Source(both[0].union(both[1]).rdd(), serializer)
+
     def run(self, frames: Frames, partitions: Sequence[int]) -> list[Any]:
         """Runs some partitions as one job and returns their records, in the order of the partitions."""
-        java, serializer = self._java, self._context.serializer
+        java, serializer = self._java, self.context.serializer
         wanted = self._partition_lists.get(tuple(partitions))
         if wanted is None:
             wanted = self._partition_lists[tuple(partitions)] = java.array_list(partitions)
         rdd = self._python_rdd(frames, serializer).asJavaRDD()
         answer = java.run_job(java.scala_context, rdd, wanted)
-        address = [java.element(answer, 0), java.element(answer, 1)]
-        with _load_from_socket(address, serializer) as records:
-            return list(records)
+        return records_from([java.element(answer, 0), java.element(answer, 1)], serializer)
 
     @cached_property
     def _java(self) -> _JavaNames:
-        return _JavaNames(self._context)
+        return _JavaNames(self.context, self._code)
 
     @cached_property
     def _batches(self) -> Any:
         """Reads what `by_partition` writes."""
         serializer: Any = BatchedSerializer
-        return serializer(self._context._unbatched_serializer)  # noqa: SLF001
+        return serializer(self.context._unbatched_serializer)  # noqa: SLF001
 
     def _python_rdd(self, frames: Frames, serializer: Any) -> Any:
         """Java's RDD of what the stages yield."""
@@ -131,8 +145,8 @@ class FrameJobs:
             bytearray(command),
             java.environment,
             java.includes,
-            self._context.pythonExec,
-            self._context.pythonVer,
+            self.context.pythonExec,
+            self.context.pythonVer,
             broadcasts,
             java.accumulator,
         )
@@ -140,11 +154,11 @@ class FrameJobs:
 
     def _packed(self, command: Any) -> tuple[bytes, Any]:
         """The command as workers are sent it, and the list of the broadcasts it refers to."""
-        registry = self._context._pickled_broadcast_vars  # noqa: SLF001
+        registry = self.context._pickled_broadcast_vars  # noqa: SLF001
         packed = dumps(command)
         is_large = len(packed) > self._java.broadcast_threshold
         if is_large:
-            packed = dumps(self._context.broadcast(packed))
+            packed = dumps(self.context.broadcast(packed))
         referred = frozenset(registry)
         registry.clear()
         known = self._known_broadcasts.get(referred)
@@ -158,7 +172,7 @@ class FrameJobs:
 class _JavaNames:
     """Classes, methods and values of the Java process that every job needs, each looked up once."""
 
-    def __init__(self, context: SparkContext) -> None:
+    def __init__(self, context: SparkContext, code: str) -> None:
         jvm: Any = context._jvm  # noqa: SLF001
         self.python_function = jvm.SimplePythonFunction
         self.python_rdd = jvm.PythonRDD
@@ -175,8 +189,9 @@ class _JavaNames:
         self.serializer = jvm.org.apache.spark.serializer.JavaSerializer(self.scala_context.conf())
         self.broadcast_threshold = jvm.PythonUtils.getBroadcastThreshold(context._jsc)  # noqa: SLF001
         self.accumulator = context._javaAccumulator  # noqa: SLF001
-        self.environment = _filled(jvm.java.util.HashMap(), context.environment)
-        self.includes = self.array_list(context._python_includes or ())  # noqa: SLF001
+        self.environment = _filled(jvm.java.util.HashMap(), {**context.environment, CODE_VARIABLE: code})
+        # a worker looks first in the one that it was given last
+        self.includes = self.array_list([*(context._python_includes or ()), *filter(None, [code])])  # noqa: SLF001
 
     def array_list(self, values: Iterable[Any]) -> Any:
         made = self._array_list()

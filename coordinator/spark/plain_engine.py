@@ -27,15 +27,18 @@ class SparkPlainEngine:
     Args:
         lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
+        code: the archive that tasks import from; see `ship_code`.
         wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
     """
 
-    def __init__(self, lease: SparkLease, plan: WavePlan, *, wave_timeout_s: float | None = None) -> None:
+    def __init__(
+        self, lease: SparkLease, plan: WavePlan, *, code: str = "", wave_timeout_s: float | None = None
+    ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
         self._topology_id = plan.plain.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))
-        self._deployment = PlainDeployment(context, FrameJobs(context), plan, shipped_plan, wave_timeout_s)
+        self._deployment = PlainDeployment(FrameJobs(context, code), plan, shipped_plan, wave_timeout_s)
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._lane.submit(partial(settle_thread, context, "txbatch-processing"))

@@ -16,7 +16,7 @@ from coordinator.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave
 from coordinator.spark.stage_entry import StageEntry
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast, SparkContext
+    from pyspark import Broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,14 +24,12 @@ class PlainDeployment:
     """A plan on a Spark context, shared by all waves of a run.
 
     Attributes:
-        context: the Spark context.
-        jobs: runs jobs on it.
+        jobs: runs jobs on the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
     """
 
-    context: SparkContext
     jobs: FrameJobs
     plan: WavePlan
     shipped_plan: Broadcast[WavePlan]
@@ -57,7 +55,7 @@ class PlainDeployment:
     def _emitted(self, wave: PlainWave) -> Frames:
         """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
         parts = emitted_parts(self.plan, wave)
-        return Frames(Source.of(self.context.parallelize(parts, len(parts))))
+        return Frames(Source.of(self.jobs.context.parallelize(parts, len(parts))))
 
 
 def emitted_parts(plan: WavePlan, wave: PlainWave) -> list[list[Addressed]]:

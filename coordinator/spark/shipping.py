@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import marshal
 import sys
-import tempfile
 import zipfile
 from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, source_hash
@@ -35,29 +35,40 @@ def dumps(spec: Any) -> bytes:
 pickle_spec = spec_pickler(dumps)
 
 
-def ship_code(context: SparkContext, user_modules: list[str]) -> None:
-    """Makes our packages and the user's modules importable on every executor; once per content and context.
+def ship_code(context: SparkContext, user_modules: list[str]) -> str:
+    """Sends our packages and the user's modules to every executor, and returns the name of the archive they are in.
+
+    Only tasks that are given this name import from it (`FrameJobs`). Nothing changes for the other jobs of a context,
+    which may be the user's own, nor for what this process imports.
 
     Args:
         context: the Spark context.
         user_modules: names of modules the topology's classes come from.
     """
     # in Spark's own folder, which goes with the context
-    folder = Path(tempfile.mkdtemp(prefix="txbatch-code-", dir=context._temp_dir))  # noqa: SLF001 - its only name
-    archive = folder / "code.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as made:
+    folder = Path(str(context._temp_dir), "txbatch-code")  # noqa: SLF001 - its only name
+    folder.mkdir(mode=0o700, exist_ok=True)
+    packed = _packed(user_modules)
+    archive = folder / f"txbatch_code_{digest64(packed):016x}.zip"
+    # a context takes a file name once, and a run on it may be one of many
+    if archive.name not in {name.rpartition("/")[2] for name in context.listFiles}:
+        archive.write_bytes(packed)
+        context.addFile(str(archive))
+    return archive.name
+
+
+def _packed(user_modules: list[str]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
         for package in OUR_PACKAGES:
             _add(made, Path(str(sys.modules[package].__file__)).parent, package)
         for name in sorted({module.partition(".")[0] for module in user_modules} - set(OUR_PACKAGES)):
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
-    # a context takes a file name once, and a run on it may be one of many
-    named = folder / f"txbatch_code_{digest64(archive.read_bytes()):016x}.zip"
-    if named.name not in (context._python_includes or ()):  # noqa: SLF001 - there is no public question
-        context.addPyFile(str(archive.rename(named)))
+    return packed.getvalue()
 
 
-def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | None = None) -> None:
-    """Ships what a topology's tasks import.
+def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | None = None) -> str:
+    """Ships what a topology's tasks import, and returns the name of the archive; see `ship_code`.
 
     Args:
         context: the Spark context.
@@ -67,7 +78,7 @@ def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | 
     specs: list[Any] = [component.spec for component in topology.components]
     specs += topology.task_hooks
     specs += [s.grouping for component in topology.components for s in component.subscriptions]
-    ship_code(context, user_modules(specs, named))
+    return ship_code(context, user_modules(specs, named))
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
@@ -113,12 +124,18 @@ def _add_file(archive: zipfile.ZipFile, file: Path, name: str) -> None:
     Executors then need not compile, and a traceback shows the user's own path and not one in an archive in a
     temporary folder. An executor with another version of Python ignores the byte code.
     """
-    archive.write(file, name)
+    content = file.read_bytes()
+    _put(archive, name, content)
     if not name.endswith(".py"):
         return
     try:
         code = SourceFileLoader(name, str(file)).get_code(name)
     except (SyntaxError, ValueError):  # a template, or an example of what is wrong: nobody imports it
         return
-    header = MAGIC_NUMBER + UNCHECKED_HASH.to_bytes(4, "little") + source_hash(file.read_bytes())
-    archive.writestr(f"{name}c", header + marshal.dumps(code))
+    header = MAGIC_NUMBER + UNCHECKED_HASH.to_bytes(4, "little") + source_hash(content)
+    _put(archive, f"{name}c", header + marshal.dumps(code))
+
+
+def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    """Adds an entry without a date: the same content makes the same archive."""
+    archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)

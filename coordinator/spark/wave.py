@@ -32,7 +32,7 @@ from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast, SparkContext
+    from pyspark import Broadcast
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,13 @@ class Deployment:
     """A plan on a Spark context, shared by all waves of a run.
 
     Attributes:
-        context: the Spark context.
-        jobs: runs jobs on it.
+        jobs: runs jobs on the Spark context.
         plan: the plan.
         shipped_plan: the same, broadcast.
         intake: what feeds stage 0.
         reading: how committers read state.
     """
 
-    context: SparkContext
     jobs: FrameJobs
     plan: Plan
     shipped_plan: Broadcast[Plan]
@@ -56,10 +54,10 @@ class Deployment:
     reading: Reading
 
 
-def deploy(context: SparkContext, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
+def deploy(jobs: FrameJobs, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
     """Ships a plan (driver, once a run)."""
-    jobs, shipped_plan = FrameJobs(context), context.broadcast(plan)
-    return Deployment(context, jobs, plan, shipped_plan, intake or EmitterIntake(context, plan), reading)
+    context = jobs.context
+    return Deployment(jobs, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
 
 
 class Wave:
@@ -75,7 +73,7 @@ class Wave:
         self._deployment = deployment
         self._plan = plan = deployment.plan
         self._input, self._entry = wave_input, entry
-        frames = deployment.intake.frames(deployment.context, entry, wave_input)
+        frames = deployment.intake.frames(deployment.jobs, entry, wave_input)
         lean_input = wave_input.without_content()
         for index in range(1, plan.meeting_stage):
             stage = ProcessingStage(entry, lean_input, index)

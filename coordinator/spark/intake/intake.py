@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from coordinator.planning.plan import Plan
-from coordinator.spark.frame_jobs import Frames, Source
+from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.spark.stage import EmitterStage, WaveInput
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.transactional.engine import WaveProcessed
@@ -23,7 +23,7 @@ class Intake(Protocol):
 
     has_task_partitions: bool
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """The frames of every attempt of a wave, and a report of every task of the spout on each.
 
         An attempt whose rows cannot be had fails when it runs, with the reason.
@@ -47,7 +47,7 @@ class EmitterIntake:
         partition_count = len(plan.stages[0].partitions)
         self._seeds = Source.of(context.parallelize([None] * partition_count, partition_count))
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
         return Frames(self._seeds, (EmitterStage(entry, wave),))
 

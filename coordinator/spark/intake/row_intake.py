@@ -9,7 +9,7 @@ from pyspark.sql import functions as sql
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.planning.plan import Plan
-from coordinator.spark.frame_jobs import Frames, Source
+from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowStage
 from coordinator.spark.intake.row_values import shape_of
 from coordinator.spark.stage import WaveInput
@@ -21,7 +21,7 @@ from state.codec import unpack
 from state.errors import SourceError
 
 if TYPE_CHECKING:
-    from pyspark import RDD, SparkContext
+    from pyspark import RDD
     from pyspark.sql import Column, DataFrame
 
 FrameOf = Callable[[Any], "DataFrame"]
@@ -50,7 +50,7 @@ class RowIntake:
         self._frame_of = frame_of
         self._expected = expected
 
-    def frames(self, context: SparkContext, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
         tasks = entry.plan.value.chain.stages[0].tasks
         is_tallied = self._expected is not None
@@ -76,11 +76,12 @@ class RowIntake:
             without_rows += [Role(index, task) for task in tasks[partition_count:]]
         frames = []
         if read:
-            frames.append(context.union(read).mapPartitionsWithIndex(RowStage(entry, wave, tuple(roles), is_tallied)))
+            rows_read = Source.of(jobs.context.union(read))
+            frames.append(Frames(rows_read, (RowStage(entry, wave, tuple(roles), is_tallied),)))
         if without_rows:
-            one = context.parallelize([0], 1)
-            frames.append(one.mapPartitionsWithIndex(RowStage(entry, wave, (tuple(without_rows),), is_tallied)))
-        return Frames(Source.of(context.union(frames)))
+            one = Source.of(jobs.context.parallelize([0], 1))
+            frames.append(Frames(one, (RowStage(entry, wave, (tuple(without_rows),), is_tallied),)))
+        return frames[0] if len(frames) == 1 else Frames(jobs.joined(*frames))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         """See `Intake.checked`; a digest of the rows is stored with what emitters cut, before anything is committed."""

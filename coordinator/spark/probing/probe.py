@@ -46,11 +46,11 @@ def probe_spark(
     with spark_lease("doctor", None, master, conf) as lease:
         context = lease.context
         if topology is None:
-            lease.watch.call(lambda: ship_code(context, []))
+            code = lease.watch.call(lambda: ship_code(context, []))
         else:
-            lease.watch.call(lambda: ship_topology(context, topology, factory_module))
+            code = lease.watch.call(lambda: ship_topology(context, topology, factory_module))
         settings = context.getConf()
-        executors = lease.watch.call(lambda: _ask_executors(context, modules))
+        executors = lease.watch.call(lambda: _ask_executors(context, code, modules))
         return SparkFacts(
             master=master,
             is_local=master.startswith("local"),
@@ -69,10 +69,10 @@ def _java_version(context: SparkContext) -> str:
     return str(gateway.jvm.java.lang.System.getProperty("java.version"))
 
 
-def _ask_executors(context: SparkContext, modules: tuple[str, ...]) -> tuple[ExecutorFacts, ...]:
+def _ask_executors(context: SparkContext, code: str, modules: tuple[str, ...]) -> tuple[ExecutorFacts, ...]:
     count = min(TASKS_MAX, TASKS_PER_CORE * context.defaultParallelism)
     try:
-        told = context.parallelize(range(count), count).mapPartitions(_question(modules)).collect()
+        told = context.parallelize(range(count), count).mapPartitions(_question(code, modules)).collect()
     except Exception as error:  # Spark raises what it likes
         raise EngineError(f"Spark could not run a small job: {crash_story(error).reason}") from error
     return merged(told)
@@ -91,7 +91,7 @@ def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
     return tuple(found.values())
 
 
-def _question(modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Told]]:
+def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Told]]:
     """Returns what a task runs. It is pickled by value, so it needs none of our modules to begin with."""
 
     def answer(_: Iterable[int]) -> Iterator[Told]:
@@ -102,6 +102,9 @@ def _question(modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[To
         import sys
         from pathlib import Path
 
+        from pyspark import SparkFiles
+
+        sys.path.insert(1, SparkFiles.get(code))
         missing = []
         for module in modules:
             try:

@@ -28,11 +28,18 @@ class Context:
 
     def __init__(self, folder: Path) -> None:
         self._temp_dir = str(folder)
-        self._python_includes: list[str] = []
-        self.archive = Path()
+        self.added: list[Path] = []
 
-    def addPyFile(self, path: str) -> None:  # noqa: N802 - Spark's name
-        self.archive = Path(path)
+    @property
+    def archive(self) -> Path:
+        return self.added[-1]
+
+    @property
+    def listFiles(self) -> list[str]:  # noqa: N802 - Spark's name
+        return [f"spark://driver/files/{path.name}" for path in self.added]
+
+    def addFile(self, path: str) -> None:  # noqa: N802 - Spark's name
+        self.added.append(Path(path))
 
 
 MODULES = ["one_module_of_ada", "package_of_ada", "package_of_ada.inner", "space_of_ada.m"]
@@ -102,6 +109,18 @@ def test_an_executor_can_load_the_function_library_from_what_was_shipped(tmp_pat
     where, _, code = printed.partition("\n")
     assert ".zip/" in where
     assert code == f"{library_code()}\n"
+
+
+def test_what_has_not_changed_is_sent_to_executors_once(author: Path, tmp_path: Path) -> None:
+    module = author / "one_module_of_ada.py"
+    importlib.import_module("one_module_of_ada")
+    context: Any = Context(tmp_path)
+    first = ship_code(context, ["one_module_of_ada"])
+    os.utime(module, (1, 1))
+    assert ship_code(context, ["one_module_of_ada"]) == first
+    module.write_text(f"{SOURCE}\n# edited\n", encoding="utf-8")
+    second = ship_code(context, ["one_module_of_ada"])
+    assert [path.name for path in context.added] == [first, second]
 
 
 def test_a_file_that_does_not_compile_is_shipped_as_it_is(author: Path, tmp_path: Path) -> None:

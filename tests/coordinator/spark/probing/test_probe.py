@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pyspark import SparkFiles
+
 from coordinator.spark.probing.probe import _question, merged
 from coordinator.spark.probing.spark_facts import ExecutorFacts
 
@@ -22,8 +24,9 @@ def test_a_task_names_what_it_cannot_import_and_a_folder_it_cannot_write(tmp_pat
     monkeypatch.setenv("SPARK_LOCAL_DIRS", f"{tmp_path}/blockmgr,/none/blockmgr")
     (tmp_path / "blockmgr").mkdir()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(SparkFiles, "get", lambda name: str(tmp_path / name))
     (tmp_path / "module_that_ends.py").write_text("raise SystemExit(3)")
-    ((_, _, _, missing, scratch),) = _question(("json", "no_such_module", "module_that_ends"))([])
+    ((_, _, _, missing, scratch),) = _question("code.zip", ("json", "no_such_module", "module_that_ends"))([])
     assert dict(missing) == {
         "no_such_module": "ModuleNotFoundError: No module named 'no_such_module'",
         "module_that_ends": "SystemExit: 3",
