@@ -20,16 +20,26 @@ from coordinator.spark.frame_flow import FrameFault
 from coordinator.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.spark.intake.intake import Intake
 from coordinator.spark.lane import Lane
+from coordinator.spark.running_jobs import RunningJobs
 from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.spark.wave import Wave, deploy
-from coordinator.transactional.engine import CrashKind, EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
+from coordinator.transactional.engine import (
+    CrashKind,
+    EarlyCommit,
+    Event,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseWaits,
+    WaveCrashed,
+)
 from state.attempt import TransactionAttempt
 from state.errors import EngineError
 from state.redis_topology.reader import save_redis_url
 
 _LOG = logging.getLogger("txbatch")
+PHASES = ("processing", "commit")
 LANE_CLOSE_S = 30.0
 """How long a cancelled job may take to end; Spark kills its workers after two seconds."""
 
@@ -69,7 +79,7 @@ class SparkEngine:
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
         self._deployment = watch.call(lambda: deploy(FrameJobs(context, code), plan, reading, intake))
         self._waves: dict[int, Wave] = {}
-        self._running: set[str] = set()
+        self._running = RunningJobs(context, watch)
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
         self._processing_lane = Lane("txbatch-processing")
         self._commit_lane = Lane("txbatch-commit")
@@ -119,7 +129,7 @@ class SparkEngine:
 
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""
-        for phase in ("processing", "commit"):
+        for phase in PHASES:
             job_group = self._job_group(phase, wave_id)
             if job_group in self._running:  # Spark warns of groups it does not know
                 self._watch.call(partial(self._context.cancelJobGroup, job_group))
@@ -132,15 +142,20 @@ class SparkEngine:
         """The next event, or None after the time.
 
         Raises:
-            EngineError: Spark is gone.
+            EngineError: Spark is gone, or gives no executors.
         """
         try:
             event = self._events.get(timeout=timeout_s)
         except queue.Empty:
-            return None
+            return self._waiting()
         if isinstance(event, EngineError):
             raise event
         return event
+
+    def _waiting(self) -> PhaseWaits | None:
+        """Returns a phase of which no task has started yet."""
+        groups = ((wave_id, self._job_group(phase, wave_id)) for wave_id in list(self._waves) for phase in PHASES)
+        return next((PhaseWaits(wave_id) for wave_id, group in groups if self._running.waits(group)), None)
 
     def close(self) -> None:
         """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.
@@ -179,7 +194,7 @@ class SparkEngine:
     ) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
         job_group = self._job_group(phase, wave_id)
-        self._running.add(job_group)
+        self._running.began(job_group)
         try:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()
@@ -191,7 +206,7 @@ class SparkEngine:
             _LOG.debug("a job crashed:\n%s", error)
             story = crash_story(error)
             event = crashed(story.reason, story.kind)
-        self._running.discard(job_group)
+        self._running.ended(job_group)
         self._events.put(event)
 
     def _release(self, wave_id: int) -> None:

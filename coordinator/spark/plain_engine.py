@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from functools import partial
 
 from coordinator.plain.engine import PlainWave, WaveDrained
@@ -12,6 +12,7 @@ from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
+from coordinator.spark.running_jobs import LOOK_AFTER_S, RunningJobs
 from coordinator.spark.session import SparkLease
 from coordinator.transactional.engine import CrashKind, WaveCrashed
 from state.errors import EngineError
@@ -42,16 +43,19 @@ class SparkPlainEngine:
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._lane.submit(partial(settle_thread, context, "txbatch-processing"))
+        self._jobs = RunningJobs(context, watch)
         self._running: Future[WaveDrained] | None = None
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         """Runs a wave on the lane, so that a signal finds the calling thread at rest.
 
         Raises:
-            EngineError: Spark is gone, or does not end a wave that was cancelled.
+            EngineError: Spark is gone, gives no executors, or does not end a wave that was cancelled.
         """
+        self._jobs.began(self._job_group)
         running = self._running = self._lane.submit(partial(self._run, wave))
         try:
+            self._await_executors(running)
             return self._watch.wait(running, self._wave_timeout_s)
         except EngineError:
             raise
@@ -61,6 +65,11 @@ class SparkPlainEngine:
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
             return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
+
+    def _await_executors(self, running: Future[WaveDrained]) -> None:
+        """Waits until the wave has ended, or a task of it has started: the timeout counts from there."""
+        while not wait([running], LOOK_AFTER_S).done and self._jobs.waits(self._job_group):
+            pass  # bounded: it raises in the end
 
     def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
@@ -90,4 +99,7 @@ class SparkPlainEngine:
     def _run(self, wave: PlainWave) -> WaveDrained:
         description = f"{self._topology_id}: wave {wave.wave_id.number}"
         self._context.setJobGroup(self._job_group, description, interruptOnCancel=True)
-        return self._deployment.run(wave)
+        try:
+            return self._deployment.run(wave)
+        finally:
+            self._jobs.ended(self._job_group)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from coordinator.run_observer import Standing
+from coordinator.transactional.engine import PhaseWaits
 from coordinator.transactional.engine_side import EngineSide
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -156,7 +157,7 @@ class Coordinator:
             self.statistics.cut_txid = machine.last_txid()
             self.statistics.fraction = self._spout.progress(machine.last_metadata())
         self._handle(TimePassed(clock()))
-        self._observers.turned(is_idle=machine.is_idle(), has_progressed=event is not None)
+        self._observers.turned(is_idle=machine.is_idle(), has_progressed=not isinstance(event, PhaseWaits | None))
         return False
 
     def _next_event(self) -> RunEvent | None:

@@ -90,6 +90,17 @@ class GroupCrashed:
 
 
 @dataclass(frozen=True, slots=True)
+class PhaseWaits:
+    """None of the tasks of what runs for a wave has started yet, as where Spark has no executor; reported repeatedly.
+
+    Attributes:
+        wave_id: of the wave.
+    """
+
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class PhaseEnded:
     """A phase that was held (see `AttemptWatch`) ends now.
 
@@ -106,7 +117,7 @@ class PhaseEnded:
     failure: Failure | None = None
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
 
 
 class Engine(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.transactional.engine import Engine, Event, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import Engine, Event, GroupExecuted, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_events import CancelWave, ReleaseWave, StartCommit, StartWave
 from state.fault_points import reached
@@ -61,6 +61,6 @@ class EngineSide:
         event = ran_early or self._engine.next_event(timeout_s)
         if isinstance(event, (WaveProcessed, WaveCrashed)):
             reached("wave.processed")
-        elif event is not None:
+        elif not isinstance(event, PhaseWaits | None):
             reached("group.executed")
         return event

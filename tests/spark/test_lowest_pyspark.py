@@ -39,7 +39,12 @@ def test_words_are_counted_exactly(redis_backend, tmp_path):
     command += ["-p", "lines_per_batch=2", "--redis", redis_backend.url, "--master", "local[2]"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(LOWEST), str(ROOT)])}
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", RUN, *command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == "4.1.0"

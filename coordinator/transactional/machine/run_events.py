@@ -18,6 +18,7 @@ from coordinator.transactional.engine import (
     GroupCrashed,
     GroupExecuted,
     PhaseEnded,
+    PhaseWaits,
     WaveCrashed,
     WaveProcessed,
 )
@@ -162,7 +163,7 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
 RunEvent = (
     Resumed
     | Turn

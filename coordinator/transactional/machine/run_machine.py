@@ -25,6 +25,7 @@ from coordinator.transactional.engine import (
     GroupCrashed,
     GroupExecuted,
     PhaseEnded,
+    PhaseWaits,
     WaveCrashed,
     WaveProcessed,
 )
@@ -131,6 +132,7 @@ class RunMachine:
             GroupExecuted: self._commits.executed,
             GroupCrashed: self._commits.crashed,
             PhaseEnded: self._phase_ended,
+            PhaseWaits: self._phase_waits,
             Published: self._commits.published,
             BarrierConfirmed: self._barrier_confirmed,
             Refused: self._commits.refused,
@@ -367,6 +369,12 @@ class RunMachine:
             yield from self._failures.failed(event.attempt, Phase.PROCESSING, event.failure)
 
     # What takes too long
+
+    def _phase_waits(self, event: PhaseWaits) -> Iterator[Decision]:
+        """Counts no time against attempts of which no task has started: they are not what takes long."""
+        self._books.waves.waits(event.wave_id, self._books.now_s)
+        self._commits.waits(event.wave_id)
+        return iter(())
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:
         """Cancels what exceeds the message timeout, in either phase."""

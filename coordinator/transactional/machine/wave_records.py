@@ -23,9 +23,10 @@ class WaveRecord:
     Attributes:
         wave_id: its number in this run, from 1.
         attempts: its attempts, ascending.
-        started_s: when its processing phase began, or was last found to take too long.
+        started_s: when its processing phase began, still waited for a first task, or was last found to take too long.
         live: its attempts that are neither committed nor dropped.
         is_running: whether its processing phase runs.
+        has_waited: whether part of that was waiting for a first task.
     """
 
     wave_id: int
@@ -33,6 +34,7 @@ class WaveRecord:
     started_s: float
     live: set[TransactionAttempt] = field(default_factory=set)
     is_running: bool = True
+    has_waited: bool = False
 
 
 class WaveRecords:
@@ -75,7 +77,7 @@ class WaveRecords:
         """
         wave = self._end(wave_id)
         if wave.live:  # a wave of dropped attempts proves nothing: what crashes must be found by halving
-            self.size.processed(len(wave.attempts), seconds)
+            self.size.processed(len(wave.attempts), 0.0 if wave.has_waited else seconds)
         return wave
 
     def crashed(self, wave_id: int) -> WaveRecord:
@@ -119,6 +121,12 @@ class WaveRecords:
         for wave in late:
             wave.started_s = now_s
         return late
+
+    def waits(self, wave_id: int, now_s: float) -> None:
+        """Starts the time of a processing phase of which no task has started again."""
+        wave = self._waves.get(wave_id)
+        if wave is not None and wave.is_running:
+            wave.started_s, wave.has_waited = now_s, True
 
     def is_processing(self) -> bool:
         """Returns whether a wave is in its processing phase."""

@@ -287,6 +287,11 @@ class Commits:
         books.causes.cancelled(wave_id)
         yield CancelWave(wave_id)
 
+    def waits(self, wave_id: int) -> None:
+        """Starts the time of a commit phase of which no task has started again."""
+        if self.phase is not None and self._books.transactions.wave_of(self.phase.attempts) == wave_id:
+            self.phase.started_s = self._books.now_s
+
     def validate(self) -> None:
         """Checks that the group and the attempts in their commit phase agree.
 

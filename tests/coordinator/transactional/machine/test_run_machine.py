@@ -7,7 +7,14 @@ import pytest
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.emitting.emitter_task import Batch
-from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import (
+    EarlyCommit,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseWaits,
+    WaveCrashed,
+    WaveProcessed,
+)
 from coordinator.transactional.machine import wave_records
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
@@ -298,6 +305,30 @@ def test_the_timeout_of_a_wave_begins_when_it_does_however_long_cutting_took():
     assert driven.handle(TimePassed(210.0)) == []
     assert driven.handle(TimePassed(210.1)) == [CancelWave(1)]
     assert driven.machine.statistics.first_wave_s == 150.0
+
+
+def test_the_timeout_counts_from_when_a_wave_last_waited_for_its_first_task():
+    driven = Driven()
+    for now_s in (50.0, 100.0, 150.0):
+        driven.turn(now_s)
+        assert driven.handle(PhaseWaits(1)) == []
+        assert driven.handle(TimePassed(now_s + 9.9)) == []
+    driven.turn(150.0)
+    driven.handle(PhaseWaits(1))
+    assert driven.handle(TimePassed(210.0)) == []
+    assert driven.handle(TimePassed(210.1)) == [CancelWave(1)]
+    assert driven.handle(PhaseWaits(7)) == [], "of a wave that has ended"
+
+
+def test_the_timeout_counts_from_when_a_commit_phase_last_waited_for_its_first_task():
+    driven = Driven(max_spout_pending=1)
+    driven.turn(now_s=0.0)
+    driven.processed(1, (att(1, 1),))
+    driven.turn(now_s=100.0)
+    driven.turn(now_s=150.0)
+    assert driven.handle(PhaseWaits(1)) == []
+    asked = [driven.handle(TimePassed(now_s)) for now_s in (160.1, 210.0, 210.1)]
+    assert asked == [[], [], [CancelWave(1)]]
 
 
 def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
