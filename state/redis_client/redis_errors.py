@@ -90,6 +90,8 @@ _CODES_BY_CLASS: tuple[tuple[type[Exception], str], ...] = (
 """redis-py strips the code from errors it has classes for; subclasses are listed first."""
 
 
+_KILLED = "Script killed by user"
+"""What a call ends with that somebody has killed by FUNCTION KILL, which takes effect before its first write only."""
 _DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
 """What Redis 7 says, without a code, when a function runs a command that its caller may not."""
 
@@ -116,6 +118,8 @@ def remedy_of(error: Exception) -> Remedy:
         return Remedy.STOP if any(part in text for part in _TLS_SENTENCES) else Remedy.RETRY
     if isinstance(error, exceptions.ResponseError) and "Function not found" in text:
         return Remedy.REFRESH
+    if isinstance(error, exceptions.ResponseError) and _KILLED in text:
+        return Remedy.RETRY
     return Remedy.STOP
 
 

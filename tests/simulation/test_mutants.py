@@ -15,7 +15,7 @@ from state.redis_client import connection as redis_connection
 from state.redis_client.connection import library_code
 from tests.simulation.mutants import results
 from tests.simulation.mutants.catalogue import MUTANTS, THEMES
-from tests.simulation.mutants.hunt import Hunt, hunt
+from tests.simulation.mutants.hunt import Hunt, hunt, quiet_violations
 from tests.simulation.mutants.mutant import SIMULATION
 from tests.simulation.mutants.patch import LIBRARY, ROOT, Patch, PatchError, mutated, planted
 from tests.simulation.mutants.table import markdown
@@ -47,6 +47,20 @@ QUICK = (
     "instance-shared",
 )
 """Found by one of the first seeds, in less than a minute together."""
+SHOWN_WITHOUT_FAULTS = {
+    "receipts-dropped",
+    "receipts-rewritten",
+    "metadata-before-commit",
+    "told-before-durable",
+    "window-ignored",
+    "metadata-cleaned-one-too-far",
+    "half-a-retry-sent",
+    "opaque-from-committed-unchained",
+    "plain-ack-value-not-xored",
+    "plain-ack-leaves-pending",
+    "plain-edge-not-anchored",
+}
+"""They break an invariant whenever they run, even if nothing goes wrong."""
 HUNTED = [*MUTANTS] if os.environ.get("TXBATCH_MUTANTS") == "all" else [*QUICK]
 SEEDS = int(os.environ.get("TXBATCH_MUTANT_SEEDS", "400"))
 """A mutant has to be found within this many seeds."""
@@ -70,6 +84,18 @@ def test_every_mutant_still_fits_the_code_and_leaves_it_as_it_was(name):
     with planted(mutant.patches):
         assert mutated(mutant.patches)
     assert redis_connection.library_code() == before
+
+
+@pytest.mark.timeout(600)
+def test_every_mutant_plays_a_quiet_schedule_to_its_end_or_breaks_an_invariant_there():
+    """None ends by an error of its own; most are right as long as nothing goes wrong, and these are never."""
+    shown = {}
+    for name, mutant in MUTANTS.items():
+        if found := quiet_violations(mutant):
+            shown[name] = set(found.values())
+    assert shown.keys() == SHOWN_WITHOUT_FAULTS
+    kinds = {name: {text.partition(":")[0] for text in texts} for name, texts in shown.items()}
+    assert set().union(*kinds.values()) <= {"ViolatedError", "AssertionError", "SimulationStuckError"}, kinds
 
 
 def test_there_are_enough_of_them_and_each_has_a_name_of_its_own():

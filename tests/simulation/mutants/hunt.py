@@ -15,9 +15,10 @@ from unittest import mock
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.mutant import SIMULATION, Mutant
 from tests.simulation.mutants.patch import ROOT, planted
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import simulate
 from tests.simulation.timeline import Timeline
+from tests.simulation.workload import SPOUTS
 
 VARIABLE = "TXBATCH_MUTANT"
 """Names the mutant that `plugin` plants in a process of pytest."""
@@ -25,7 +26,10 @@ PLUGIN = "tests.simulation.mutants.plugin"
 SUITE_TIMEOUT_S = 600
 HAPPENINGS_MAX = 8_000
 """A run that makes no progress is found sooner than in the simulation at large: many mutants stop progress."""
+QUIET_HAPPENINGS_MAX = 800
+"""More than happen on any kind of spout if nothing goes wrong."""
 ALL_PASSED, SOME_FAILED = 0, 1
+QUIET_KINDS = (*sorted(kind for kind in SPOUTS if kind.startswith("told ")), PLAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +94,28 @@ def by_simulation(mutant: Mutant, seeds: Iterable[int]) -> Hunt:
 
 def violation_of(seed: int) -> str:
     """Plays one seed; returns what does not hold, empty if everything does."""
+    return _played(Scenario.of(seed)).removeprefix(f"{ViolatedError.__name__}: ").strip().split("\n", maxsplit=1)[0]
+
+
+def _played(scenario: Scenario, happenings_max: int = HAPPENINGS_MAX) -> str:
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
-        with mock.patch.object(Timeline.__init__, "__defaults__", (HAPPENINGS_MAX,)):
-            violation = simulate(Scenario.of(seed)).violation
+        with mock.patch.object(Timeline.__init__, "__defaults__", (happenings_max,)):
+            return simulate(scenario).violation
     finally:
         logging.disable(disabled)
-    return violation.removeprefix(f"{ViolatedError.__name__}: ").strip().split("\n", maxsplit=1)[0]
+
+
+def quiet_violations(mutant: Mutant) -> dict[str, str]:
+    """Plays a mutant on the richest kinds of spouts with nothing going wrong; returns kind -> what does not hold.
+
+    A mutant that ends by an error of its own, as a name that it has misspelled, would be found by anything.
+    """
+    with planted(mutant.patches):
+        quiet = {kind: replace(Scenario.of(0, kind), exactly=frozenset(), calls=0, reads=True) for kind in QUIET_KINDS}
+        ended = {kind: _played(scenario, QUIET_HAPPENINGS_MAX) for kind, scenario in quiet.items()}
+    return {kind: violation for kind, violation in ended.items() if violation}
 
 
 @cache

@@ -144,6 +144,7 @@ TOLD_FIRST = Mutant(
         Patch(
             COMMITS,
             "            yield self._publish(phase, step, event.reports)",
+            "            from coordinator.transactional.machine.run_events import Tell\n\n"
             "            publish = self._publish(phase, step, event.reports)\n"
             "            yield Tell(step.attempts)\n"
             "            yield publish",

@@ -74,7 +74,7 @@ METADATA_WITHOUT_WITNESS = Mutant(
         Patch(
             LIBRARY,
             "  write_control(keys[1], owner)\n",
-            "  redis.call('HSET', keys[1], 'metadata_sum', owner.sum)\n"
+            "  redis.call('HSET', keys[1], 'metadata_sum', owner.sum, 'ended', owner.begun)\n"
             "  if owner.source ~= '' then redis.call('HSET', keys[1], 'source_fingerprint', owner.source) end\n"
             "  if owner.topology ~= '' then redis.call('HSET', keys[1], 'topology', owner.topology) end\n",
         ),

@@ -37,6 +37,8 @@ RETRIED = [
     parsed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
     parsed("NOREPLICAS Not enough good replicas to write."),
     parsed("ERR max number of clients reached"),
+    parsed("ERR Script killed by user with FUNCTION KILL. script: txbatch_5_commit, on @user_function:701."),
+    parsed("ERR Script killed by user with SCRIPT KILL... script: txbatch_5_commit, on @user_function:701."),
 ]
 STOPPED = [
     ("NOAUTH Authentication required.", "asks for a password"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
+from contextlib import contextmanager, suppress
 
 import pytest
+import redis
 
 from state.commits.commit import CommitStatus
 from state.commits.write_set import StateKind
@@ -208,3 +210,41 @@ def test_a_reader_survives_a_killed_connection(store, url, client):
         assert reader.read("counts", StateKind.HASH, ["a"], 1) == [b"5"]
         client.client_kill_filter(_type="normal", skipme=True)
         assert reader.read("counts", StateKind.HASH, ["a"], 1) == [b"5"]
+
+
+WAITING = """#!lua name=waiting
+redis.register_function('wait_for_go', function(keys)
+  if redis.call('EXISTS', keys[1]) == 1 then return 'gone' end
+  while true do end
+end)"""
+
+
+@pytest.mark.parametrize("backend", ["valkey", "redis"], indirect=True)
+def test_a_call_that_somebody_has_killed_is_repeated(backend):
+    client, killer = backend.client(), backend.client()
+    (threshold,) = client.config_get("busy-reply-threshold").values()
+    client.config_set("busy-reply-threshold", "1")
+    client.function_load(WAITING)
+
+    def kill_until_it_may_go() -> None:
+        while True:
+            try:
+                killer.set("go", "1")
+            except redis.ResponseError:  # busy
+                with suppress(redis.ResponseError):
+                    killer.execute_command("FUNCTION", "KILL")
+                killed.set()
+            else:
+                if killed.is_set():
+                    return
+                killer.delete("go")
+
+    killed = threading.Event()
+    thread = threading.Thread(target=kill_until_it_may_go)
+    thread.start()
+    try:
+        connection = RedisConnection(client, "redis://here", timeout_s=30.0)
+        assert connection.call("FCALL", "wait_for_go", "1", "go") == b"gone"
+    finally:
+        thread.join()
+        client.config_set("busy-reply-threshold", threshold)
