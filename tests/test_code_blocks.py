@@ -279,6 +279,12 @@ def test_sources_spark_but_for_the_query() -> None:
     class Adds(BaseBatchBolt, ICommitter):
         sums = HashState("sums", value=int)
 
+        def execute(self, tup):
+            """Ignores it."""
+
+        def finish_batch(self):
+            """Writes nothing."""
+
     names: dict[str, Any] = {
         "TransactionalTopologyBuilder": TransactionalTopologyBuilder,
         "MicroBatches": MicroBatches,
