@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coordinator.cli.streams.terminal import say
 from state.keys import Keys, check_name
 from state.records.durability import DurabilityLevel
 from state.redis_client.rights import acl_rules
@@ -23,4 +24,4 @@ def show_acl(
     """
     rules = acl_rules(Keys(topology_id), loads_functions=loads_functions, level=level)
     name = topology_id if user is None else check_name("user name", user)
-    print(f"user {name} {' '.join(rules)} >PASSWORD")
+    say(f"user {name} {' '.join(rules)} >PASSWORD")

@@ -62,6 +62,7 @@ from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.cli.state_commands import ask
 from coordinator.cli.state_commands import drop as drop_topology
 from coordinator.cli.streams.log_style import LogStyle
+from coordinator.cli.streams.terminal import say
 from coordinator.server_choice import choose_server
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
@@ -87,9 +88,9 @@ app = typer.Typer(
 def _show_version(wanted: bool) -> None:
     if wanted:
         try:
-            print(f"txbatch {version('txbatch')}")
+            say(f"txbatch {version('txbatch')}")
         except PackageNotFoundError:
-            print("txbatch, not installed")
+            say("txbatch, not installed")
         raise typer.Exit
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import coordinator
+from coordinator.cli.streams.terminal import say
 from state.errors import TopologyError
 
 MODULE = "benchmarks.suite"
@@ -40,7 +41,7 @@ def bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path |
             "there, and run the command again in it"
         )
     if root != own:
-        print(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", file=sys.stderr)
+        say(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", to=sys.stderr)
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", MODULE, *arguments]  # -P: not the benchmarks of the current folder

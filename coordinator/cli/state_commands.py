@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
+from coordinator.cli.streams.terminal import say
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
@@ -37,7 +38,7 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
             Trouble.UNKNOWN_TOPOLOGY
         )
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
-    print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
+    say(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 
 
 def _found(store: RedisTopology) -> str:
@@ -57,5 +58,5 @@ def ask(question: str) -> bool:
     """
     if not sys.stdin.isatty():
         raise TopologyError(f"{question} Standard input is not a terminal to ask on; give --yes to delete")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    say(f"{question} [y/N] ", end="", to=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
