@@ -66,6 +66,8 @@ def get_state(
     state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
     field: Annotated[str | None, typer.Argument(metavar="[FIELD]", help="Only this field or member.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Most entries to show.")] = 100,
+    lowest: Annotated[bool, typer.Option("--lowest", help="Begin a sorted set with the lowest score.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Show what a HyperLogLog holds, not its count.")] = False,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
@@ -74,8 +76,9 @@ def get_state(
 ) -> None:
     """Show the entries of a state, or one of them; may be used during a run.
 
-    A state with parts needs one; without it, its parts are shown. With a limit, which entries are shown is up to the
-    server, except for lists.
+    A state with parts needs one; without it, its parts are shown. A sorted set begins with its best scores, so
+    --limit 10 shows the top ten; of a HyperLogLog its count is shown. Which entries of a hash or set a limit leaves
+    is up to the server.
     """
     with (
         server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
@@ -85,7 +88,7 @@ def get_state(
         if field is not None:
             _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
             return
-        for place, line in enumerate(lines_of_state(store.records(), chosen)):
+        for place, line in enumerate(lines_of_state(store.records(), chosen, is_raw=raw, from_lowest=lowest)):
             if place == limit:
                 say(f"there is more than these {limit:,}; raise --limit, or name a FIELD", to=sys.stderr)
                 return
