@@ -21,12 +21,11 @@ from coordinator.cli.command_options import (
     SparkMaster,
     command_errors,
 )
-from coordinator.cli.commands.findings import lines_of
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.streams.terminal import say, say_json
-from coordinator.cli.suggestions import server_options
+from coordinator.cli.suggestions import lines_of, server_options
 from coordinator.inspection.doctor.examination import AnyTopology, Patient, examine
 from coordinator.inspection.finding import Finding, Weight, count_of, has_failed
 from coordinator.server_choice import choose_server

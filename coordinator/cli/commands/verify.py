@@ -23,12 +23,11 @@ from coordinator.cli.command_options import (
     TopologyId,
     server_of_command,
 )
-from coordinator.cli.commands.findings import lines_of
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
 from coordinator.cli.streams.terminal import say, say_json
-from coordinator.cli.suggestions import server_options
+from coordinator.cli.suggestions import lines_of, server_options
 from coordinator.inspection.finding import Weight, count_of
 from coordinator.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.inspection.verify.verifier import Refold, Verdict, Verifier
