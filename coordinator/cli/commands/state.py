@@ -28,6 +28,7 @@ from coordinator.transfer.importing import checked_export, import_state
 from coordinator.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
+from state.troubles import Trouble
 
 app = typer.Typer(
     help="Look at a topology's state, export it, or put an export back.",
@@ -153,19 +154,19 @@ def import_states(
                 raise TopologyError(
                     f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
                     "--rename if that is what you want"
-                )
+                ).about(Trouble.IMPORT_REFUSED)
             with server.store(topology_id, may_create=True) as store:
                 store.check_server()
                 target = store.importer()
                 if target.existing() and not replace:
                     raise TopologyError(
                         f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
-                    )
+                    ).about(Trouble.IMPORT_REFUSED)
                 if store.connected_runs() and not fence:
                     raise TopologyError(
                         f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
                         "give --fence"
-                    )
+                    ).about(Trouble.IMPORT_REFUSED)
                 source.seek(0)
                 replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
         if as_json:

@@ -167,7 +167,9 @@ def test_an_export_is_imported_under_the_same_id_or_another(
     assert "exported topology 'typed' as of txid 8" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["typed.jsonl"]
     assert ended("import", "typed", str(file), "--redis", url) == 2
-    assert "exists on" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "exists on" in said
+    assert "`txbatch explain import-refused` says more" in said
     assert ended("import", "typed", str(file), "--replace", "--redis", url, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["topology"], told["committed"], told["lines"]) == ("typed", 8, file.read_text().count("\n"))
