@@ -26,7 +26,7 @@ def require_own_packages() -> None:
     for name in PACKAGES:
         spec = importlib.util.find_spec(name)
         found = None if spec is None else spec.origin
-        if found is not None and Path(found) == home / name / "__init__.py":
+        if found is not None and Path(found).parent == home / name:
             continue
         sentence = (
             f"import {name} finds {found or 'a folder without __init__.py'}, not txbatch's own package in "
