@@ -23,6 +23,7 @@ lint:  ## ruff and mypy
 
 docs:  ## build the documentation into site/; make docs ARGS=serve shows it on this machine while you write
 	@tools/bootstrap.sh
+	@$(PYTHON_ENV) -c 'import mkdocs' 2>/dev/null || { echo "make docs needs the docs extra; run: .venv/bin/pip install -e '.[docs]'" >&2; exit 2; }
 	NO_MKDOCS_2_WARNING=1 $(PYTHON_ENV) -m mkdocs $(or $(ARGS),build)
 
 bench:  ## rates and latencies next to other ways to the same answer: make bench ARGS=--quick

@@ -1,15 +1,16 @@
-"""Checks that ``import state`` finds txbatch's own package.
+"""Checks that ``import state`` and its like find txbatch's own packages.
 
-The name is an ordinary word. If the path leads to another module of that name first, the next import
+The names are ordinary words. If the path leads to another module of such a name first, the next import
 would fail with a puzzling error; this one says what has happened.
 """
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import sys
 from pathlib import Path
 
+PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 COMMAND = "txbatch"
 USAGE_EXIT_CODE = 2
 
@@ -18,15 +19,18 @@ def require_own_packages() -> None:
     """Checks the path; packages that import other packages call this first.
 
     Raises:
-        ImportError: ``state`` is somebody else's module.
+        ImportError: one of them is somebody else's module.
         SystemExit: the same, in the ``txbatch`` script, which cannot catch anything yet.
     """
     home = Path(__file__).parent.parent
-    found = importlib.import_module("state").__file__
-    if found is None or Path(found).parent.parent != home:
+    for name in PACKAGES:
+        spec = importlib.util.find_spec(name)
+        found = None if spec is None else spec.origin
+        if found is not None and Path(found).parent == home / name:
+            continue
         sentence = (
-            f"import state finds {found or 'a folder without __init__.py'}, not txbatch's own package in "
-            f"{home / 'state'}; rename it, or remove its folder from sys.path and PYTHONPATH"
+            f"import {name} finds {found or 'a folder without __init__.py'}, not txbatch's own package in "
+            f"{home / name}; rename it, or remove its folder from sys.path and PYTHONPATH"
         )
         if Path(sys.argv[0]).name == COMMAND:
             sys.stderr.write(f"{COMMAND}: {sentence}\n")

@@ -5,44 +5,55 @@ from Structured Streaming. They choose a server (`server_choice`), an engine and
 rooms.
 """
 
+from typing import TYPE_CHECKING
+
 from coordinated_bolt.neighbours import require_own_packages
 
 require_own_packages()
 
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
-from coordinator.exactly_once import ExactlyOnce, exactly_once
-from coordinator.local.attempt_book import AttemptRecord, HeldPhase
-from coordinator.local.bolt_trial import BoltTrial, run_bolt
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.plain_run import PlainRun
-from coordinator.local.transactional_run import TransactionalRun
-from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run_summary import PlainStatistics
-from coordinator.planning.topology_plan import TopologyPlan, plan
-from coordinator.reports.run_report import RunReport
-from coordinator.run import run
-from coordinator.run_plain import run_plain
-from coordinator.sources.files.text_files import TextFiles
-from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.feeder import FeederSpout
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
-    OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partition_positions import PartitionPositions
-from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import RunSoFar
-from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
-from coordinator.start import BackgroundRun, RunStatus, start
-from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from state.lazy_exports import hand_on_lazily
+
+if TYPE_CHECKING:
+    from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+    from coordinator.building.plain_topology import PlainTopology
+    from coordinator.building.plain_topology_builder import TopologyBuilder
+    from coordinator.building.topology import Topology
+    from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+    from coordinator.exactly_once import ExactlyOnce, exactly_once
+    from coordinator.local.attempt_book import AttemptRecord, HeldPhase
+    from coordinator.local.bolt_trial import BoltTrial, run_bolt
+    from coordinator.local.cluster import LocalCluster
+    from coordinator.local.plain_run import PlainRun
+    from coordinator.local.transactional_run import TransactionalRun
+    from coordinator.plain.options import PlainRunOptions
+    from coordinator.plain.run_summary import PlainStatistics
+    from coordinator.planning.topology_plan import TopologyPlan, plan
+    from coordinator.reports.run_report import RunReport
+    from coordinator.run import run
+    from coordinator.run_plain import run_plain
+    from coordinator.sources.files.text_files import TextFiles
+    from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+    from coordinator.spouts.feeder import FeederSpout
+    from coordinator.spouts.input_change import FormerInput, InputChange
+    from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+    from coordinator.spouts.opaque import (
+        IOpaquePartitionedTransactionalSpout,
+        OpaquePartitionedCoordinator,
+        OpaquePartitionedEmitter,
+    )
+    from coordinator.spouts.partition_positions import PartitionPositions
+    from coordinator.spouts.partitioned import (
+        IPartitionedTransactionalSpout,
+        PartitionedCoordinator,
+        PartitionedEmitter,
+    )
+    from coordinator.spouts.run_so_far import RunSoFar
+    from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+    from coordinator.start import BackgroundRun, RunStatus, start
+    from coordinator.transactional.options import RunOptions
+    from coordinator.transactional.run_summary import RunStatistics
+
+hand_on_lazily(__name__)
 
 __all__ = [
     "AttemptRecord",

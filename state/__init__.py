@@ -4,30 +4,37 @@ Only the `redis_` rooms talk to a server, and only `keys` spells key names. Noth
 transaction commits next.
 """
 
-from state.attempt import TransactionAttempt
-from state.commits.dead_letters import DeadLetter
-from state.errors import (
-    BadInputError,
-    EngineError,
-    FailedException,
-    FencedError,
-    NotDurableError,
-    NotReplayableError,
-    QuarantineFullError,
-    ReplayLimitError,
-    SourceError,
-    StateRefusedError,
-    StateUnreachableError,
-    TopologyError,
-    TransactionError,
-    TransactionTooLargeError,
-    UserCodeError,
-    WaveCrashError,
-)
-from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
-from state.kinds.state_family import StateFamily
-from state.redis_server.embedded import EmbeddedServer
-from state.redis_topology.snapshots import Snapshot, snapshot
+from typing import TYPE_CHECKING
+
+from state.lazy_exports import hand_on_lazily
+
+if TYPE_CHECKING:
+    from state.attempt import TransactionAttempt
+    from state.commits.dead_letters import DeadLetter
+    from state.errors import (
+        BadInputError,
+        EngineError,
+        FailedException,
+        FencedError,
+        NotDurableError,
+        NotReplayableError,
+        QuarantineFullError,
+        ReplayLimitError,
+        SourceError,
+        StateRefusedError,
+        StateUnreachableError,
+        TopologyError,
+        TransactionError,
+        TransactionTooLargeError,
+        UserCodeError,
+        WaveCrashError,
+    )
+    from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+    from state.kinds.state_family import StateFamily
+    from state.redis_server.embedded import EmbeddedServer
+    from state.redis_topology.snapshots import Snapshot, snapshot
+
+hand_on_lazily(__name__)
 
 __all__ = [
     "BadInputError",

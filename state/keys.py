@@ -14,11 +14,11 @@ from urllib.parse import quote, unquote
 
 from state.errors import TopologyError
 
-NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -"
+NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -, not dots alone"
 RESERVED_NAME = "txbatch"
 PART_LENGTH_MAX = 200
 """Most characters of a quoted part."""
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")  # as a step of a path or an address, .. leads elsewhere
 
 
 def check_name(kind: str, name: str) -> str:

@@ -6,7 +6,10 @@ terminal, a line break that fakes another log entry, ten megabytes of input. All
 
 from __future__ import annotations
 
+import json
 import unicodedata
+from collections.abc import Callable
+from typing import Any
 
 LINE_LIMIT = 1_000
 """Longest line, in characters; a cut line says how many are missing."""
@@ -19,7 +22,7 @@ _HEAD_LINES = 20
 
 def one_line(text: str, limit: int = LINE_LIMIT) -> str:
     """Returns the text as one line: control characters escaped, cut to `limit` characters."""
-    return _escaped(text, "") if len(text) <= limit else f"{_escaped(text[:limit], '')}… ({len(text) - limit:,} more)"
+    return printable(text) if len(text) <= limit else f"{printable(text[:limit])}… ({len(text) - limit:,} more)"
 
 
 def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LINES) -> str:
@@ -29,7 +32,9 @@ def block(text: str, *, line_limit: int = LINE_LIMIT, lines_max: int = BLOCK_LIN
         left_out = len(lines) - lines_max
         tail = lines[_HEAD_LINES - lines_max :]
         lines = [*lines[:_HEAD_LINES], f"… {left_out:,} lines left out …", *tail]
-    return "\n".join(_escaped(line, "\t") if len(line) <= line_limit else one_line(line, line_limit) for line in lines)
+    return "\n".join(
+        printable(line, kept="\t") if len(line) <= line_limit else one_line(line, line_limit) for line in lines
+    )
 
 
 def said_by(error: BaseException, limit: int = LINE_LIMIT) -> str:
@@ -45,10 +50,22 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _escaped(text: str, kept: str) -> str:
+def printable(text: str, *, kept: str = "") -> str:
+    """Returns the whole text with every control character escaped, and whatever else is not shown as itself."""
     if text.isprintable():
         return text
     return "".join(c if c in kept or _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def json_line(value: Any, *, default: Callable[[Any], Any] | None = None, allow_nan: bool = True) -> str:
+    """Returns a value as JSON on one line, which may be shown: what `printable` escapes is escaped as JSON does.
+
+    `default` and `allow_nan` are those of `json.dumps`.
+    """
+    text = json.dumps(value, ensure_ascii=False, default=default, allow_nan=allow_nan)
+    if text.isprintable():
+        return text
+    return "".join(c if _is_harmless(c) else json.dumps(c)[1:-1] for c in text)
 
 
 def _is_harmless(character: str) -> bool:

@@ -28,6 +28,7 @@ class Trouble(StrEnum):
     LOADING = "loading"
     PARAMETER = "parameter"
     UNKNOWN_TOPOLOGY = "unknown-topology"
+    IMPORT_REFUSED = "import-refused"
     NOT_PICKLABLE = "not-picklable"
     STATE_CHANGED = "state-changed"
     # input

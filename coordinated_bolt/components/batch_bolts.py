@@ -138,7 +138,8 @@ class IBatchBolt(IComponent):
 class BaseBatchBolt(IBatchBolt):
     """An `IBatchBolt` that stores what `prepare` is given; its `execute` and `finish_batch` do nothing.
 
-    A subclass defines `execute` or `execute_batch`.
+    A subclass defines `execute` or `execute_batch`, if only an `execute` that does nothing: without either, which is
+    what a misspelled name comes to, the builder refuses it.
 
     Call ``super().prepare(...)`` if you override it and use the attributes.
     """

@@ -24,6 +24,7 @@ from coordinated_bolt.streams.groupings import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
+from coordinator.building.bolt_methods import check_methods
 from coordinator.building.component_configuration import (
     ComponentConfigurationDeclarer,
     SpoutDeclarer,
@@ -175,6 +176,8 @@ class GraphBuilder:
         """Returns the components, checked and in flow order."""
         components = [self._component(component_id) for component_id in self._components]
         check_graph(components)
+        for component in components:
+            check_methods(component)
         return tuple(in_flow_order(components))
 
     def _component(self, component_id: str) -> Component:
@@ -303,8 +306,8 @@ class TransactionalTopologyBuilder(GraphBuilder):
 
         Raises:
             TopologyError: the graph has a cycle, an unknown component, stream or field, a bolt without input, a
-                grouping that does not fit its stream, or state outside a committer; or a configuration value is not
-                plain data.
+                grouping that does not fit its stream, state outside a committer, a batch bolt that would ignore its
+                tuples, or a committer that would not write its state; or a configuration value is not plain data.
         """
         components = self._graph()
         check_no_ticks("the topology's configuration", conf or {})

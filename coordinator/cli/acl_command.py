@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
+from coordinator.cli.command_options import Debug, Level, TopologyId, command_errors
+from coordinator.cli.streams.terminal import say
 from state.keys import Keys, check_name
 from state.records.durability import DurabilityLevel
 from state.redis_client.rights import acl_rules
@@ -23,4 +29,24 @@ def show_acl(
     """
     rules = acl_rules(Keys(topology_id), loads_functions=loads_functions, level=level)
     name = topology_id if user is None else check_name("user name", user)
-    print(f"user {name} {' '.join(rules)} >PASSWORD")
+    say(f"user {name} {' '.join(rules)} >PASSWORD")
+
+
+def acl(
+    *,
+    topology_id: TopologyId,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the user.  [default: the topology id]")
+    ] = None,
+    functions: Annotated[
+        bool,
+        typer.Option(
+            "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
+        ),
+    ] = True,
+    durability: Level = DurabilityLevel.MEMORY,
+    debug: Debug = False,
+) -> None:
+    """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
+    with command_errors(debug=debug):
+        show_acl(topology_id, user, loads_functions=functions, level=durability)

@@ -12,14 +12,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
 import coordinator
+from coordinator.cli.command_options import command_errors
+from coordinator.cli.streams.terminal import say
 from state.errors import TopologyError
 
 MODULE = "benchmarks.suite"
 SCRIPT = Path("benchmarks") / "suite" / "__main__.py"
 
 
-def bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path | None = None) -> int:
+def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path | None = None) -> int:
     """Runs the benchmark in a child process and returns its exit code.
 
     Args:
@@ -40,7 +44,7 @@ def bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path |
             "there, and run the command again in it"
         )
     if root != own:
-        print(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", file=sys.stderr)
+        say(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", to=sys.stderr)
     paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", MODULE, *arguments]  # -P: not the benchmarks of the current folder
@@ -50,3 +54,14 @@ def bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path |
             return process.wait()
         except KeyboardInterrupt:
             continue  # Ctrl-C has reached the child, too, which still has its report to write
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """Run the benchmark of this checkout, with the arguments that follow: --quick, --sides, --help."""
+    with command_errors():
+        code = run_bench(context.args)
+    raise typer.Exit(code)

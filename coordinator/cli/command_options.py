@@ -24,6 +24,15 @@ from state.redis_client.address import secrets_in
 from state.redis_client.encryption import PLAINTEXT_VARIABLE
 from state.redis_topology.reader import URL_VARIABLE
 
+SERVER = "Server and durability"
+SPARK = "Spark"
+PACE = "Pace"
+FAILURES = "Failures"
+CONTINUING = "Continuing after a change"
+ENDING = "Ending"
+WATCHING = "Watching"
+"""What options are for, as `txbatch run --help` groups them."""
+
 Redis = Annotated[
     str | None,
     typer.Option(
@@ -31,24 +40,36 @@ Redis = Annotated[
         metavar="URL",
         help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
         "environment, which keeps a password out of the process list; without either, a private server.",
+        rich_help_panel=SERVER,
     ),
 ]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]"),
+    typer.Option(
+        "--data-dir",
+        metavar="DIR",
+        help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]",
+        rich_help_panel=SERVER,
+    ),
 ]
 AllowPlaintext = Annotated[
     bool,
     typer.Option(
         "--allow-plaintext",
         help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
+        rich_help_panel=SERVER,
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
 MaxPending = Annotated[
     int | None,
-    typer.Option(min=1, metavar="N", help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Most transactions in flight. [default: as --wave-target-ms wants]",
+        rich_help_panel=PACE,
+    ),
 ]
 WaveTarget = Annotated[
     int,
@@ -56,6 +77,7 @@ WaveTarget = Annotated[
         min=1,
         metavar="MS",
         help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+        rich_help_panel=PACE,
     ),
 ]
 Slots = Annotated[
@@ -65,12 +87,14 @@ Slots = Annotated[
         metavar="N",
         help="Most Spark tasks in a stage; tasks beyond that share them. [default: as many as Spark has cores]",
         show_default=False,
+        rich_help_panel=SPARK,
     ),
 ]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
-SparkMaster = Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.")]
+SparkMaster = Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.", rich_help_panel=SPARK)]
 SparkConf = Annotated[
-    list[str] | None, typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.")
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.", rich_help_panel=SPARK),
 ]
 Parameters = Annotated[
     list[str] | None,
@@ -94,6 +118,7 @@ Adopt = Annotated[
         help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
         "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
         "commas. A start without the option says which words it needs, or that none will do.",
+        rich_help_panel=CONTINUING,
     ),
 ]
 Level = Annotated[
@@ -102,12 +127,17 @@ Level = Annotated[
         "--durability",
         help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
         "done: the server's answer, its disk, or replicas.",
+        rich_help_panel=SERVER,
     ),
 ]
 Replicas = Annotated[
     int,
     typer.Option(
-        "--durability-replicas", min=1, metavar="N", help="Replicas that have to confirm, with --durability replica."
+        "--durability-replicas",
+        min=1,
+        metavar="N",
+        help="Replicas that have to confirm, with --durability replica.",
+        rich_help_panel=SERVER,
     ),
 ]
 History = Annotated[
@@ -117,14 +147,26 @@ History = Annotated[
         min=0,
         metavar="N",
         help="How many transactions keep their receipt, metadata and story, for `txbatch inspect`.",
+        rich_help_panel=SERVER,
     ),
 ]
 Pulse = Annotated[
     bool,
-    typer.Option("--pulse/--no-pulse", help="Whether to tell the server, once a second, what the run is doing."),
+    typer.Option(
+        "--pulse/--no-pulse",
+        help="Whether to tell the server, once a second, what the run is doing.",
+        rich_help_panel=SERVER,
+    ),
 ]
 MaxAttempts = Annotated[
-    int, typer.Option("--max-attempts", min=1, metavar="N", help="Attempts at a transaction before it is given up.")
+    int,
+    typer.Option(
+        "--max-attempts",
+        min=1,
+        metavar="N",
+        help="Attempts at a transaction before it is given up.",
+        rich_help_panel=FAILURES,
+    ),
 ]
 OnPoison = Annotated[
     str,
@@ -132,32 +174,54 @@ OnPoison = Annotated[
         metavar="WORD",
         help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
         "its transaction empty and keep it for `txbatch quarantine`.",
+        rich_help_panel=FAILURES,
     ),
 ]
 MaxQuarantined = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.")
+    int,
+    typer.Option(
+        min=1, metavar="N", help="Most quarantined batches; poison beyond them halts the run.", rich_help_panel=FAILURES
+    ),
 ]
 OtherStates = Annotated[
     bool,
     typer.Option(
         "--accept-state-changes",
         help="Continue even if a state is no longer declared, or is declared with other types.",
+        rich_help_panel=CONTINUING,
     ),
 ]
 AcceptStateChanges = Annotated[
-    bool, typer.Option("--accept-state-changes", help="As for `txbatch run`: accept that states have changed.")
+    bool,
+    typer.Option(
+        "--accept-state-changes",
+        help="As for `txbatch run`: accept that states have changed.",
+        rich_help_panel=CONTINUING,
+    ),
 ]
 StopTimeout = Annotated[
-    float, typer.Option(min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.")
+    float,
+    typer.Option(
+        min=1, metavar="SECONDS", help="Longest time from SIGTERM to the end of the process.", rich_help_panel=ENDING
+    ),
 ]
 StopWhenIdle = Annotated[
-    bool, typer.Option("--stop-when-idle", help="End a plain topology once its spouts have nothing more to emit.")
+    bool,
+    typer.Option(
+        "--stop-when-idle",
+        help="End a plain topology once its spouts have nothing more to emit.",
+        rich_help_panel=ENDING,
+    ),
 ]
-CommitGroupMax = Annotated[int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.")]
+CommitGroupMax = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.", rich_help_panel=PACE)
+]
 Traces = Annotated[
     bool,
     typer.Option(
-        "--traces", help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process."
+        "--traces",
+        help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process.",
+        rich_help_panel=WATCHING,
     ),
 ]
 LogFormatOption = Annotated[
@@ -166,11 +230,17 @@ LogFormatOption = Annotated[
         "--log-format",
         help="Write all that the run says on standard error as log records, progress and errors too: plain text with "
         "timestamps, or one JSON object a line.",
+        rich_help_panel=WATCHING,
     ),
 ]
 LogLevelOption = Annotated[
     LogLevel | None,
-    typer.Option("--log-level", help="Lowest level of these records. [default: info]", case_sensitive=False),
+    typer.Option(
+        "--log-level",
+        help="Lowest level of these records. [default: info]",
+        case_sensitive=False,
+        rich_help_panel=WATCHING,
+    ),
 ]
 MetricsPort = Annotated[
     int | None,
@@ -181,10 +251,17 @@ MetricsPort = Annotated[
         metavar="PORT",
         help="Serve /metrics for Prometheus, /healthz and /readyz while the run lasts; 0 takes a free port and says "
         "which.",
+        rich_help_panel=WATCHING,
     ),
 ]
 MetricsHost = Annotated[
-    str, typer.Option("--metrics-host", metavar="HOST", help="Address to serve them on; 0.0.0.0 for a container.")
+    str,
+    typer.Option(
+        "--metrics-host",
+        metavar="HOST",
+        help="Address to serve them on; 0.0.0.0 for a container.",
+        rich_help_panel=WATCHING,
+    ),
 ]
 ReplayTarget = Annotated[
     str,

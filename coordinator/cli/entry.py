@@ -6,6 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+INTERRUPTED = 130
+STOPPED = "stopped before anything was started"
+
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits with a code of `ExitCode`.
@@ -13,13 +16,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Args:
         arguments: what was typed after ``txbatch``; None reads them from the process.
     """
-    from coordinator.cli.app import app  # here, since every import from this room imports this module
-    from coordinator.cli.streams.standard_streams import code_after_output, replace_closed_streams
-
-    replace_closed_streams()
     stdout = sys.stdout
     try:
+        from coordinator.cli.app import app  # here, since every import from this room imports this module
+        from coordinator.cli.streams.standard_streams import code_after_output, replace_closed_streams
+
+        replace_closed_streams()
+        stdout = sys.stdout
         app(arguments, prog_name="txbatch")
+    except KeyboardInterrupt:  # while modules were imported: a command handles its own
+        print(f"txbatch: {STOPPED}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
     except SystemExit as end:
         raise SystemExit(code_after_output(int(end.code or 0), stdout)) from None
     raise AssertionError("the application always exits")

@@ -11,6 +11,7 @@ from enum import IntEnum
 
 from coordinator.cli.logs import without
 from coordinator.cli.streams.standard_streams import READER_GONE, is_without_reader
+from coordinator.cli.streams.terminal import say
 from coordinator.cli.suggestions import with_server_options
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
@@ -124,5 +125,5 @@ def errors_reported(
         text = block("".join(traceback.format_exception(error)), **WHOLE) if debug else ""
         text += "txbatch: " + said.replace("\ntxbatch:", "\n  txbatch:")  # a user's message must not pass for ours
         with suppress(BrokenPipeError):  # the exit code is left to tell it
-            print(without(hidden or {}, text), file=sys.stderr)
+            say(*without(hidden or {}, text).split("\n"), to=sys.stderr)
         raise SystemExit(int(exit_code_of(error))) from None

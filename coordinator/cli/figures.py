@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from coordinator.cli.estimates.done_part import DonePart
 from coordinator.cli.estimates.time_left import TimeLeft, shown_time
 from coordinator.cli.recent_rates import RecentRates
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.run_summary import RunStatistics
 from state.printable import counted
 
@@ -135,10 +136,18 @@ def summary_line(statistics: RunStatistics) -> str:
     if not statistics.attempts:
         return _idle_line(statistics)
     aside = f", {len(statistics.quarantined):,} quarantined" if statistics.quarantined else ""
+    above = statistics.failures[FailureCause.LOWER_FAILED.value]
     return (
         f"{counted(statistics.committed, 'transaction')} committed{aside} in {statistics.seconds:.1f} s, up to txid "
-        f"{statistics.last_txid:,}; {statistics.failed_attempts:,} of {counted(statistics.attempts, 'attempt')} failed"
+        f"{statistics.last_txid:,}; {failed_line(statistics.attempts, statistics.failed_attempts, above)}"
     )
+
+
+def failed_line(attempts: int, failed: int, above: int, kinds: str = "") -> str:
+    """Returns how many attempts failed by themselves, and how many above them are only repeated with them."""
+    alone = failed - above
+    with_them = f"; {above:,} above {'it' if alone == 1 else 'them'} repeated with {'it' if alone == 1 else 'them'}"
+    return f"{alone:,} of {counted(attempts, 'attempt')} failed{kinds}{with_them if above else ''}"
 
 
 def _idle_line(statistics: RunStatistics) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from coordinator.cli.streams.terminal import say
 from coordinator.log_fields import Subject, fields
 from state.printable import SENTENCE_LIMIT, block, one_line
 
@@ -35,7 +36,7 @@ class StderrHandler(logging.Handler):
         self._hidden, self._stream = hidden, stream
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(without(self._hidden, self.format(record)), file=self._stream or sys.stderr, flush=True)
+        say(*without(self._hidden, self.format(record)).split("\n"), to=self._stream or sys.stderr, flush=True)
 
 
 class RecordStream(io.TextIOBase):

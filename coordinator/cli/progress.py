@@ -17,6 +17,8 @@ from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from coordinator.cli.figures import RunFigures
+from coordinator.cli.streams.terminal import console, say
+from state.printable import SENTENCE_LIMIT, one_line
 
 SENTENCE_EVERY_S = 5.0
 BAR_WIDTH = 16
@@ -114,7 +116,7 @@ class LineProgress(SentenceProgress[Statistics]):
         return self
 
     def write(self, sentence: str) -> None:
-        print(f"{self._name}: {sentence}", file=self._stream, flush=True)
+        say(f"{self._name}: {sentence}", to=self._stream, flush=True)
 
     def close(self, *, is_done: bool) -> None:
         if is_done or self._figures.has_result():
@@ -168,11 +170,11 @@ class LiveProgress(RunProgress[Statistics]):
 
     def say(self, sentence: str) -> None:
         self._shows_first_wave = False  # a later sentence, such as that the run is ending, stays
-        self._live.update(self._task, description=f"{self._name}: {sentence}")
+        self._live.update(self._task, description=one_line(f"{self._name}: {sentence}"))
         self._live.refresh()
 
     def note(self, sentence: str) -> None:
-        self._live.console.print(Text(f"{self._name}: {sentence}"), soft_wrap=True)
+        self._live.console.print(Text(one_line(f"{self._name}: {sentence}", SENTENCE_LIMIT)), soft_wrap=True)
 
     def close(self, *, is_done: bool) -> None:
         self._live.stop()
@@ -221,7 +223,7 @@ def progress_on_stderr(
     name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
     """Returns a live line if standard error is a terminal, else lines; see `LiveProgress` and `LineProgress`."""
-    console = Console(stderr=True, highlight=False)
-    if console.is_terminal and not console.is_dumb_terminal:
-        return LiveProgress(name, console, figures, leaves_line=leaves_line)
+    screen = console(stderr=True)
+    if screen.is_terminal and not screen.is_dumb_terminal:
+        return LiveProgress(name, screen, figures, leaves_line=leaves_line)
     return LineProgress(name, sys.stderr, clock, figures)

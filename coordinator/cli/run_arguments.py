@@ -16,7 +16,18 @@ ALONE = "unchanged"
 
 
 class RunArguments(TyperCommand):
-    """Lets ``--adopt`` stand alone; the option parser would demand a value."""
+    """Lets ``--adopt`` stand alone, for which the option parser would demand a value; groups options in the help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            shown = parameter.get_help_record(ctx)
+            if shown is not None:
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(shown)
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)

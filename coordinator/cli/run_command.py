@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import sys
 import time
@@ -22,6 +21,7 @@ from coordinator.cli.progress import RunProgress, progress_on_stderr
 from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
 from coordinator.cli.streams.failure_line import Reached, failure_told
 from coordinator.cli.streams.log_style import LoggedProgress, log_sentence
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.log_fields import name_topology
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
@@ -133,17 +133,17 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
 def _tell_result(request: RunRequest, topology_id: str, statistics: RunStatistics | PlainStatistics, told: str) -> None:
     figures = statistics.to_dict(topology_id)
     if request.as_json:
-        print(json.dumps(figures))
+        say_json(figures)
     elif request.is_logged:
         log_sentence(told, figures=figures)
     else:
-        print(told)
+        say(*told.split("\n"))
     if isinstance(statistics, RunStatistics) and statistics.quarantined:
         line = quarantine_line(topology_id, statistics.quarantined)
         if request.is_logged:
             log_sentence(line.removeprefix("txbatch: "), logging.WARNING)
         else:
-            print(line, file=sys.stderr)
+            say(line, to=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from coordinator.cli.exits import StoppedError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 FIRST_SIGNAL = "finishing what is in flight; a second signal stops at once"
+EARLY_SIGNAL = "stopping; the run has not begun"
 TIME_IS_UP = "what is in flight did not finish in time; stopping"
 SAY_TIMEOUT_S = 1.0
 STOP_TIMEOUT_S = 30.0
@@ -63,6 +64,7 @@ class DrainOnSignal:
         self._left = threading.Event()
         self._main = threading.main_thread().ident
         self._drain: Callable[[], None] | None = None
+        self._has_begun = False
         self._previous: dict[int, Any] = {}
         self._saying: threading.Thread | None = None
         self.received: int | None = None
@@ -83,7 +85,7 @@ class DrainOnSignal:
 
     def drain_by(self, drain: Callable[[], None]) -> None:
         """Lets the first signal call `drain`; called after Spark's start, which installs its own SIGINT handler."""
-        self._drain = drain
+        self._drain, self._has_begun = drain, True
         for number in SIGNALS:
             signal.signal(number, self._handle)
 
@@ -92,16 +94,21 @@ class DrainOnSignal:
         self.received = number
         if drain is not None:
             drain()
-            # in a thread, because the signal may have arrived while a line was being written
-            self._saying = threading.Thread(target=self._say, args=(FIRST_SIGNAL,), daemon=True)
-            self._saying.start()
+            self._say_aside(FIRST_SIGNAL)
             if number == signal.SIGTERM:
                 threading.Thread(target=self._bound_drain, name="txbatch-bound-drain", daemon=True).start()
             return
+        if not self._has_begun:
+            self._say_aside(EARLY_SIGNAL)
         for each in SIGNALS:
             signal.signal(each, signal.SIG_DFL)
         threading.Thread(target=self._bound_stop, args=(number,), name="txbatch-bound-stop", daemon=True).start()
         raise StoppedError(number)
+
+    def _say_aside(self, sentence: str) -> None:
+        """Says it in a thread, because the signal may have arrived while a line was being written."""
+        self._saying = threading.Thread(target=self._say, args=(sentence,), daemon=True)
+        self._saying.start()
 
     def _bound_drain(self) -> None:
         if not self._left.wait(self._drain_s) and signal.getsignal(signal.SIGTERM) == self._handle:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
-from coordinator.server_choice import ServerChoice
+import typer
+
+from coordinator.cli.command_options import AllowPlaintext, DataDir, Debug, Redis, TopologyId, command_errors
+from coordinator.cli.streams.terminal import say
+from coordinator.server_choice import ServerChoice, choose_server
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
 from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 
-def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
+def drop_topology(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
     """Deletes every key of a topology, and prints how many there were and whether the topology was running.
 
     Args:
@@ -37,7 +42,7 @@ def drop(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], boo
             Trouble.UNKNOWN_TOPOLOGY
         )
     stopped = "; it was running: that run stops at its next write, with exit code 3" if runs else ""
-    print(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
+    say(f"topology {topology_id!r} was dropped: {counted(count, 'key')} deleted on {server}{stopped}")
 
 
 def _found(store: RedisTopology) -> str:
@@ -57,5 +62,21 @@ def ask(question: str) -> bool:
     """
     if not sys.stdin.isatty():
         raise TopologyError(f"{question} Standard input is not a terminal to ask on; give --yes to delete")
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    say(f"{question} [y/N] ", end="", to=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def drop(
+    *,
+    topology_id: TopologyId,
+    redis: Redis = None,
+    data_dir: DataDir = None,
+    allow_plaintext: AllowPlaintext = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Delete a topology's state and everything txbatch stores about it."""
+    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
+        drop_topology(
+            topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), confirm=None if yes else ask
+        )

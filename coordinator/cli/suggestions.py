@@ -1,4 +1,4 @@
-"""Completes the commands that messages suggest, so that they work as printed.
+"""Completes the commands that messages and findings suggest, so that they work as printed.
 
 Most messages are written where nobody knows which server options the command line was given.
 """
@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from coordinator.inspection.finding import Finding, Weight
+from state.printable import SENTENCE_LIMIT, one_line
 from state.redis_client.address import redact
 
 _SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
+
+_INDENT = " " * 6
 
 
 def server_options(redis_url: str | None, data_dir: Path | None) -> str:
@@ -32,3 +37,17 @@ def server_options(redis_url: str | None, data_dir: Path | None) -> str:
 def with_server_options(text: str, options: str) -> str:
     """Returns a message in which each suggested command in backticks has the options of `server_options`."""
     return _SUGGESTED.sub(lambda found: f"`{found[1]}{options}`", text)
+
+
+def lines_of(findings: Iterable[Finding], options: str = "") -> Iterator[str]:
+    """Yields the lines that show the findings.
+
+    Args:
+        findings: in the order to show them.
+        options: the server options of the command, which commands that a remedy suggests repeat.
+    """
+    for finding in findings:
+        yield one_line(f"{finding.weight.upper():<5} {finding.subject}: {finding.found}", SENTENCE_LIMIT)
+        if finding.weight is not Weight.OK:
+            yield f"{_INDENT}why: {finding.why}"
+            yield one_line(f"{_INDENT}do:  {with_server_options(finding.remedy, options)}", SENTENCE_LIMIT)

@@ -23,7 +23,10 @@ from coordinator.transactional.options import RunOptions
 from state.commits.dead_letters import DeadLetter
 from state.commits.write_set import StateWrites
 from state.errors import TopologyError, TransactionError
-from state.keys import Keys
+from state.keys import Keys, split_member
+from state.kinds.handles import declared_states
+from state.kinds.state_family import StateFamily
+from state.values.value_form import ValueForm, form_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def _whole(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[
         yield from _moved(run, topology, txid)
         if not run.held():
             return
-        writes = tuple(_writes(run.held_reports(txid), Keys(topology.topology_id)))
+        writes = tuple(_writes(run.held_reports(txid), topology))
         batch = DryBatch(txid, _components(run, topology, txid), writes)
         run.ack(txid)
         try:
@@ -179,21 +182,45 @@ def _components(run: TransactionalRun, topology: Topology, txid: int) -> tuple[D
     )
 
 
-def _writes(reports: Sequence[TaskReport], keys: Keys) -> Iterator[DryWrites]:
-    changes: dict[tuple[str, str, str], list[DryChange]] = {}
+def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWrites]:
+    keys, changes = Keys(topology.topology_id), dict[tuple[str, str, str], list[DryChange]]()
+    forms = {
+        handle.name: form_of(
+            handle.value_type, handle.template.scale if isinstance(handle, StateFamily) else handle.scale
+        )
+        for component in topology.components
+        for handle in declared_states(type(component.spec)).values()
+    }
     for report in reports:
         for write_set in report.write_sets:
             for name, writes in write_set.states.items():
                 key = (report.component_id, keys.state(name), writes.kind.value)
-                changes.setdefault(key, []).extend(_changes(writes))
+                changes.setdefault(key, []).extend(_changes(writes, forms[split_member(name)[0]]))
     components = [report.component_id for report in reports]
     ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))
-    yield from (DryWrites(*key, tuple(changes[key])) for key in ordered if changes[key])
+    yield from (DryWrites(*key, tuple(_added_up(changes[key]))) for key in ordered if changes[key])
 
 
-def _changes(writes: StateWrites) -> Iterator[DryChange]:
-    yield from (DryChange("delete", field, None) for field in writes.deletes)
-    yield from (DryChange("put", field, value) for field, value in writes.puts.items())
-    yield from (DryChange("increment", field, amount) for field, amount in writes.increments.items())
-    yield from (DryChange("increment", field, amount) for field, amount in writes.packed.items())
-    yield from (DryChange("append", "", value) for value in writes.appends)
+def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]:
+    """Yields the changes of one task, with values as the committer gave them."""
+
+    def given(value: Any) -> Any:
+        return value if form is None else form.from_stored(value)
+
+    yield from (DryChange("delete", field, None) for field in writes.deletes if field not in writes.puts)
+    yield from (DryChange("put", field, given(value)) for field, value in writes.puts.items())
+    for field, amount in (*writes.increments.items(), *writes.packed.items()):
+        yield DryChange("increment", field, given(sum(amount) if isinstance(amount, list) else amount))
+    yield from (DryChange("append", "", given(value)) for value in writes.appends)
+
+
+def _added_up(changes: Sequence[DryChange]) -> list[DryChange]:
+    """Returns the changes with one for each field, whichever tasks and calls it is made of; all of what is appended."""
+    found: dict[Any, DryChange] = {}
+    for place, change in enumerate(changes):
+        key = place if change.operation == "append" else (change.operation, change.field)
+        former = found.get(key)
+        if former is not None and change.operation == "increment":
+            change = replace(change, value=former.value + change.value)  # noqa: PLW2901
+        found[key] = change
+    return list(found.values())

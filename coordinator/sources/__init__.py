@@ -4,22 +4,29 @@ Kafka has a room of its own, `coordinator.sources.kafka`, since it needs an extr
 defined in `coordinator/spouts/`; here are only spouts that read something.
 """
 
-from coordinator.sources.batches import Batches
-from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.json_lines import JsonLines
-from coordinator.sources.files.parquet_files import ParquetFiles
-from coordinator.sources.files.text_files import TextFiles
-from coordinator.sources.micro_batches import MicroBatches
-from coordinator.sources.records.csv_fields import CsvFields
-from coordinator.sources.records.function_format import FunctionFormat
-from coordinator.sources.records.json_fields import JsonFields
-from coordinator.sources.records.packed_values import PackedValues
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
-from coordinator.sources.records.text_line import TextLine
-from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from typing import TYPE_CHECKING
+
+from state.lazy_exports import hand_on_lazily
+
+if TYPE_CHECKING:
+    from coordinator.sources.batches import Batches
+    from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
+    from coordinator.sources.files.csv_files import CsvFiles
+    from coordinator.sources.files.growing.follow import Follow
+    from coordinator.sources.files.json_lines import JsonLines
+    from coordinator.sources.files.parquet_files import ParquetFiles
+    from coordinator.sources.files.text_files import TextFiles
+    from coordinator.sources.micro_batches import MicroBatches
+    from coordinator.sources.records.csv_fields import CsvFields
+    from coordinator.sources.records.function_format import FunctionFormat
+    from coordinator.sources.records.json_fields import JsonFields
+    from coordinator.sources.records.packed_values import PackedValues
+    from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+    from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+    from coordinator.sources.records.text_line import TextLine
+    from coordinator.sources.redis_streams.redis_streams import RedisStreams
+
+hand_on_lazily(__name__)
 
 __all__ = [
     "BadRecordError",

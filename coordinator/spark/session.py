@@ -25,6 +25,7 @@ from coordinator.spark.java.java_watch import JavaWatch
 from coordinator.spark.masters import check_reachable
 from coordinator.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state.errors import TopologyError
+from state.troubles import Trouble
 
 OUR_SETTINGS = {
     # Nagle and delayed acknowledgement cost 40 ms a job over TCP
@@ -96,7 +97,9 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
-        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf") from error
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf").about(
+            Trouble.SPARK_MASTER
+        ) from error
 
 
 def close_context(context: SparkContext) -> None:

@@ -56,12 +56,19 @@ def expect_fingerprint(answer: Any) -> str:
     """Returns a fingerprint.
 
     Raises:
-        WrongAnswerError: it is not a non-empty string.
+        WrongAnswerError: it is not a non-empty string, or not one that can be stored.
     """
     if not isinstance(answer, str) or not answer:
         raise WrongAnswerError(
             f"fingerprint returned {answer!r}; return a non-empty string that changes with the input"
         )
+    try:
+        answer.encode()
+    except UnicodeEncodeError:
+        raise WrongAnswerError(
+            f"fingerprint returned {answer!r:.200}, which is not valid Unicode; escape what it is made of, such as the "
+            "name of a file, with repr() or ascii()"
+        ) from None
     return answer
 
 

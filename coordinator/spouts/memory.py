@@ -135,14 +135,16 @@ class FixedBatchesSpout(ITransactionalSpout):
         fields: names of the values.
 
     Raises:
-        TopologyError: a row does not have one value for each field.
+        TopologyError: a row does not have one value for each field, or one that cannot travel.
     """
 
     def __init__(self, batches: Sequence[Sequence[Row]], fields: Sequence[str]) -> None:
         self._fields = checked_fields(self, fields)
         if not isinstance(batches, Sequence):
             raise wrong(self, "batches", batches, "a list of the rows of each")
-        self._batches = [checked_rows(self, "a batch", self._fields, batch) for batch in batches]
+        self._batches = [
+            checked_rows(self, f"batch {number}", self._fields, batch) for number, batch in enumerate(batches)
+        ]
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._fields)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.spouts.input_change import FormerInput, InputChange
-from state.codec import digest64, pack
+from state.codec import CodecError, digest64, pack
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 
@@ -101,7 +101,7 @@ class MemoryInput:
         for partition in given:
             _checked_count(spout, "a partition", partition, least=0)
         self.partitions = [
-            checked_rows(spout, "a partition", self.fields, given.get(partition, ()))
+            checked_rows(spout, f"partition {partition}", self.fields, given.get(partition, ()))
             for partition in range(max(given, default=-1) + 1)
         ]
 
@@ -195,15 +195,23 @@ def checked_fields(spout: object, fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def checked_rows(spout: object, what: str, fields: tuple[str, ...], rows: Sequence[Row]) -> list[list[Any]]:
-    """Returns the rows as lists; each must have one value for every field."""
+    """Returns the rows as lists; each must have one value for every field, and be able to travel."""
     if not isinstance(rows, Sequence):
         raise wrong(spout, what, rows, "a list of rows")
-    for row in rows:
+    for number, row in enumerate(rows):
         if not isinstance(row, (list, tuple)) or len(row) != len(fields):
             raise TopologyError(
                 f"row {row!r} of {type(spout).__name__} must be a list of {len(fields)} values, one for each of its "
                 f"fields {list(fields)}"
             )
+        for field, value in zip(fields, row, strict=True):
+            try:
+                pack(value)
+            except CodecError as error:
+                raise TopologyError(
+                    f"row {number} of {what} of {type(spout).__name__} has {value!r:.200} as its {field!r}, which "
+                    f"{error}; give plain data, and make other objects of it in a bolt"
+                ) from None
     return [list(row) for row in rows]
 
 

@@ -6,7 +6,6 @@ In Python, give one of these formatters to a handler of the logger "txbatch". Re
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from coordinator.log_fields import FIELDS
-from state.printable import SENTENCE_LIMIT, block, one_line
+from state.printable import SENTENCE_LIMIT, block, json_line, one_line
 
 DETAILS = "details"
 """The attribute of a record with further lines, such as a user's traceback."""
@@ -102,7 +101,7 @@ class JsonLines(LineFormatter):
             told["details"] = details
         if figures is not None:
             told["figures"] = figures
-        return json.dumps(told, ensure_ascii=False)
+        return json_line(told)
 
 
 def formatter_of(form: LogFormat, hidden: Mapping[str, str] | None = None) -> LineFormatter:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, Any
@@ -11,6 +10,7 @@ from coordinator.building.topology_description import DescribedState, declared_s
 from coordinator.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
+from state.printable import json_line
 from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
@@ -41,7 +41,7 @@ class LineWriter:
 
     def write(self, line: dict[str, Any]) -> None:
         """Writes one line."""
-        packed = json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        packed = json_line(line, allow_nan=False).encode() + b"\n"
         self._digest.update(packed)
         self._out.write(packed)
         self.line_count += 1
@@ -50,7 +50,7 @@ class LineWriter:
         """Writes the last line."""
         self.line_count += 1
         ending = {"end": {"lines": self.line_count, "digest": self._digest.hexdigest()}}
-        self._out.write(json.dumps(ending).encode() + b"\n")
+        self._out.write(json_line(ending).encode() + b"\n")
 
 
 def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,12 @@ from coordinator.building.topology_description import DescribedState
 from coordinator.transfer.exporting import described_states
 from coordinator.transfer.state_lines import lines_of
 from state.errors import TopologyError
-from state.keys import split_member
+from state.keys import member_name, split_member
 from state.kinds.state_family import part_of_text
-from state.records.stored_records import StoredPiece
+from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
 from state.redis_topology.exporting import RedisExport
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import Side, StateKind, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +93,17 @@ def state_totals(export: RedisExport, records: RedisRecords) -> tuple[int, list[
 
 
 def chosen_state(export: RedisExport, text: str) -> ChosenState:
-    """Returns the state that a user has named as in its key, with or without a part.
+    """Returns the state that a user has named, with or without a part, quoted as in its key or not.
 
     Raises:
         TopologyError: the topology is not stored, or declares no such state.
     """
     keys, states = export.keys, described_states(export.keys, export.control())
     name, part = split_member(text)
+    if part is None and ":" in text:  # the part as it is listed, not as it is spelled in a key
+        name, _, part = text.partition(":")
+        with suppress(ValueError):
+            text = member_name(name, part)
     state = states.get(name)
     if state is None:
         known = ", ".join(sorted(states)) or "none"
@@ -113,8 +118,19 @@ def chosen_state(export: RedisExport, text: str) -> ChosenState:
     return ChosenState(text, state, part is not None or state.part_type is None)
 
 
-def lines_of_state(records: RedisRecords, chosen: ChosenState) -> Iterator[dict[str, Any]]:
+def lines_of_state(
+    records: RedisRecords, chosen: ChosenState, *, is_raw: bool = False, from_lowest: bool = False
+) -> Iterator[dict[str, Any]]:
     """Yields the entries of a state as in an export, or its parts if none was named.
+
+    Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
+    highest. Of a HyperLogLog its count is shown.
+
+    Args:
+        records: of the topology.
+        chosen: the state.
+        is_raw: yield what a HyperLogLog holds instead.
+        from_lowest: begin a sorted set with the lowest score in any case.
 
     Raises:
         TopologyError: the part that was named is not there.
@@ -125,13 +141,26 @@ def lines_of_state(records: RedisRecords, chosen: ChosenState) -> Iterator[dict[
             yield {"state": chosen.state.name, "part": split_member(name)[1]}
         return
     is_missing = chosen.state.part_type is not None
-    for entries in records.entries(chosen.name, chosen.state.kind):
+    if chosen.state.kind is StateKind.HYPERLOGLOG and not is_raw:
+        count = records.distinct_count(chosen.name)
+        if count or not is_missing:
+            state, part = split_member(chosen.name)
+            yield {"state": state} | ({} if part is None else {"part": part}) | {"count": count}
+            return
+    for entries in _pieces(records, chosen, from_lowest=from_lowest):
         for line in lines_of(StoredPiece(chosen.name, chosen.state.kind, entries), states):
             is_missing = False
             yield line
     if is_missing:  # a part that is empty has no key
         name, part = split_member(chosen.name)
         raise TopologyError(f"state {name!r} has no part {part!r}; `txbatch state get TOPOLOGY {name}` lists its parts")
+
+
+def _pieces(records: RedisRecords, chosen: ChosenState, *, from_lowest: bool) -> Iterator[Entries]:
+    if chosen.state.kind is not StateKind.SORTED_SET:
+        return records.entries(chosen.name, chosen.state.kind)
+    keeps_lowest = chosen.state.keep.startswith(Side.LOWEST)
+    return records.ranked(chosen.name, from_lowest=from_lowest or keeps_lowest)
 
 
 def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[str, Any]:

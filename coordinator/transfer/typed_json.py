@@ -41,7 +41,7 @@ def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
         match declared:
             case ValueType.INT if type(value) is int:
                 return str(value).encode()
-            case ValueType.FLOAT if type(value) in (int, float):
+            case ValueType.FLOAT if type(value) in (int, float) and float(value) == value:
                 return float_text(float(value)).encode()
             case ValueType.STR if type(value) is str:
                 return value.encode()
@@ -49,7 +49,7 @@ def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
                 return str(scaled(Decimal(value), scale)).encode()
             case ValueType.JSON:
                 return canonical_json(value).encode()
-    except (TypeError, InvalidOperation) as error:
+    except (TypeError, OverflowError, InvalidOperation) as error:
         raise ValueError(f"{value!r:.100} is not a value of type {declared.value}: {error}") from None
     raise ValueError(f"{value!r:.100} is not a value of type {declared.value}")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -18,6 +20,7 @@ HEADERS = {
 }
 """Sent with every answer: nothing from other hosts, no inline script or style, no frames, nothing kept."""
 READING = ("GET", "HEAD")
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]*)?")
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -55,7 +58,6 @@ class Guard:
 
 
 def host_name(host: str) -> str:
-    """Returns the name in a Host header, without port and brackets, in lower case."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    """Returns the name in a Host header, without port and brackets, in lower case; "" if that is not all there is."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""

@@ -8,7 +8,7 @@ from typing import Any
 from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, as_float, check_most, declared_type
+from state.kinds.state_handle import FIELD_TYPES, check_most, declared_type
 from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
@@ -48,7 +48,7 @@ class SortedSetState(KeyedState):
         Raises:
             TypeError, ValueError: member or score has the wrong type, or the score is not finite.
         """
-        score = self._check("score", as_float(score), ValueType.FLOAT)
+        score = self._check("score", self._as_float("score", score), ValueType.FLOAT)
         if self.retention.is_ranked:
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
         self._open().put(self._check("member", member, self.field_type), score)

@@ -195,6 +195,27 @@ class StateHandle:
             case _:
                 return True
 
+    def _as_float(self, what: str, value: Any) -> Any:
+        """Returns the float that equals an integer, and anything else unchanged.
+
+        Raises:
+            ValueError: there is no such float, and the nearest one would be another number.
+        """
+        value = _as_int(value)
+        if type(value) is not int:
+            return value
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if number != value:
+            shown = value if abs(value) <= 10**30 else f"of {value.bit_length():,} bits"
+            raise ValueError(
+                f"state {self.name!r} was given {what} {shown}, which no float equals; keep such integers in a state "
+                "that declares int, or round it with float()"
+            )
+        return number
+
     def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
         """Returns the two columns that a call was given, either as such or as the items of a mapping.
 
@@ -227,7 +248,7 @@ class StateHandle:
 
     def _check_delta(self, by: Any) -> Any:
         if self.value_type is ValueType.FLOAT:
-            by = as_float(by)
+            by = self._as_float("increment", by)
         if self.value_type not in _NUMBERS:
             raise TypeError(f"state {self.name!r} holds {self.value_type.value} values and cannot be incremented")
         return self._to_stored("increment", by)
@@ -271,12 +292,6 @@ def _as_int(value: Any) -> Any:
         return index(value)
     except TypeError:
         return value
-
-
-def as_float(value: Any) -> Any:
-    """Returns a float for any integer, and anything else unchanged."""
-    value = _as_int(value)
-    return float(value) if type(value) is int else value
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:

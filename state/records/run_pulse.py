@@ -30,7 +30,7 @@ class RunState(StrEnum):
     """What a run says it is doing."""
 
     STARTING = "starting"
-    """It owns the topology, and its first wave has not begun."""
+    """It owns the topology, and has neither begun its first wave nor found that there is nothing to do."""
     RUNNING = "running"
     DRAINING = "draining"
     """It cuts nothing more, commits what is in flight, and ends."""

@@ -20,6 +20,7 @@ from state.records.stored_records import MISSING, Content, Entries, StateImage, 
 from state.redis_client.connection import RedisConnection
 from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
 from state.redis_client.replies import text_of
+from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
@@ -149,6 +150,27 @@ class RedisRecords:
         else:
             yield from self._scanned_entries(key, kind)
 
+    def ranked(self, name: str, *, from_lowest: bool) -> Iterator[Entries]:
+        """Yields members and scores of a sorted set by rank, in pieces; what changes rank meanwhile may be missed.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `entries`.
+        """
+        order, start = ("WITHSCORES",) if from_lowest else ("REV", "WITHSCORES"), 0
+        while found := self._connection.call(
+            "ZRANGE", self.keys.state(name), str(start), str(start + PIECE - 1), *order
+        ):
+            yield list(_pairs(found).items())
+            start += PIECE
+
+    def distinct_count(self, name: str) -> int:
+        """Returns the estimate of a HyperLogLog; 0 if there is no such key.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `entries`.
+        """
+        return int(self._connection.call("PFCOUNT", self.keys.state(name)))
+
     def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
         """Returns what is stored for one field or member, None if there is none; empty for a member of a set.
 
@@ -250,7 +272,7 @@ def _pairs(reply: Any) -> dict[bytes, bytes]:
 
 
 def _bytes(value: Any) -> bytes:
-    return repr(value).encode() if isinstance(value, float) else bytes(value)
+    return float_text(value).encode() if isinstance(value, float) else bytes(value)
 
 
 def _content(kind: StateKind, reply: Any) -> Content:

@@ -26,11 +26,11 @@ def importing(name: str, first_on_path: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def assert_named(other: Path, done: subprocess.CompletedProcess[str]) -> None:
+def assert_named(other: Path, done: subprocess.CompletedProcess[str], name: str = "state") -> None:
     assert done.returncode == 1
     sentence = done.stderr.rstrip().splitlines()[-1]
-    assert sentence.startswith(f"ImportError: import state finds {other}")
-    assert f"not txbatch's own package in {REPOSITORY / 'state'}" in sentence
+    assert sentence.startswith(f"ImportError: import {name} finds {other}")
+    assert f"not txbatch's own package in {REPOSITORY / name}" in sentence
     assert sentence.endswith("rename it, or remove its folder from sys.path and PYTHONPATH")
 
 
@@ -39,6 +39,13 @@ def test_another_module_called_state_is_named_whichever_package_is_imported(tmp_
     other = tmp_path / "state.py"
     other.write_text("OURS = False\n", encoding="utf-8")
     assert_named(other, importing(imported, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["committers", "coordinator"])
+def test_a_script_of_ones_own_with_the_name_of_another_package_is_named_too(tmp_path, name):
+    other = tmp_path / f"{name}.py"
+    other.write_text("OURS = False\n", encoding="utf-8")
+    assert_named(other, importing("coordinated_bolt", tmp_path), name)
 
 
 def test_another_package_called_state_is_named(tmp_path):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -31,6 +30,7 @@ from coordinator.cli.commands.letter_json import json_of
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
@@ -84,7 +84,10 @@ def list_letters(
         cursor = None if after is None else _parsed("--after", after)
         with server.store(topology_id) as store:
             page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
-        print(_as_json(page, topology_id) if as_json else _as_text(page, topology_id, server))
+        if as_json:
+            say_json(_plain(page, topology_id))
+        else:
+            say(*_lines(page, topology_id, server))
 
 
 @dead_letters.command("export")
@@ -175,9 +178,9 @@ def drop_letters(
                 count = store.dead_letters.drop(until_txid=until, generation=first.generation)
         if as_json:
             what = {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
-            print(json.dumps({"topology": topology_id, **what, "dropped": count}))
+            say_json({"topology": topology_id, **what, "dropped": count})
         else:
-            print(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
+            say(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
 
 
 def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, until: int | None) -> None:
@@ -185,13 +188,13 @@ def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, u
     last = first.committed_txid if until is None else min(until, first.committed_txid)
     count = 0
     for letter in letters.all(until_txid=last):
-        print(json.dumps(json_of(letter), ensure_ascii=False))
+        say_json(json_of(letter))
         count += 1
     sys.stdout.flush()
-    print(
+    say(
         f"exported {counted(count, 'dead letter')} of topology {topology_id!r}, complete up to txid {last:,}; to "
         f"delete them: `txbatch dead-letters drop {topology_id} --until {last}`",
-        file=sys.stderr,
+        to=sys.stderr,
     )
 
 
@@ -232,18 +235,17 @@ def _next_of(page: LetterPage) -> str | None:
     return None if page.is_last else page.letters[-1].letter_id
 
 
-def _as_json(page: LetterPage, topology_id: str) -> str:
-    shown = {
+def _plain(page: LetterPage, topology_id: str) -> dict[str, Any]:
+    return {
         "topology": topology_id,
         "committed": page.committed_txid,
         "stored": page.stored_count,
         "letters": [json_of(letter) for letter in page.letters],
         "next": _next_of(page),
     }
-    return json.dumps(shown)
 
 
-def _as_text(page: LetterPage, topology_id: str, server: ServerChoice) -> str:
+def _lines(page: LetterPage, topology_id: str, server: ServerChoice) -> list[str]:
     lines = [
         f"{topology_id} on {server}: {counted(page.stored_count, 'dead letter')}, committed up to txid "
         f"{page.committed_txid:,}"
@@ -253,7 +255,7 @@ def _as_text(page: LetterPage, topology_id: str, server: ServerChoice) -> str:
     following = _next_of(page)
     if following is not None:
         lines.append(f"more with --after {following}")
-    return "\n".join(lines)
+    return lines
 
 
 def _lines_of(letter: DeadLetter) -> list[str]:

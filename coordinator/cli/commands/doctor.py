@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -22,11 +21,11 @@ from coordinator.cli.command_options import (
     SparkMaster,
     command_errors,
 )
-from coordinator.cli.commands.findings import lines_of
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.suggestions import server_options
+from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.suggestions import lines_of, server_options
 from coordinator.inspection.doctor.examination import AnyTopology, Patient, examine
 from coordinator.inspection.finding import Finding, Weight, count_of, has_failed
 from coordinator.server_choice import choose_server
@@ -67,7 +66,10 @@ def doctor(
         # standard output is for the result: what user code prints goes to standard error
         with contextlib.redirect_stdout(sys.stderr):
             findings = examine(patient)
-        print(_plain(findings) if as_json else _shown(findings, server_options(redis, data_dir)))
+        if as_json:
+            say_json({"is_fit": not has_failed(findings), "findings": [finding.to_dict() for finding in findings]})
+        else:
+            say(*_shown(findings, server_options(redis, data_dir)))
     raise typer.Exit(ExitCode.JOB_FAILED if has_failed(findings) else ExitCode.DONE)
 
 
@@ -76,11 +78,7 @@ def _made(target: str, parameters: Sequence[str]) -> tuple[AnyTopology, str]:
     return make_topology(factory, target, parse_pairs("-p", parameters)), module_name
 
 
-def _plain(findings: Sequence[Finding]) -> str:
-    return json.dumps({"is_fit": not has_failed(findings), "findings": [finding.to_dict() for finding in findings]})
-
-
-def _shown(findings: Sequence[Finding], options: str) -> str:
+def _shown(findings: Sequence[Finding], options: str) -> list[str]:
     failed, warned = (count_of(findings, weight) for weight in (Weight.FAIL, Weight.WARN))
     said = f"doctor: {counted(len(findings), 'finding')}, {counted(warned, 'warning')}, {counted(failed, 'failure')}"
-    return "\n".join([*lines_of(findings, options), said])
+    return [*lines_of(findings, options), said]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, TextIO
@@ -15,6 +14,7 @@ from coordinator.cli.command_options import AsJson, Debug, Parameters, command_e
 from coordinator.cli.commands.letter_json import json_of, json_value
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.local.dry_run import DryBatch, DryChange, DryWrites
 from coordinator.local.dry_run import dry_run as dry_batches
 from state.printable import counted, one_line
@@ -59,9 +59,9 @@ def _print_text(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
     count = 0
     for batch in batches:
         count += 1
-        print("\n".join(_lines(topology_id, batch, fields, limit)), file=out, flush=True)
+        say(*_lines(topology_id, batch, fields, limit), to=out, flush=True)
     if not count:
-        print(f"{topology_id}: the input has no batch for now", file=out)
+        say(f"{topology_id}: the input has no batch for now", to=out)
 
 
 def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:
@@ -74,7 +74,7 @@ def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
         is_refused = False
     finally:
         if shown or not is_refused:
-            print(json.dumps({"topology": topology_id, "batches": shown}), file=out, flush=True)
+            say_json({"topology": topology_id, "batches": shown}, to=out, flush=True)
 
 
 def _fields_of(topology: Topology) -> Fields:

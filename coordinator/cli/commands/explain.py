@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import Debug, command_errors
+from coordinator.cli.streams.terminal import say
 from coordinator.inspection.explanations import Explanation, explanation_of, explanations, in_lines
 
 WIDEST = 100
@@ -21,7 +22,7 @@ def explain(*, error: Annotated[str | None, ERROR] = None, debug: Debug = False)
     with command_errors(debug=debug):
         width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
         lines = _list() if error is None else _entry(explanation_of(error), width)
-        print("\n".join(lines))
+        say(*lines)
 
 
 def _entry(entry: Explanation, width: int) -> Iterator[str]:

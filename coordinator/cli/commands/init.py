@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import Debug, command_errors
+from coordinator.cli.streams.terminal import say
 from coordinator.starter.new_project import write_project
 from state.errors import TopologyError
 from state.printable import counted
@@ -28,4 +29,4 @@ def init(*, name: Name, debug: Debug = False) -> None:
             files = write_project(name, Path.cwd())
         except OSError as error:
             raise TopologyError(f"project {name!r} cannot be written: {error}; nothing of it is left") from error
-        print(NEXT.format(name=name, files=counted(len(files), "file")))
+        say(*NEXT.format(name=name, files=counted(len(files), "file")).split("\n"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -21,6 +20,7 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.run_lines import moment
 from coordinator.cli.loading import read_words
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.inspection.wording import WordsByScope, words_or_values
 from coordinator.reports.durations import brief
@@ -58,10 +58,10 @@ def inspect(
         read = {} if known.is_replay else known.metadata
         words = read_words(topology_id, known.source_fingerprint, read, factory, parameters or ())
         if as_json:
-            print(json.dumps({"topology_id": topology_id, **plain(known, words)}, default=repr))
+            say_json({"topology_id": topology_id, **plain(known, words)}, default=repr)
             return
         options = server_options(redis, data_dir)
-        print("\n".join(with_server_options(line, options) for line in lines(topology_id, known, server, words)))
+        say(*(with_server_options(line, options) for line in lines(topology_id, known, server, words)))
 
 
 def state_of(known: KnownTransaction) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
 from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.reports.durations import duration
 from coordinator.server_choice import ServerChoice
 from state.printable import one_line
@@ -31,14 +31,14 @@ def list_topologies(
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         found, now = server.topologies(), time.time()
         if as_json:
-            print(json.dumps([_plain(each, now) for each in found]))
+            say_json([_plain(each, now) for each in found])
         else:
             _show(found, server, now)
 
 
 def _show(found: Sequence[ListedTopology], server: ServerChoice, now: float) -> None:
     if not found:
-        print(f"no topology is stored on {server}")
+        say(f"no topology is stored on {server}")
         return
     rows = [HEADINGS, *(cells(each, now) for each in found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -47,7 +47,7 @@ def _show(found: Sequence[ListedTopology], server: ServerChoice, now: float) -> 
             text.rjust(width) if heading in RIGHT else text.ljust(width)
             for heading, text, width in zip(HEADINGS, row, widths, strict=True)
         )
-        print("  ".join(padded).rstrip())
+        say("  ".join(padded).rstrip())
 
 
 def cells(listed: ListedTopology, now: float) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from enum import StrEnum
 from typing import Annotated
@@ -13,6 +12,7 @@ import typer
 from coordinator.cli.command_options import AsJson, Debug, Parameters, Slots, command_errors
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.planning.topology_plan import TopologyPlan
 from coordinator.planning.topology_plan import plan as plan_of
 from state.errors import TopologyError
@@ -48,7 +48,10 @@ def plan(
         with contextlib.redirect_stdout(sys.stderr):
             factory, _ = load_factory(target)
             made = plan_of(make_topology(factory, target, parse_pairs("-p", parameters or ())), slots=slots)
-        print(json.dumps(made.to_dict()) if as_json else _shown(made, picture_format))
+        if as_json:
+            say_json(made.to_dict())
+        else:
+            say(*_shown(made, picture_format).split("\n"))
 
 
 def _shown(made: TopologyPlan, picture_format: PictureFormat | None) -> str:

@@ -9,7 +9,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
 import coordinator
+from coordinator.cli.command_options import command_errors
 from state.errors import TopologyError
 
 FOLDER = Path("tests") / "simulation"
@@ -17,7 +20,7 @@ REQUIRED = "lupa"
 """What a simulation needs and a run does not."""
 
 
-def prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
+def run_prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
     """Plays the simulation in a child process and returns its exit code.
 
     Args:
@@ -40,3 +43,14 @@ def prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", "tests.simulation", *arguments]  # -P: not the tests of the current folder
     return subprocess.run(command, env=environment, check=False).returncode
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def prove(context: typer.Context) -> None:
+    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
+    with command_errors():
+        code = run_prove(context.args)
+    raise typer.Exit(code)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -33,6 +32,7 @@ from coordinator.cli.loading import read_words
 from coordinator.cli.run_arguments import RunArguments, adopt_option
 from coordinator.cli.run_command import RunRequest, execute
 from coordinator.cli.state_commands import ask
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.inspection.wording import WordsByScope, words_or_values
 from coordinator.run import run
 from coordinator.server_choice import ServerChoice
@@ -74,9 +74,9 @@ def list_batches(
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         records = _records(topology_id, server)
         if as_json:
-            print(json.dumps({"topology": topology_id, "quarantined": [_brief(record) for record in records]}))
+            say_json({"topology": topology_id, "quarantined": [_brief(record) for record in records]})
         else:
-            print("\n".join(map(_line, records)) if records else f"topology {topology_id!r} has no quarantined batches")
+            say(*map(_line, records) if records else [f"topology {topology_id!r} has no quarantined batches"])
 
 
 @app.command()
@@ -98,7 +98,10 @@ def show(
         batch, source = record.batch, record.source_fingerprint
         metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
         words = read_words(topology_id, source, metadata, factory, parameters or ())
-        print(json.dumps(_whole(record, words), default=repr) if as_json else _told(record, words))
+        if as_json:
+            say_json(_whole(record, words), default=repr)
+        else:
+            say(*_told(record, words))
 
 
 @app.command(cls=RunArguments)
@@ -154,10 +157,10 @@ def drop_batches(
             records = _chosen(topology_id, _found(store, server), wanted)
             dropped = _dropped(store, records, None if yes else ask)
         if as_json:
-            print(json.dumps({"topology": topology_id, "dropped": dropped}))
+            say_json({"topology": topology_id, "dropped": dropped})
         else:
             shown = ", ".join(map(str, dropped))
-            print(f"{counted(len(dropped), 'record')} dropped from the quarantine of {topology_id!r}: txid {shown}")
+            say(f"{counted(len(dropped), 'record')} dropped from the quarantine of {topology_id!r}: txid {shown}")
 
 
 def _records(topology_id: str, server: ServerChoice) -> list[QuarantineRecord]:
@@ -227,7 +230,7 @@ def _line(record: QuarantineRecord) -> str:
     )
 
 
-def _told(record: QuarantineRecord, words: WordsByScope) -> str:
+def _told(record: QuarantineRecord, words: WordsByScope) -> list[str]:
     batch, cause = record.batch, record.cause
     metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
     lines = [
@@ -242,7 +245,7 @@ def _told(record: QuarantineRecord, words: WordsByScope) -> str:
         f"  source            {one_line(record.source_fingerprint, 1_000)}",
     ]
     traceback = block(cause.traceback_text, line_limit=1_000, lines_max=200) if cause.traceback_text else ""
-    return "\n".join([*lines, *(f"  | {line}" for line in traceback.rstrip().splitlines())])
+    return [*lines, *(f"  | {line}" for line in traceback.rstrip().splitlines())]
 
 
 def _by_scope(what: str, positions: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from coordinator.cli.commands.dry_run import tuple_line
 from coordinator.cli.commands.inspect import Txid
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.inspection.wording import words_of_spout, words_or_values
 from coordinator.local.dry_replay import DryReplay, replay_dry
 from coordinator.server_choice import ServerChoice, choose_server
@@ -70,9 +70,9 @@ def replay(
                 raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
             found = _replayed(topology, txid, server)
         if as_json:
-            print(json.dumps(_plain(topology, txid, found, limit), default=repr))
+            say_json(_plain(topology, txid, found, limit), default=repr)
         else:
-            print(_shown(topology, txid, found, limit))
+            say(*_shown(topology, txid, found, limit))
 
 
 def _replayed(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
@@ -87,7 +87,7 @@ def _replayed(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
     return replay_dry(topology, known, before, stored)
 
 
-def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
+def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> list[str]:
     lines = [f"txid {txid:,} of {topology.topology_id}, run again; nothing was committed"]
     lines += [f"  contained: {line}" for line in words_or_values(found.metadata, _words(topology, found))]
     for component_id, emitted in found.emitted.items():
@@ -106,7 +106,7 @@ def _shown(topology: Topology, txid: int, found: DryReplay, limit: int) -> str:
     if found.dead_letters:
         lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
         lines += [f"    {one_line(repr(letter), ENTRY_LIMIT)}" for letter in found.dead_letters[:limit]]
-    return "\n".join(lines)
+    return lines
 
 
 def _words(topology: Topology, found: DryReplay) -> dict[str, list[str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from coordinator.cli.figures import failed_line
 from coordinator.reports.durations import brief, duration
 from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
+from state.records.story_choice import LOWER_FAILED
 
 UNTOLD = "no run is known: none has told, and none is connected"
 CONNECTED = "running, and reports nothing about itself: it has just begun, or was started with --no-pulse"
@@ -118,5 +120,5 @@ def _attempts(figures: RunFigures) -> str:
     failed = sum(figures.failures.values())
     if not failed:
         return f"no attempt of {figures.attempts:,} failed"
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in figures.failures.items())
-    return f"{failed:,} of {counted(figures.attempts, 'attempt')} failed: {kinds}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in figures.failures.items() if kind != LOWER_FAILED)
+    return failed_line(figures.attempts, failed, figures.failures.get(LOWER_FAILED, 0), f": {kinds}")

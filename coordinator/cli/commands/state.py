@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -24,11 +22,13 @@ from coordinator.cli.command_options import (
     TopologyId,
     server_of_command,
 )
+from coordinator.cli.streams.terminal import copy_out, say, say_json
 from coordinator.transfer.exporting import export_state
 from coordinator.transfer.importing import checked_export, import_state
 from coordinator.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
 from state.errors import StateRefusedError, TopologyError
-from state.printable import counted, one_line
+from state.printable import counted, json_line, one_line, printable
+from state.troubles import Trouble
 
 app = typer.Typer(
     help="Look at a topology's state, export it, or put an export back.",
@@ -54,10 +54,10 @@ def list_states(
             committed, totals = state_totals(store.export(), store.records())
         if as_json:
             states = [each.as_json() for each in totals]
-            print(json.dumps({"topology": topology_id, "committed": committed, "states": states}))
+            say_json({"topology": topology_id, "committed": committed, "states": states})
             return
-        print(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
-        print("\n".join(_table(totals)))
+        say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
+        say(*_table(totals))
 
 
 @app.command("get")
@@ -67,6 +67,8 @@ def get_state(
     state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
     field: Annotated[str | None, typer.Argument(metavar="[FIELD]", help="Only this field or member.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Most entries to show.")] = 100,
+    lowest: Annotated[bool, typer.Option("--lowest", help="Begin a sorted set with the lowest score.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Show what a HyperLogLog holds, not its count.")] = False,
     redis: Redis = None,
     data_dir: DataDir = None,
     allow_plaintext: AllowPlaintext = False,
@@ -75,8 +77,9 @@ def get_state(
 ) -> None:
     """Show the entries of a state, or one of them; may be used during a run.
 
-    A state with parts needs one; without it, its parts are shown. With a limit, which entries are shown is up to the
-    server, except for lists.
+    A state with parts needs one; without it, its parts are shown. A sorted set begins with its best scores, so
+    --limit 10 shows the top ten; of a HyperLogLog its count is shown. Which entries of a hash or set a limit leaves
+    is up to the server.
     """
     with (
         server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
@@ -86,9 +89,9 @@ def get_state(
         if field is not None:
             _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
             return
-        for place, line in enumerate(lines_of_state(store.records(), chosen)):
+        for place, line in enumerate(lines_of_state(store.records(), chosen, is_raw=raw, from_lowest=lowest)):
             if place == limit:
-                print(f"there is more than these {limit:,}; raise --limit, or name a FIELD", file=sys.stderr)
+                say(f"there is more than these {limit:,}; raise --limit, or name a FIELD", to=sys.stderr)
                 return
             _show(line, as_json=as_json)
 
@@ -114,10 +117,10 @@ def export_states(
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         with server.store(topology_id) as store, _destination(output) as out:
             done = export_state(store.export(), store.keys, out)
-        print(
+        say(
             f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
             f"{f' in {str(output)!r}' if output else ''}",
-            file=sys.stderr,
+            to=sys.stderr,
         )
 
 
@@ -151,27 +154,27 @@ def import_states(
                 raise TopologyError(
                     f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
                     "--rename if that is what you want"
-                )
+                ).about(Trouble.IMPORT_REFUSED)
             with server.store(topology_id, may_create=True) as store:
                 store.check_server()
                 target = store.importer()
                 if target.existing() and not replace:
                     raise TopologyError(
                         f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
-                    )
+                    ).about(Trouble.IMPORT_REFUSED)
                 if store.connected_runs() and not fence:
                     raise TopologyError(
                         f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
                         "give --fence"
-                    )
+                    ).about(Trouble.IMPORT_REFUSED)
                 source.seek(0)
                 replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
         if as_json:
             told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
-            print(json.dumps({**told, "replaced_keys": replaced}))
+            say_json({**told, "replaced_keys": replaced})
         else:
             gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
-            print(
+            say(
                 f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
                 f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
             )
@@ -179,12 +182,12 @@ def import_states(
 
 def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
     if as_json:
-        print(json.dumps(line, ensure_ascii=False))
+        say_json(line)
         return
     head = ("state",) if line.keys() == {"state", "part"} else ("state", "part")
     values = [value for name, value in line.items() if name not in head]
     shown = values[-1:] if alone else values
-    print("\t".join(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in shown))
+    say("\t".join(printable(value) if isinstance(value, str) else json_line(value) for value in shown))
 
 
 def _table(totals: list[StateTotals]) -> Iterator[str]:
@@ -202,8 +205,7 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
         with tempfile.TemporaryFile() as spool:
             yield spool
             spool.seek(0)
-            shutil.copyfileobj(spool, sys.stdout.buffer)
-            sys.stdout.flush()
+            copy_out(spool)
         return
     try:
         written = tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False)  # noqa: SIM115

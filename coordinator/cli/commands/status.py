@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -22,6 +21,7 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.commands.run_lines import run_details, run_line
 from coordinator.cli.commands.status_watch import watch_status
+from coordinator.cli.streams.terminal import say, say_json
 from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
@@ -77,11 +77,11 @@ def status(
                 return
             found = seen(store, server)
         if as_json:
-            print(json.dumps(plain(found)))
+            say_json(plain(found))
             return
         options = server_options(redis, data_dir)
         said = (one_line(line, SENTENCE_LIMIT) for line in lines(found, server))
-        print("\n".join(with_server_options(line, options) for line in said))
+        say(*(with_server_options(line, options) for line in said))
 
 
 def seen(store: RedisTopology, server: ServerChoice) -> Seen:

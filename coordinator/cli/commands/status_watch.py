@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from coordinator.cli.commands.run_lines import run_details, run_line, watch_line
+from coordinator.cli.streams.terminal import console, say, say_json
 from coordinator.reports.durations import duration
 from state.errors import StateUnreachableError
 from state.printable import one_line, said_by
@@ -58,16 +58,16 @@ def watch_status(
     Raises:
         TopologyError, StateError: it cannot be looked at; once it was, a server that is away is waited for.
     """
-    console = Console(highlight=False)
+    screen = console()
     try:
         if as_json:
-            _repeat(look, lambda seen: print(json.dumps(to_dict(seen)), flush=True), LOOK_EVERY_S, sleep)
-        elif console.is_terminal and not console.is_dumb_terminal:
+            _repeat(look, lambda seen: say_json(to_dict(seen), flush=True), LOOK_EVERY_S, sleep)
+        elif screen.is_terminal and not screen.is_dumb_terminal:
             first = look()
-            with Live(view(first), console=console, auto_refresh=False) as live:
+            with Live(view(first), console=screen, auto_refresh=False) as live:
                 _repeat(look, lambda seen: live.update(view(seen), refresh=True), LOOK_EVERY_S, sleep)
         else:
-            _repeat(look, lambda seen: print(f"{topology_id}: {_line(seen)}", flush=True), LINE_EVERY_S, sleep)
+            _repeat(look, lambda seen: say(f"{topology_id}: {_line(seen)}", flush=True), LINE_EVERY_S, sleep)
     except KeyboardInterrupt:
         return
 
@@ -90,7 +90,7 @@ def _look_again(look: Callable[[], Any], sleep: Callable[[float], None]) -> Any:
         try:
             return look()
         except StateUnreachableError as error:
-            print(f"txbatch: {said_by(error)}; still watching, Ctrl-C ends it", file=sys.stderr, flush=True)
+            say(f"txbatch: {said_by(error)}; still watching, Ctrl-C ends it", to=sys.stderr, flush=True)
             sleep(LINE_EVERY_S)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
 from functools import partial
@@ -13,6 +12,7 @@ import typer
 
 from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
 from coordinator.cli.logs import without
+from coordinator.cli.streams.terminal import say, say_json
 from state.errors import TopologyError
 from state.redis_client.address import secrets_in
 from state.redis_topology.reader import URL_VARIABLE
@@ -42,12 +42,12 @@ def ui(
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         serving = _serving()
         if not serving.is_loopback(host):
-            print(EXPOSED.format(host=host), file=sys.stderr, flush=True)
+            say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
         hide = partial(without, secrets_in(redis or os.environ.get(URL_VARIABLE, "")))
         with server.onlooker() as onlooker:
             onlooker.topologies()  # what is wrong with the server is said here, not in the browser
-            say = partial(_say, str(server), as_json=as_json)
-            serving.serve(onlooker, host=host, port=port, hide=hide, started=say)
+            started = partial(_started, str(server), as_json=as_json)
+            serving.serve(onlooker, host=host, port=port, hide=hide, started=started)
 
 
 def _serving() -> Any:
@@ -59,8 +59,8 @@ def _serving() -> Any:
         raise TopologyError(MISSING.format(module=error.name)) from error
 
 
-def _say(server: str, address: str, *, as_json: bool) -> None:
+def _started(server: str, address: str, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps({"url": address}), flush=True)
+        say_json({"url": address}, flush=True)
     else:
-        print(f"dashboard of {server}: {address} (Ctrl-C ends it)", flush=True)
+        say(f"dashboard of {server}: {address} (Ctrl-C ends it)", flush=True)

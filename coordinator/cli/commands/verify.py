@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -24,11 +23,11 @@ from coordinator.cli.command_options import (
     TopologyId,
     server_of_command,
 )
-from coordinator.cli.commands.findings import lines_of
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.suggestions import server_options
+from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.suggestions import lines_of, server_options
 from coordinator.inspection.finding import Weight, count_of
 from coordinator.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.inspection.verify.verifier import Refold, Verdict, Verifier
@@ -68,7 +67,10 @@ def verify(
         with contextlib.redirect_stdout(sys.stderr):
             repeated = _to_refold(topology_id, target, parameters or (), master, conf or ())
             verdict = _verified(server, topology_id, repeated)
-        print(json.dumps(_plain(verdict)) if as_json else _shown(verdict, server, server_options(redis, data_dir)))
+        if as_json:
+            say_json(_plain(verdict))
+        else:
+            say(*_shown(verdict, server, server_options(redis, data_dir)))
     raise typer.Exit(ExitCode.DONE if verdict.is_sound else ExitCode.STATE)
 
 
@@ -116,15 +118,13 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _shown(verdict: Verdict, server: ServerChoice, options: str) -> str:
+def _shown(verdict: Verdict, server: ServerChoice, options: str) -> list[str]:
     failed, warned = (count_of(verdict.findings, weight) for weight in (Weight.FAIL, Weight.WARN))
     said = f"{counted(failed, 'fault')} found" if failed else "no damage found"
     said += f", {counted(warned, 'warning')}" if warned else ""
-    return "\n".join(
-        [
-            f"{verdict.topology_id} on {server}",
-            *lines_of(verdict.findings, options),
-            f"{verdict.topology_id}: {said}",
-            *verdict.can_and_cannot,
-        ]
-    )
+    return [
+        f"{verdict.topology_id} on {server}",
+        *lines_of(verdict.findings, options),
+        f"{verdict.topology_id}: {said}",
+        *verdict.can_and_cannot,
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Any
 from coordinator.cli.exits import exit_code_of, sentence_of
 from coordinator.cli.logs import without
 from coordinator.cli.streams.standard_streams import is_without_reader
+from coordinator.cli.streams.terminal import say_json
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TransactionError
@@ -49,7 +49,7 @@ def failure_told(hidden: Mapping[str, str], *, is_wanted: bool) -> Iterator[Reac
         yield reached
     except BaseException as error:
         if is_wanted and not is_without_reader(error):
-            print(json.dumps({**reached.to_dict(), "error": _told(error, hidden)}))
+            say_json({**reached.to_dict(), "error": _told(error, hidden)})
         raise
 
 

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+from coordinator.cli.streams.terminal import say
+
 READER_GONE = 128 + signal.SIGPIPE
 """The exit code of a command whose output is no longer read: the one that shells show for SIGPIPE."""
 UNWRITTEN = 1
@@ -57,7 +59,7 @@ def code_after_output(code: int, stdout: TextIO) -> int:
         code = code or READER_GONE
     except OSError as error:
         with suppress(OSError):
-            print(f"txbatch: {unwritten(error)}", file=sys.stderr)
+            say(f"txbatch: {unwritten(error)}", to=sys.stderr)
         code = code or UNWRITTEN
     if sys.stdout is not stdout and _has_lost_reader(stdout):
         code = READER_GONE

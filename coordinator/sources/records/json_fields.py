@@ -16,6 +16,8 @@ from state.printable import one_line
 
 NESTED = "."
 
+_IF_ARRAY = "; if the file is one JSON array, write its objects as lines first, for example with `jq -c '.[]'`"
+
 
 class JsonFields(RecordFormat):
     """Fields of a JSON object, in the order in which they are given.
@@ -125,9 +127,11 @@ class JsonFields(RecordFormat):
         except (ValueError, RecursionError) as error:
             if isinstance(error, BadRecordError):
                 raise
-            raise BadRecordError(f"it is not JSON: {error}") from None
+            hint = _IF_ARRAY if data.lstrip().startswith(b"[") else ""
+            raise BadRecordError(f"it is not JSON: {error}{hint}") from None
         if not isinstance(found, dict):
-            raise BadRecordError(f"it is a JSON value of type {type(found).__name__}, not an object")
+            hint = _IF_ARRAY if isinstance(found, list) else ""
+            raise BadRecordError(f"it is a JSON value of type {type(found).__name__}, not an object{hint}")
         return found
 
 

@@ -74,6 +74,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
             raise TopologyError("RedisStreams takes either fields or record_format: what an entry becomes")
         _check_choice("start", start, get_args(Start))
         _check_choice("on_trimmed", on_trimmed, get_args(OnTrimmed))
+        if not isinstance(follow, bool):
+            raise TopologyError(f"follow of RedisStreams is {follow!r}; give True or False")
         if isinstance(take, bool) or not isinstance(take, int) or take < 1:
             raise TopologyError(f"take of RedisStreams is {take!r}; give an integer from 1")
         if url is not None:

@@ -13,6 +13,7 @@ from coordinator.run_observer import (
     GroupCommitted,
     Observation,
     Standing,
+    TurnEnded,
     WaveEnded,
     WaveStarted,
 )
@@ -40,6 +41,7 @@ class PulseBook:
         self._totals: deque[tuple[float, int, int]] = deque()
         self._error = ""
         self._end: RunState | None = None
+        self._has_been_idle = False
 
     # What happens
 
@@ -49,6 +51,8 @@ class PulseBook:
             case AttemptsIssued(cuts=cuts):
                 for cut in cuts:
                     self._first_cut_s.setdefault(cut.txid, cut.cut_s)
+            case TurnEnded(is_idle=is_idle):
+                self._has_been_idle = self._has_been_idle or is_idle
             case WaveStarted(attempts=attempts):
                 for attempt in attempts:
                     self._first_cut_s.setdefault(attempt.txid, now_s)  # cut by an earlier run
@@ -110,7 +114,8 @@ class PulseBook:
             return RunState.WAITING
         if standing.is_draining:
             return RunState.DRAINING
-        return RunState.STARTING if statistics.first_wave_s is None else RunState.RUNNING
+        has_begun = self._has_been_idle or statistics.first_wave_s is not None
+        return RunState.RUNNING if has_begun else RunState.STARTING
 
     def _committed(self, group: GroupCommitted, now_s: float) -> None:
         self._commits.append(group.seconds)

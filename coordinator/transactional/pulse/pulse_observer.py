@@ -41,6 +41,7 @@ class PulseObserver:
     def _take(self, observation: Observation) -> None:
         match observation:
             case TurnEnded():
+                self._book.note(observation, self._clock())
                 if self._clock() >= self._next_s:
                     self._tell()
             case RunBegan(statistics=statistics, standing=standing):

@@ -26,6 +26,9 @@ from state.kinds.handles import HashState
 class Batch(BaseBatchBolt):
     output_fields = ("value",)
 
+    def execute(self, tup):
+        """Ignores it."""
+
 
 class Basic(BaseBasicBolt):
     output_fields = ("value",)

@@ -359,6 +359,12 @@ class CountNoCommitter(BaseBatchBolt):
     counts = HashState("counts")
     seen = SetState("seen")
 
+    def execute(self, tup):
+        """Ignores it."""
+
+    def finish_batch(self):
+        """Writes nothing."""
+
 
 def test_state_on_a_bolt_that_is_no_committer_is_refused():
     builder = builder_of()

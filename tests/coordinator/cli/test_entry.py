@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.cli import main
-from coordinator.cli.bench_command import bench
+from coordinator.cli.bench_command import run_bench
 from state.errors import TopologyError
 
 SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"
@@ -83,7 +83,7 @@ def test_the_benchmark_is_run_with_its_arguments(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    assert bench(["--help", "-x", "7"], tmp_path) == 3
+    assert run_bench(["--help", "-x", "7"], tmp_path) == 3
 
 
 def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in(
@@ -93,7 +93,7 @@ def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in
     script.parent.mkdir(parents=True)
     script.write_text("import sys\nsys.exit(4)\n", encoding="utf-8")
 
-    assert bench([], tmp_path / "site-packages", tmp_path / "checkout") == 4
+    assert run_bench([], tmp_path / "site-packages", tmp_path / "checkout") == 4
     assert f"measuring the checkout {tmp_path / 'checkout'}, not the installed package" in capsys.readouterr().err
 
 
@@ -112,9 +112,9 @@ def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
 
-    assert bench([], tmp_path) == 4
+    assert run_bench([], tmp_path) == 4
 
 
 def test_without_a_checkout_the_benchmark_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match=r"part of the source checkout.* pip install -e '\.\[bench\]' there"):
-        bench([], tmp_path, tmp_path)
+        run_bench([], tmp_path, tmp_path)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.cli import app as app_module
 from coordinator.cli import main
+from coordinator.cli.commands import run as run_module
 from coordinator.cli.run_command import execute
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.files.text_files import TextFiles
@@ -135,7 +135,7 @@ def test_a_server_that_is_silent(
 def test_a_mistake_of_a_job_that_runs(
     jobs: JobFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, mistake: Mistake
 ) -> None:
-    monkeypatch.setattr(app_module, "execute", partial(execute, runner=on_local_cluster))
+    monkeypatch.setattr(run_module, "execute", partial(execute, runner=on_local_cluster))
     defaults = {**(TextFiles.__init__.__kwdefaults__ or {}), "line_bytes_max": 2**20}
     monkeypatch.setattr(TextFiles.__init__, "__kwdefaults__", defaults)
     text = told(mistake, capsys)

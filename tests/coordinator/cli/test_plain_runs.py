@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from coordinator.building.plain_topology import PlainTopology
-from coordinator.cli import app as app_module
+from coordinator.cli.commands import run as run_module
 from coordinator.cli.entry import main
 from coordinator.cli.plain_figures import PlainFigures
 from coordinator.cli.progress import LineProgress
@@ -149,7 +149,7 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
     plain_folder: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runner = FakeRunner(**DONE)
-    monkeypatch.setattr(app_module, "execute", partial(execute, plain_runner=runner))
+    monkeypatch.setattr(run_module, "execute", partial(execute, plain_runner=runner))
 
     with pytest.raises(SystemExit) as end:
         main(["run", "job_of_plain_lines:topology", "--stop-when-idle"])

@@ -12,6 +12,7 @@ from coordinator.cli.figures import Figures, summary_line
 from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
 from coordinator.cli.progress import LineProgress, LiveProgress, fitted
 from coordinator.plain.run_summary import PlainStatistics
+from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import UserCodeError
 from tests.support.runs.answers import USER, failing_at
@@ -233,3 +234,11 @@ def test_a_plain_run_without_acks_does_not_stay_in_its_first_wave() -> None:
 
     shown = stream.getvalue().split("running the first wave")[-1]
     assert "⠋ words 5 emitted · " in " ".join(shown.split())
+
+
+def test_attempts_that_are_only_repeated_with_a_failed_one_are_not_counted_as_failures() -> None:
+    ended = RunStatistics(last_txid=7, committed=7, attempts=23, first_wave_s=0.0, last_result_s=2.0)
+    ended.failed(range(1, 17), 1, FailureCause.BAD_RECORD)
+    assert summary_line(ended).endswith("up to txid 7; 1 of 23 attempts failed; 15 above it repeated with it")
+    ended.failed([17], 17, FailureCause.TIMEOUT)
+    assert summary_line(ended).endswith("; 2 of 23 attempts failed; 15 above them repeated with them")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import coordinator.cli.app as app_module
+import coordinator.cli.commands.run as run_module
 from coordinator.cli import main
 from coordinator.cli.run_command import RunRequest
 
@@ -20,7 +20,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
         requests.append(request)
         return 0
 
-    monkeypatch.setattr(app_module, "execute", noted)
+    monkeypatch.setattr(run_module, "execute", noted)
     return requests
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from coordinator.cli.exits import StoppedError
-from coordinator.cli.signals import FIRST_SIGNAL, TIME_IS_UP, DrainOnSignal
+from coordinator.cli.signals import EARLY_SIGNAL, FIRST_SIGNAL, TIME_IS_UP, DrainOnSignal
 
 FOR_EVER_S = 30.0
 SHORT_S = 0.05
@@ -87,6 +87,19 @@ def test_a_signal_before_the_run_has_begun_ends_a_start_that_hangs(number: int) 
         pass
 
     assert ended.by == [number]
+
+
+def test_a_signal_while_spark_starts_is_answered_at_once() -> None:
+    said: list[str] = []
+    stopped: list[int] = []
+    try:
+        with DrainOnSignal(said.append):
+            send(signal.SIGINT)
+            hang()
+    except StoppedError as error:
+        stopped.append(error.signal_number)
+    assert stopped == [signal.SIGINT]
+    assert said == [EARLY_SIGNAL]
 
 
 def test_ctrl_c_lets_a_drain_take_its_time() -> None:

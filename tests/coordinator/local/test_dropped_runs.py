@@ -29,6 +29,9 @@ class Reading(BaseBatchBolt, ICommitter):
 
     seen = HashState("seen", value=int)
 
+    def execute(self, tup):
+        """Ignores it."""
+
     def finish_batch(self):
         self.seen.put("last", (self.seen.get("last") or 0) + 1)
 

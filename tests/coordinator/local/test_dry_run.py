@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from committers import ICommitter
@@ -113,6 +115,38 @@ def test_it_shows_what_every_component_emits_and_what_would_be_written():
     (writes,) = batch.writes or ()
     assert (writes.component_id, writes.key, writes.redis_type) == ("store", "{dry}:counts", "hash")
     assert sorted(writes.changes, key=repr) == [DryChange("increment", word, 1) for word in ("be", "not", "or", "to")]
+
+
+class Prices(BaseBatchBolt, ICommitter):
+    sums = HashState("sums", value=Decimal, scale=2)
+    shares = HashState("shares", value=float)
+    notes = HashState("notes", value="json").per("word")
+
+    def execute(self, tup):
+        """Is the same for every word."""
+
+    def finish_batch(self):
+        self.sums.put("kept", Decimal("12.34"))
+        for _ in range(2):
+            self.sums.increment("all", Decimal("0.35"))
+            self.shares.increment("all", 0.5)
+        self.notes["be"].put("is", [1, {"a": None}])
+
+
+def test_values_are_shown_as_given_and_each_field_once_whichever_tasks_change_it():
+    builder = TransactionalTopologyBuilder("dry", "lines", FixedBatchesSpout([[["to be"]]], ["line"]))
+    builder.set_bolt("prices", Prices(), parallelism=2).shuffle_grouping("lines")
+    (batch,) = dry_run(builder.build())
+    changes = {writes.key: set(writes.changes) for writes in batch.writes or () if "notes" not in writes.key}
+    assert changes == {
+        "{dry}:sums": {
+            DryChange("put", "kept", Decimal("12.34")),
+            DryChange("increment", "all", Decimal("1.40")),
+        },
+        "{dry}:shares": {DryChange("increment", "all", 2.0)},
+    }
+    (notes,) = [writes for writes in batch.writes or () if "notes" in writes.key]
+    assert notes.changes == (DryChange("put", "is", [1, {"a": None}]),)
 
 
 def test_parts_of_a_state_are_shown_in_order():

@@ -153,7 +153,8 @@ def test_a_cut_and_its_source_fit_together():
 
 def test_a_data_frame_needs_spark():
     class Take(BaseBatchBolt):
-        pass
+        def execute(self, tup):
+            """Takes it."""
 
     builder = TransactionalTopologyBuilder("orders", "rows", DataFrameBatches(None, ["id"], ColumnRanges("id", 5)))
     builder.set_bolt("take", Take()).shuffle_grouping("rows")

@@ -31,7 +31,8 @@ def coordinator(last: MicroBatch | None, last_txid: int, *, first_batch_id: int 
 
 def topology(spout):
     class Take(BaseBatchBolt):
-        pass
+        def execute(self, tup):
+            """Takes it."""
 
     builder = TransactionalTopologyBuilder("clicks", "rows", spout)
     builder.set_bolt("take", Take()).shuffle_grouping("rows")

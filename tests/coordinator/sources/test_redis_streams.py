@@ -277,6 +277,7 @@ def test_a_key_that_is_no_stream_is_named(cluster, world):
         ({}, "takes either fields or record_format"),
         ({"fields": {"a": list}}, "map each name to str, int, float or bytes"),
         ({"fields": ["a"], "take": 0}, "take of RedisStreams is 0"),
+        ({"fields": ["a"], "follow": None}, "follow of RedisStreams is None; give True or False"),
         ({"fields": ["a"], "start": "middle"}, "give 'beginning' or 'end'"),
         ({"fields": ["a"], "on_trimmed": "ignore"}, "give 'fail' or 'skip'"),
         ({"fields": ["a"], "url": "redis://:secret@localhost:1"}, "has a password, which would be shipped"),

@@ -258,3 +258,24 @@ def test_a_stored_position_that_means_nothing_here_is_refused_with_a_remedy(kind
     with pytest.raises(SourceError, match=rf"{story}.*txbatch drop test"):
         run(build(("count", Count0(), ["lines"]), spout=kind([EIGHT], ["line", "number"], 3)), store)
     assert store.states == {}
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (
+            lambda: FixedBatchesSpout([[[1, 2]], [[3, 4], [5, object()]]], ["a", "b"]),
+            "row 1 of batch 1 of Fixed.* 'b', ",
+        ),
+        (lambda: FixedBatchesSpout([[["\ud800", 2]]], ["a", "b"]), "row 0 of batch 0 of Fixed.* 'a', "),
+        (
+            lambda: MemoryTransactionalSpout([[], [[{1: {2}, 3: print}]]], ["a"], 1),
+            "row 0 of partition 1 of Memory.* 'a', ",
+        ),
+        (lambda: OpaqueMemoryTransactionalSpout([[[2j]]], ["a"], 1), "row 0 of partition 0 of Opaque.* 'a', "),
+    ],
+    ids=["object", "text", "deep", "complex"],
+)
+def test_a_value_that_cannot_travel_is_refused_with_its_row_and_a_remedy(make, named):
+    with pytest.raises(TopologyError, match=f"{named}which cannot be sent or stored: .*; give plain data"):
+        make()

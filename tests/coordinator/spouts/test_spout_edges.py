@@ -156,6 +156,13 @@ def test_an_empty_fingerprint_says_nothing_of_the_input():
     assert "fingerprint returned ''; return" in refusal("plain")
 
 
+def test_a_fingerprint_that_cannot_be_stored_is_refused_with_a_remedy():
+    Faulty.faults["fingerprint"] = ["file \udc80.txt"]
+    message = refusal("plain")
+    assert r"fingerprint returned 'file \udc80.txt', which is not valid Unicode; escape" in message
+    assert "component 'lines'" in message
+
+
 @pytest.mark.parametrize("method", ["is_ready", "is_exhausted"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_question_without_an_answer_is_not_taken_for_no(kind, method):

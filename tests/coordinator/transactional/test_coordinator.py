@@ -690,6 +690,9 @@ def test_external_effects_are_an_attribute_of_the_committer():
     class Mails(BaseBatchBolt, ICommitter):
         external_effects = True
 
+        def execute(self, tup):
+            """Sends nothing."""
+
     assert not has_external_effects(build(("count", Count(), ["lines"]), ("pass", Pass(), ["lines"])))
     mailing = build(("count", Count(), ["lines"]), ("mails", Mails(), ["lines"]))
     assert has_external_effects(mailing)

@@ -34,3 +34,10 @@ def test_values_too_large_or_too_deep_for_python_are_put_back(declared):
 )
 def test_what_the_declared_type_would_spell_otherwise_is_put_back(stored, declared):
     assert through_a_file(stored, declared) == stored
+
+
+@pytest.mark.parametrize("number", [2**53 + 1, 10**400], ids=["between", "beyond"])
+def test_an_integer_that_no_float_equals_is_no_float_of_an_edited_export(number):
+    with pytest.raises(ValueError, match="is not a value of type float"):
+        from_json(number, FLOAT)
+    assert from_json(2**53 + 2, FLOAT) == b"9007199254740994"

@@ -204,6 +204,9 @@ def test_head_has_no_body(browser: TestClient) -> None:
     [
         *(("localhost:7480", 200), ("127.0.0.1", 200), ("[::1]:80", 200), ("LOCALHOST", 200)),
         *(("evil.example", 421), ("localhost.evil.example", 421), ("", 421)),
+        *(("localhost:80@evil.example", 421), ("evil.example@localhost", 421), ("localhost:port", 421)),
+        *(("[::1]evil.example", 421), ("[::1]:80@evil.example", 421), ("[::1", 421), ("LOCALHOST:80", 200)),
+        *(("localhost.", 421), ("localhost/x", 421), ("localhost:80:80", 421)),
     ],
 )
 def test_a_name_that_others_gave_this_address_is_not_answered(browser: TestClient, host: str, status: int) -> None:

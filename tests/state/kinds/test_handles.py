@@ -324,3 +324,39 @@ def test_reads_equal_a_plain_dictionary(before, now):
                 model.pop(field, None)
             assert live.get_many(["a", "b"]) == {"a": model.get("a"), "b": model.get("b")}
         earlier.then(session.close())
+
+
+BETWEEN = 2**53 + 1
+"""The first integer between two floats."""
+
+
+@pytest.mark.parametrize("number", [BETWEEN, -BETWEEN, 10**400], ids=["up", "down", "beyond"])
+@pytest.mark.parametrize(
+    ("handle", "call"),
+    [
+        (SortedSetState("z"), lambda live, number: live.put("a", number)),
+        (SortedSetState("z", keep_highest=3), lambda live, number: live.put("a", number)),
+        (SortedSetState("z"), lambda live, number: live.put_many(["a"], [number])),
+        (SortedSetState("z"), lambda live, number: live.increment("a", number)),
+        (SortedSetState("z"), lambda live, number: live.increment_many({"a": number})),
+        (HashState("h", value=float), lambda live, number: live.increment("a", number)),
+        (HashState("h", value=float), lambda live, number: live.increment_many(["a"], [number])),
+        (ValueState("v", value=float), lambda live, number: live.increment(number)),
+    ],
+    ids=["put", "bounded", "put many", "increment", "increment many", "hash", "hash many", "value"],
+)
+def test_an_integer_that_no_float_equals_is_refused_not_rounded(handle, call, number):
+    live, session = opened(handle)
+    with pytest.raises(
+        ValueError, match=r"was given (score|increment) (-?9007199254740993|of 1,329 bits), which no float equals"
+    ):
+        call(live, number)
+    assert session.close().states == {}
+
+
+def test_large_integers_that_floats_equal_are_scores():
+    live, session = opened(SortedSetState("z"))
+    live.put("a", 2**53 + 2)
+    live.increment("b", 2**60)
+    state = session.close().states["z"]
+    assert (state.puts, state.increments) == ({"a": 2.0**53 + 2}, {"b": [2.0**60]})

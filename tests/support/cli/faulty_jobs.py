@@ -19,9 +19,16 @@ NOT_CALLABLE = 3
 class Pass(BaseBatchBolt):
     output_fields = ("line",)
 
+    def execute(self, tup):
+        self.collector.emit(tup.values)
+
 
 class Count(BaseBatchBolt, ICommitter):
     lines = HashState("lines")
+
+    def execute(self, tup): ...
+
+    def finish_batch(self): ...
 
 
 def topology_of(committer, *, id="job", rows=(["one"], ["two"])):
@@ -93,6 +100,16 @@ def fields_as_text():
 def no_input():
     builder = started()
     builder.set_bolt("one", Pass())
+    return builder.build()
+
+
+class Misspelled(BaseBatchBolt):
+    def excute(self, tup): ...
+
+
+def misspelled():
+    builder = started()
+    builder.set_bolt("one", Misspelled()).shuffle_grouping("lines")
     return builder.build()
 
 

@@ -57,7 +57,7 @@ LOADING = [
         "a factory that is no function", "run jobs:NOT_CALLABLE", USAGE, "is 3, which is not callable; name a function"
     ),
     row(
-        "a factory that raises", "run jobs:raises", USAGE, "factory 'jobs:raises' raised KeyError: 'input' (", "line 4"
+        "a factory that raises", "run jobs:raises", USAGE, "factory 'jobs:raises' raised KeyError: 'input' (", "line 5"
     ),
     row("a factory without return", "run jobs:returns_nothing", USAGE, "returned None; return the result of build()"),
     row("a factory without build", "run jobs:returns_a_builder", USAGE, "returned <", "return the result of build()"),
@@ -104,6 +104,9 @@ WIRING = [
     ),
     row("fields as text", "run jobs:fields_as_text", USAGE, "takes a list of fields, not 'line'; write ['line']"),
     row("a bolt nobody feeds", "run jobs:no_input", USAGE, "component 'one' has no input; subscribe it to a component"),
+    row(
+        "a misspelled method", "run jobs:misspelled", USAGE, "'one' would ignore every tuple: ", "did you mean execute"
+    ),
     row("an id used twice", "run jobs:used_twice", USAGE, "component id 'lines' is used twice"),
     row("a stream subscribed twice", "run jobs:subscribed_twice", USAGE, "'one' subscribes twice to stream 'default'"),
     row(

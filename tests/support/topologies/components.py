@@ -81,9 +81,12 @@ class Pass(BaseBatchBolt):
 class Sink(BaseBatchBolt):
     """Declares no stream."""
 
+    def execute(self, tup):
+        """Ignores it."""
 
-class Commit(BaseBatchBolt, ICommitter):
-    """A committer that passes on and keeps no state."""
+
+class Commit(Sink, ICommitter):
+    """A committer that keeps no state, and emits nothing on the stream it declares."""
 
     output_fields = ("line", "number")
 

@@ -230,6 +230,9 @@ MISUSES = {
 class Sink(BaseBatchBolt):
     """Takes anything."""
 
+    def execute(self, tup):
+        """Ignores it."""
+
 
 def misuse(wrong):
     spout = FixedBatchesSpout([[[0]], [[1]], [[0]]], ["number"])
@@ -251,6 +254,9 @@ class Spoil(BaseBatchBolt, ICommitter):
             conf[name]["list"].append("spoilt")
             conf[name]["more"] = True
         conf["new"] = True
+
+    def execute(self, tup):
+        """Ignores it."""
 
     def finish_batch(self):
         self.found.append(self.text)

@@ -83,7 +83,7 @@ class TestStatus:
         assert "running on node7, pid 4711, as ann, since " in shown
         assert "(3 min 21 s)" in shown
         assert "master local[4], durability fsync, pyspark 4.1.0, python 3.12.1" in shown
-        assert "40 transactions committed, 3 of 50 attempts failed: 1 worker lost, 2 lower failed" in shown
+        assert "40 transactions committed, 1 of 50 attempts failed: 1 worker lost; 2 above it repeated with it" in shown
         assert "12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s, 25% of the input cut" in shown
         assert "1 waiting, 2 processing, 3 processed, 4 committing" in shown
         assert "cut to commit 410 ms (95 %: 800 ms), commit call 2.1 ms (95 %: 4.0 ms)" in shown

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.cli.commands import prove as module
-from coordinator.cli.commands.prove import prove
+from coordinator.cli.commands.prove import run_prove
 from state.errors import TopologyError
 
 
@@ -34,7 +34,7 @@ def test_the_simulation_is_played_with_its_arguments_wherever_the_command_is_run
 
 def test_without_a_checkout_it_says_where_the_simulation_is(tmp_path: Path) -> None:
     with pytest.raises(TopologyError, match="the simulation is part of the source checkout") as told:
-        prove([], tmp_path)
+        run_prove([], tmp_path)
     assert str(tmp_path / "tests" / "simulation") in str(told.value)
     assert "clone the repository" in str(told.value)
 
@@ -42,4 +42,4 @@ def test_without_a_checkout_it_says_where_the_simulation_is(tmp_path: Path) -> N
 def test_without_lua_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REQUIRED", "no_module_of_this_name")
     with pytest.raises(TopologyError, match="is not installed; run pip install"):
-        prove([])
+        run_prove([])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -36,12 +37,13 @@ def ended(*arguments: str) -> int:
 def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("list", "typed", "--redis", url) == 0
     head, columns, *rows = capsys.readouterr().out.splitlines()
-    assert head == f"typed on {url}: 12 states, committed up to txid 8"
+    assert head == f"typed on {url}: 13 states, committed up to txid 8"
     assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
     assert {" ".join(row.split()) for row in rows} == {
         "{typed}:best zset, highest 3 str -> score 3",
         "{typed}:blob string bytes 1",
         "{typed}:counts hash str -> int 7",
+        "{typed}:fewest zset, lowest 3 str -> score 3",
         "{typed}:last:<int> string str 7 in 7 parts",
         "{typed}:money hash int -> Decimal(2) 7",
         "{typed}:notes hash str -> json 7",
@@ -112,6 +114,51 @@ def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.Capture
     assert "more than these 2" in shown.err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["best"], ["wörd/4\t8.4", "wörd/3\t8.3", "wörd/2\t8.2"]),
+        (["best", "--limit", "1"], ["wörd/4\t8.4"]),
+        (["best", "--lowest", "--limit", "2"], ["wörd/2\t8.2", "wörd/3\t8.3"]),
+        (["fewest"], ["wörd/6\t1.0", "wörd/5\t2.0", "wörd/4\t3.0"]),
+        (["best", "--limit", "1", "--json"], ['{"state": "best", "member": "wörd/4", "score": 8.4}']),
+        (["unique"], ["7"]),
+        (["unique", "--json"], ['{"state": "unique", "count": 7}']),
+        (["visitors:wörd/0"], ["6"]),
+        (["visitors:w%C3%B6rd%2F0"], ["6"]),
+        (["visitors:wörd/0", "--json"], ['{"state": "visitors", "part": "wörd/0", "count": 6}']),
+    ],
+    ids=[
+        "top",
+        "top one",
+        "from the lowest",
+        "keeps the lowest",
+        "json",
+        "count",
+        "count as json",
+        "part",
+        "quoted",
+        "as json",
+    ],
+)
+def test_the_best_scores_come_first_and_different_members_are_counted(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
+) -> None:
+    assert ended("get", "typed", *arguments, "--redis", url) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("get", "typed", "unique", "--raw", "--redis", url) == 0
+    assert base64.b64decode(json.loads(capsys.readouterr().out)["base64"]).startswith(b"HYLL")
+
+
+def test_scores_are_exported_as_numbers(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("export", "typed", "--redis", url) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["score"] for line in lines if line.get("state") == "fewest"] == [1, 2, 3]
+
+
 def test_an_export_is_imported_under_the_same_id_or_another(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,7 +167,9 @@ def test_an_export_is_imported_under_the_same_id_or_another(
     assert "exported topology 'typed' as of txid 8" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["typed.jsonl"]
     assert ended("import", "typed", str(file), "--redis", url) == 2
-    assert "exists on" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "exists on" in said
+    assert "`txbatch explain import-refused` says more" in said
     assert ended("import", "typed", str(file), "--replace", "--redis", url, "--json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["topology"], told["committed"], told["lines"]) == ("typed", 8, file.read_text().count("\n"))

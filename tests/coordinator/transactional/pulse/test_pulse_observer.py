@@ -107,6 +107,16 @@ def test_figures_are_told_at_once_and_then_once_a_second() -> None:
     assert run.writer.states == [RunState.STARTING, RunState.DRAINING]
 
 
+def test_a_run_that_finds_nothing_new_is_running_and_not_starting_for_ever() -> None:
+    run = Run()
+    run.begin()
+    run.now_s += PULSE_EVERY_S
+    run.pulse(TurnEnded(is_idle=False))  # its first wave is under way
+    run.now_s += PULSE_EVERY_S
+    run.pulse(TurnEnded(is_idle=True))
+    assert run.writer.states == [RunState.STARTING, RunState.STARTING, RunState.RUNNING]
+
+
 def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCaptureFixture) -> None:
     run = Run()
     heard: list[object] = []

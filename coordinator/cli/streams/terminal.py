@@ -1,0 +1,55 @@
+"""The one way to standard output and error: a line is what the caller calls a line, whatever text it quotes.
+
+Every command prints here, so that no stored field, value or message can recolour the terminal, turn its lines around
+or pass for another line. A test forbids other ways.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from typing import IO, TYPE_CHECKING, Any, TextIO
+
+from state.printable import json_line, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def say(*lines: str, to: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
+    """Writes each line as one line; of control characters, only tabs are kept.
+
+    Args:
+        lines: without line breaks; those of a text of ours are split by the caller.
+        to: where to; None for standard output.
+        end: what follows the last line.
+        flush: whether whoever reads must see it at once.
+    """
+    print("\n".join(printable(line, kept="\t") for line in lines), file=to or sys.stdout, end=end, flush=flush)
+
+
+def say_json(
+    value: Any, *, to: TextIO | None = None, default: Callable[[Any], Any] | None = None, flush: bool = False
+) -> None:
+    """Writes a value as one line of JSON; for `default` see `json.dumps`."""
+    print(json_line(value, default=default), file=to or sys.stdout, flush=flush)
+
+
+def copy_out(source: IO[bytes]) -> None:
+    """Copies what a file holds to standard output: an export, whose lines are safe as they are."""
+    shutil.copyfileobj(source, sys.stdout.buffer)
+    sys.stdout.flush()
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Returns a console for what is drawn again and again; only its own control sequences reach the terminal."""
+    from rich.console import Console, ConsoleOptions, RenderableType  # here: most commands draw nothing
+    from rich.segment import Segment
+
+    class Screen(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else printable(text, kept="\n"), style, control)
+
+    return Screen(stderr=stderr, highlight=False)
