@@ -295,8 +295,8 @@ def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice)
     if statistics.dead_letters:
         letters = counted(statistics.dead_letters, "dead letter")
         lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")
-    if statistics.durability is not None:
-        lines.append(f"  {statistics.durability.last_line(statistics.released_txid)}")
+    if statistics.durability is not None and (durable := statistics.durability.last_line(statistics.released_txid)):
+        lines.append(f"  {durable}")
     lines += [f"  counter {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:

@@ -164,14 +164,17 @@ class DurabilityReport:
         return f"a power cut may take from this server {self.server_can_lose}; {self._waiting()}"
 
     def last_line(self, released_txid: int) -> str:
-        """Returns what is said when a run is done and everything up to a txid is as durable as it asked for."""
+        """Returns what is said when a run is done and everything up to a txid is as durable as it asked for.
+
+        "" at level memory, of which the first line has said all there is.
+        """
         match self.asked.level:
             case DurabilityLevel.FSYNC:
                 return f"on disk up to txid {released_txid:,}, confirmed by the server (durability fsync)"
             case DurabilityLevel.REPLICA:
                 count = counted(self.asked.replicas, "replica")
                 return f"on {count} up to txid {released_txid:,}, confirmed (durability replica)"
-        return f"durability memory: a power cut may still take from this server {self.server_can_lose}"
+        return ""
 
     def to_dict(self, released_txid: int) -> dict[str, str | int]:
         """Returns the fields of the final JSON line."""

@@ -306,7 +306,7 @@ FSYNC = Durability(DurabilityLevel.FSYNC)
 EVERYSEC = "its last second or two of commits (appendfsync everysec)"
 
 
-def test_the_first_lines_say_what_the_server_can_lose_and_what_is_waited_for(
+def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(
     folder: JobFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_job()
@@ -316,7 +316,7 @@ def test_the_first_lines_say_what_the_server_can_lose_and_what_is_waited_for(
         f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
         "(durability memory)" in shown.err
     )
-    assert f"  durability memory: a power cut may still take from this server {EVERYSEC}" in shown.out.splitlines()
+    assert (shown.err + shown.out).count("power cut") == 1
 
 
 def test_the_last_lines_say_what_was_confirmed(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
