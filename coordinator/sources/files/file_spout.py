@@ -98,7 +98,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             clock: seconds, monotonic; says when to look at a folder again.
             more: as for `FileCoordinator`.
         """
-        self._finished = FinishedFiles()
+        self._finished = FinishedFiles(removes=self.follow is not None and self.follow.done in ("move", "delete"))
+        if self.follow is not None:
+            self.store.recover(self.patterns)
         found: dict[str, FoundFile] = {}
         if self.follow is None:
             found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
@@ -110,7 +112,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         return FileEmitter(self.kind, self.store, context)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
-        return DoneFiles(self._finished or FinishedFiles(), self.follow, self.store, self._folder)
+        finished = self._finished or FinishedFiles()
+        return DoneFiles(finished, self.follow, self.store, self._folder, context.topology_id)
 
     def describe(self, metadata: Any) -> Sequence[str]:
         return words_of(metadata)
@@ -157,7 +160,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
     def _look(self, known: Container[str]) -> dict[str, FileFacts]:
         """Everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
         assert self.follow is not None
-        found = self.store.look(self.patterns, known)
+        finished = self._finished or FinishedFiles()
+        found = self.store.look(self.patterns, finished.still_there(known))
+        finished.refuse_again(found)
         if self.follow.done == "list" and isinstance(self.store, LocalStore):
             found.pop(self.store.absolute(self.follow.done_path), None)
         if self.follow.done != "move":
