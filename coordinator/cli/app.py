@@ -124,7 +124,7 @@ def run_topology(
     max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
     adopt: Adopt = None,
     accept_state_changes: OtherStates = False,
-    durability: Level = DurabilityLevel.MEMORY,
+    durability: Level = None,
     durability_replicas: Replicas = DEFAULTS.durability_replicas,
     history: History = DEFAULTS.history,
     pulse: Pulse = True,
@@ -203,12 +203,12 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
-    durability: Level = DurabilityLevel.MEMORY,
+    durability: Level = None,
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with command_errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions, level=durability)
+        show_acl(topology_id, user, loads_functions=functions, level=durability or DurabilityLevel.MEMORY)
 
 
 @app.command(add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

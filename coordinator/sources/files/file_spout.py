@@ -28,6 +28,7 @@ from state.codec import digest64
 from state.errors import TopologyError
 
 PATTERNS_SHOWN = 3
+DESTROYED = {"delete": "done files are deleted", "move": "done files are moved away"}
 Pattern: TypeAlias = str | os.PathLike[str]
 
 
@@ -61,6 +62,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self.records_per_batch = _positive(owner, batch_parameter, records_per_batch)
         self.kind = kind
         self.follow = checked_follow(follow)
+        self.destroys_input = "" if self.follow is None else DESTROYED.get(self.follow.done, "")
         self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
         self.store: FileStore = choose_store(owner, self.patterns, self._folder, filesystem)
         self._paths: tuple[str, ...] | None = None
@@ -98,7 +100,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             clock: seconds, monotonic; says when to look at a folder again.
             more: as for `FileCoordinator`.
         """
-        self._finished = FinishedFiles(removes=self.follow is not None and self.follow.done in ("move", "delete"))
+        self._finished = FinishedFiles(removes=bool(self.destroys_input))
         if self.follow is not None:
             self.store.recover(self.patterns)
         found: dict[str, FoundFile] = {}
