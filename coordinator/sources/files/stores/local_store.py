@@ -86,24 +86,29 @@ class LocalStore(FileStore):
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as error:
-            raise SourceError(_refused("deleted", path, error)) from error
+            raise SourceError(_refused("deleted", _own(path), error)) from error
 
     def move(self, path: str, folder: str) -> None:
-        target, own = Path(self.absolute(folder)), Path(path).name.removeprefix(ASIDE)
+        target, own = Path(self.absolute(folder)), _own(path)
         if not Path(path).exists():
             return
         try:
             target.mkdir(parents=True, exist_ok=True)
-            name = name_in((each.name for each in target.iterdir()), own, digest64(path.encode()))
+            name = name_in((each.name for each in target.iterdir()), Path(own).name, digest64(path.encode()))
             rename_to_free_name(Path(path), target / name)
         except OSError as error:
-            raise SourceError(_refused(f"moved to {str(target)!r}", path, error)) from error
+            raise SourceError(_refused(f"moved to {str(target)!r}", own, error)) from error
 
     def absolute(self, path: str) -> str:
         return absolute(Path(self.folder, path))
 
     def describe(self) -> str:
         return ""
+
+
+def _own(path: str) -> str:
+    """A path with the file's own name, whether it is set aside or not."""
+    return str(Path(path).with_name(Path(path).name.removeprefix(ASIDE)))
 
 
 def _aside(path: str) -> Path:

@@ -6,7 +6,9 @@ import ctypes
 import gzip
 import json
 import os
+import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +194,7 @@ def test_a_new_file_under_a_name_that_is_dealt_with_stops_the_run(
 def test_a_file_that_cannot_be_moved_keeps_its_name(cluster: LocalCluster, inbox: Path) -> None:
     path = put(inbox, "m", "m1")
     (inbox.parent / "done").touch()
-    with pytest.raises(SourceError, match=r"m\.txt' was read and committed and cannot be moved to"):
+    with pytest.raises(SourceError, match=r"/inbox/m\.txt' was read and committed and cannot be moved to"):
         removing(cluster, inbox, "move")
     assert path.read_text() == "m1\n"
 
@@ -210,6 +212,44 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
     found = [json.loads(line) if line.startswith('"') else line for line in lines]
     assert sorted(found) == sorted(str(inbox / f"{name}.txt") for name in names)
     assert str(inbox / "plain é.txt") in lines, "a name that needs no escape has none"
+
+
+@pytest.mark.parametrize("done", ["delete", "move", "list"])
+@pytest.mark.parametrize("point", ["spout.telling", "done_file.checked", "done_file.set_aside"])
+def test_a_process_out_of_file_descriptors_loses_nothing(cluster, inbox: Path, done: str, point: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def exhaust() -> None:
+        with Path(os.devnull).open() as next_one:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (next_one.fileno(), limits[1]))
+
+    path = put(inbox, "m", "m1")
+    follow: dict[str, Any] = {"done": done, "done_path": "" if done == "delete" else str(inbox.parent / "done")}
+    try:
+        with at_point(point, exhaust), suppress(SourceError):
+            submit(cluster, inbox, **follow).run_until_idle()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    run = submit(cluster, inbox, **follow)
+    run.run_until_idle()
+    assert drained(run) == {"m1": 1}
+    left = {"delete": [], "move": [inbox.parent / "done" / "m.txt"], "list": [inbox.parent / "done", path]}
+    assert files_below(inbox.parent) == left[done]
+
+
+def test_a_full_disk_tears_no_line_for_good(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
+    listed, paths = tmp_path / "done.list", [str(put(inbox, name, name)) for name in ("m", "n")]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    follow: dict[str, Any] = {"done": "list", "done_path": str(listed), "lines_per_batch": 1}
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(paths[0]) + 9, limits[1]))
+        with pytest.raises(SourceError, match=r"of files that are done cannot be written: File too large"):
+            submit(cluster, inbox, **follow).run_until_idle()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert listed.read_text() == f"{paths[0]}\n{paths[1]}"[: len(paths[0]) + 9]
+    submit(cluster, inbox, **follow).run_until_idle()
+    assert listed.read_text() == "".join(f"{path}\n" for path in paths)
 
 
 def test_a_torn_line_of_ours_is_completed(cluster: LocalCluster, inbox: Path) -> None:
