@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -63,6 +64,12 @@ class LocalStore(FileStore):
                 raise SourceError(_taken(path, aside))
             Path(path).rename(aside)
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise SourceError(
+                    f"input file {path!r} cannot be renamed to {aside.name!r} before it is removed, since that name is "
+                    f"too long: give files names that are at least {len(ASIDE)} bytes shorter than the file system "
+                    "allows, and remove this one by hand"
+                ) from error
             raise SourceError(_refused(f"renamed to {aside.name!r}", path, error)) from error
         return str(aside)
 

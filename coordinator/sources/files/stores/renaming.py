@@ -9,6 +9,7 @@ from pathlib import Path
 
 _HERE = -100
 _NO_REPLACE = 1
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS)
 
 
 def rename_to_free_name(path: Path, new: Path) -> None:
@@ -32,6 +33,13 @@ def rename_to_free_name(path: Path, new: Path) -> None:
     except FileExistsError:
         if not _are_one(path, new):
             raise
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        if os.path.lexists(new):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(new)) from None
+        path.rename(new)
+        return
     path.unlink()
 
 

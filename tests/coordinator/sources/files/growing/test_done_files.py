@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import gzip
 import json
 import os
@@ -149,10 +150,15 @@ def test_what_is_set_aside_is_found_again_whatever_the_pattern(inbox: Path, patt
     assert list(store.look([pattern])) == [str(path)]
 
 
-@pytest.mark.parametrize("has_renameat2", [True, False])
-def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has_renameat2: bool) -> None:
-    if not has_renameat2:
+@pytest.mark.parametrize("has", ["renameat2", "links", "neither"])
+def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has: str) -> None:
+    def no_link(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    if has != "renameat2":
         monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+    if has == "neither":
+        monkeypatch.setattr("coordinator.sources.files.stores.renaming.os.link", no_link)
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("old")
     new.write_text("new")
@@ -162,7 +168,7 @@ def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has
     new.unlink()
     rename_to_free_name(old, new)
     assert files_below(tmp_path) == [new]
-    if not has_renameat2:  # a crash between the new link and the end of the old one
+    if has == "links":  # a crash between the new link and the end of the old one
         os.link(new, old)
         rename_to_free_name(old, new)
         assert files_below(tmp_path) == [new]
@@ -212,6 +218,13 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
     found = [json.loads(line) if line.startswith('"') else line for line in lines]
     assert sorted(found) == sorted(str(inbox / f"{name}.txt") for name in names)
     assert str(inbox / "plain é.txt") in lines, "a name that needs no escape has none"
+
+
+def test_a_name_too_long_to_be_set_aside_is_said_to_be(cluster: LocalCluster, inbox: Path) -> None:
+    path = put(inbox, "m" * 245, "m1")
+    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 15 bytes"):
+        removing(cluster, inbox, "delete")
+    assert path.exists()
 
 
 @pytest.mark.parametrize("done", ["delete", "move", "list"])
