@@ -7,6 +7,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
-from coordinator.transactional.assembly import assembled, refuse_early
+from coordinator.transactional.assembly import assembled, durability_of, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
@@ -131,6 +132,8 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     choice = request.choice()
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
     server, bounds, tell = request.server(), request.bounds(), request.tell_step
+    asked = durability_of(topology, bounds)
+    bounds = replace(bounds, durability=asked.level)
     spark, master = request.spark, request.master
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.engine import SparkEngine
@@ -142,7 +145,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     with (
         logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
-        _state_store(topology, server, bounds.asked_durability()) as (store, url),
+        _state_store(topology, server, asked) as (store, url),
         _refused_early(topology, plan, store, bounds, choice),
         step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
         spark_lease(topology.topology_id, spark, master, request.conf or {}) as lease,

@@ -40,6 +40,10 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "commit.answered": "the store has answered; the machine does not know yet",
         "spout.telling": "the spout's committer is about to be told of a durable group",
         "spout.told": "the spout's committer was told of one transaction of it, perhaps not of the others",
+        # driver: a file that is done
+        "done_file.checked": "it is the file that was read; it has its name still",
+        "done_file.set_aside": "it was renamed to a private name; whether it is the same file was not looked at",
+        "done_file.compared": "it is the file that was read, under its private name; nothing was removed",
         # driver: end
         "confirm.sending": "the run is done and about to ask whether the server still holds everything",
         "confirm.answered": "the server has answered; the run has not said that it is done",

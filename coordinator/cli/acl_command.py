@@ -44,9 +44,9 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
-    durability: Level = DurabilityLevel.MEMORY,
+    durability: Level = None,
     debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     with command_errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions, level=durability)
+        show_acl(topology_id, user, loads_functions=functions, level=durability or DurabilityLevel.MEMORY)

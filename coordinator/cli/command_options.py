@@ -122,11 +122,12 @@ Adopt = Annotated[
     ),
 ]
 Level = Annotated[
-    DurabilityLevel,
+    DurabilityLevel | None,
     typer.Option(
         "--durability",
         help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
-        "done: the server's answer, its disk, or replicas.",
+        "done: the server's answer (memory), its disk, or replicas. Without the option it is the disk for a run that "
+        "deletes or moves its files, trims its streams or otherwise destroys input, and memory for any other.",
         rich_help_panel=SERVER,
     ),
 ]

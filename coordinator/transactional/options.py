@@ -12,7 +12,7 @@ from state.records.durability import Durability, DurabilityLevel
 SWITCHES = ("accept_state_changes", "early_commit", "pulse", "tells_spout")
 SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
 HISTORY_MAX = 1_000_000
-MAY_BE_NONE = ("last_txid", "max_spout_pending", "slots")
+MAY_BE_NONE = ("durability", "last_txid", "max_spout_pending", "slots")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -58,7 +58,8 @@ class RunOptions:
             something that the topology has no record of writing.
         durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
             trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
-            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it.
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it. None is
+            fsync for a run on Spark that destroys input, such as one that deletes files, and memory for any other.
         durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
@@ -86,7 +87,7 @@ class RunOptions:
     retry_backoff_max_s: float = 30.0
     adopt: bool | str = False
     accept_state_changes: bool = False
-    durability: str = DurabilityLevel.MEMORY
+    durability: str | None = None
     durability_replicas: int = 1
     early_commit: bool = True
     pulse: bool = True
@@ -101,10 +102,10 @@ class RunOptions:
             if entry.name == "adopt":
                 adopted_words(value)
                 continue
+            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
+                continue
             if entry.name == "durability":
                 _check_level(value)
-                continue
-            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
                 continue
             if entry.name == "on_poison":
                 _check_word(value)
@@ -125,7 +126,7 @@ class RunOptions:
 
     def asked_durability(self) -> Durability:
         """Returns what the server is to confirm."""
-        return Durability(DurabilityLevel(self.durability), self.durability_replicas)
+        return Durability(DurabilityLevel(self.durability or DurabilityLevel.MEMORY), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
         """Returns the same options with the width that an engine wants unless the user says otherwise."""

@@ -36,10 +36,12 @@ class Durability:
     Attributes:
         level: to be reached.
         replicas: how many have to confirm, for level replica.
+        because: why, as in "done files are deleted", if the run chose the level and not its user.
     """
 
     level: DurabilityLevel = DurabilityLevel.MEMORY
     replicas: int = 1
+    because: str = ""
 
     @property
     def waits(self) -> bool:
@@ -187,7 +189,8 @@ class DurabilityReport:
     def _waiting(self) -> str:
         match self.asked.level:
             case DurabilityLevel.FSYNC:
-                return "what is released upstream waits for its disk (durability fsync)"
+                reason = f", because {self.asked.because}" if self.asked.because else ""
+                return f"what is released upstream waits for its disk (durability fsync{reason})"
             case DurabilityLevel.REPLICA:
                 count = counted(self.asked.replicas, "replica")
                 return f"what is released upstream waits for {count} (durability replica)"

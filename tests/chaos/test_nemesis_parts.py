@@ -92,7 +92,7 @@ def test_a_proxy_that_points_elsewhere_ends_old_connections_and_forgets_what_it_
         assert far.recv(16) == b"two"
 
 
-def test_every_fault_point_is_aimed_at_but_those_of_plain_topologies():
+def test_every_fault_point_is_aimed_at_but_those_of_plain_topologies_and_folders():
     aimed_at = {*running_points(on_spark=False), *end_points(), *drop_points()}
     assert set(POINTS) - aimed_at == {point for point in POINTS if room_of(point) in ELSEWHERE_ROOMS}
 

@@ -63,7 +63,9 @@ TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finis
 """What tasks reach, on executors: there a death costs a task, not the driver."""
 PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
 IMPORT_POINTS = ("import.staged", "import.restored")  # an import has tests of its own
-DRIVER_POINTS = tuple(point for point in POINTS if point not in (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS))
+FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # as has the removal of files
+_ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS)
+DRIVER_POINTS = tuple(point for point in POINTS if point not in _ELSEWHERE)
 
 RATES |= {f"kill@{point}": (0.0, 0.0, 0.0, 0.03, 0.2) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}
 RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in (*DRIVER_POINTS, *PLAIN_POINTS)}

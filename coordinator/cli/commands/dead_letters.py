@@ -17,6 +17,7 @@ from coordinator.cli.command_options import (
     AsJson,
     DataDir,
     Debug,
+    Level,
     Parameters,
     Redis,
     ReplayTarget,
@@ -129,6 +130,7 @@ def replay_letters(
     conf: SparkConf = None,
     adopt: Adopt = None,
     accept_state_changes: AcceptStateChanges = False,
+    durability: Level = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -139,7 +141,9 @@ def replay_letters(
     commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
     """
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        options = RunOptions(adopt=adopt_option(adopt), accept_state_changes=accept_state_changes)
+        options = RunOptions(
+            adopt=adopt_option(adopt), accept_state_changes=accept_state_changes, durability=durability
+        )
         chosen = _chosen(components or (), letters or ())
         request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
         code = execute(request, runner=alone(partial(run, replay_letters=chosen), server))

@@ -17,6 +17,7 @@ from coordinator.cli.command_options import (
     DataDir,
     Debug,
     Describing,
+    Level,
     MaxAttempts,
     Parameters,
     Redis,
@@ -119,6 +120,7 @@ def replay(
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     adopt: Adopt = None,
     accept_state_changes: AcceptStateChanges = False,
+    durability: Level = None,
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
@@ -129,7 +131,10 @@ def replay(
     """
     with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
         options = RunOptions(
-            max_attempts=max_attempts, adopt=adopt_option(adopt), accept_state_changes=accept_state_changes
+            max_attempts=max_attempts,
+            adopt=adopt_option(adopt),
+            accept_state_changes=accept_state_changes,
+            durability=durability,
         )
         wanted = _wanted(txids, is_all=replay_all)
         request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, replay=wanted)

@@ -44,7 +44,6 @@ from coordinator.cli.streams.log_style import LogStyle
 from coordinator.server_choice import choose_server
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
 from coordinator.transactional.options import RunOptions
-from state.records.durability import DurabilityLevel
 
 DEFAULTS = RunOptions()
 WAVE_TARGET_MS = round(1000 * DEFAULTS.wave_target_s)
@@ -74,7 +73,7 @@ def run(
     max_quarantined: MaxQuarantined = DEFAULTS.max_quarantined,
     adopt: Adopt = None,
     accept_state_changes: OtherStates = False,
-    durability: Level = DurabilityLevel.MEMORY,
+    durability: Level = None,
     durability_replicas: Replicas = DEFAULTS.durability_replicas,
     history: History = DEFAULTS.history,
     pulse: Pulse = True,

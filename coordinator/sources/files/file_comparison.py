@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
+from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.spouts.input_change import InputChange
 
 
@@ -71,7 +71,7 @@ class FileComparison:
             self._lost(path, f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read", None)
             return False
         with closing(self._open(path)) as file:
-            if file.stamp == mark.stamp != NO_STAMP:
+            if file.stamp == mark.stamp:
                 return True
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is not None and found.digest == mark.digest:
@@ -134,7 +134,7 @@ class FileComparison:
         mark = self._marks.get(path)
         read = known if mark is None else mark.end
         with closing(self._open(path)) as file:
-            if mark is not None and mark.is_whole and file.is_compressed and file.stamp == mark.stamp != NO_STAMP:
+            if mark is not None and mark.is_whole and file.is_compressed and file.stamp == mark.stamp:
                 return  # it cannot have grown, and to count its content it would have to be unpacked
             if mark is None and not known and self._is_empty(file):
                 return

@@ -22,7 +22,7 @@ from coordinator.sources.files.record_ranges import RecordRange, parse_ranges, w
 from coordinator.sources.files.record_scanner import BLOCK_BYTES, Scanner
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import FAULT, NO_STAMP, FileStamp, InputFile
+from coordinator.sources.files.stores.input_file import FAULT, FileStamp, InputFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -71,7 +71,7 @@ class FileCoordinator(SpoutCoordinator):
         self._finished = finished or FinishedFiles()
         self._marks: dict[str, PrefixMark] = {}
         self._replaced: Collection[str] = ()
-        self._blank: dict[str, FinishedFile] = {}  # read to the end since the last transaction, without a record
+        self._blank: dict[str, PrefixMark] = {}  # read to the end since the last transaction, without a record
         self._is_untouched = False  # nothing was cut of the file the scanner is in
         self._scanner: Scanner | None = None
         self._after: str | None = None  # the file the scanner is in, or was in last
@@ -97,7 +97,7 @@ class FileCoordinator(SpoutCoordinator):
             self._order.begin((), None)
         # which of them ends where is no longer known, and by the last transaction all of them do
         whole = [(path, mark) for path, mark in self._marks.items() if mark.is_whole and path not in self._replaced]
-        self._finished.cut(last_txid, [FinishedFile(path, mark.stamp[0] or None) for path, mark in whole])
+        self._finished.cut(last_txid, [FinishedFile(path, mark) for path, mark in whole])
         self._go_after(last)
 
     def is_ready(self) -> bool:
@@ -114,9 +114,9 @@ class FileCoordinator(SpoutCoordinator):
             raise
         self._last = ranges[-1]
         ranges = with_last_marks(ranges)
-        ended = [each.path for each in ranges if each.mark is not None and each.mark.is_whole]
+        marks = [(each.path, each.mark) for each in ranges if each.mark is not None and each.mark.is_whole]
         blank, self._blank = self._blank, {}
-        self._finished.cut(txid, [*blank.values(), *(FinishedFile(path, self._order.size(path)) for path in ended)])
+        self._finished.cut(txid, [FinishedFile(path, mark) for path, mark in (*blank.items(), *marks)])
         return [each.to_plain() for each in ranges]
 
     def position(self, metadata: Any) -> list[Any]:
@@ -142,7 +142,7 @@ class FileCoordinator(SpoutCoordinator):
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
         if self._order.is_growing:
-            comparison = GrowingComparison(marks, pending, self._open, self._store)
+            comparison = GrowingComparison(marks, pending, self._open, self._store, removes=self._finished.removes)
             self._replaced = comparison.replaced
             return comparison.change()
         sizes = {path: found.size for path, found in self._found.items()}
@@ -190,7 +190,7 @@ class FileCoordinator(SpoutCoordinator):
         """Whether there is something to cut; opens the next file if what was opened is at its end."""
         while self._scanner is None or self._scanner.is_done():
             if self._scanner is not None and self._is_untouched and self._after is not None:
-                self._blank[self._after] = FinishedFile(self._after, self._order.size(self._after))
+                self._blank[self._after] = self._scanner.mark()
             path = self._order.after(self._after)
             if path is None:
                 return False
@@ -257,7 +257,7 @@ class FileCoordinator(SpoutCoordinator):
             refuse(self._kind, file.path, stored.read_up_to(0, HEAD_BYTES))
             return
         found = self._found[file.path]
-        if stored.stamp == found.stamp != NO_STAMP:
+        if stored.stamp == found.stamp:
             return
         has_grown = stored.stored_bytes > found.size and not file.is_compressed
         is_as_long = has_grown or stored.stored_bytes == found.size

@@ -28,6 +28,7 @@ from state.codec import digest64
 from state.errors import TopologyError
 
 PATTERNS_SHOWN = 3
+DESTROYED = {"delete": "done files are deleted", "move": "done files are moved away"}
 Pattern: TypeAlias = str | os.PathLike[str]
 
 
@@ -61,6 +62,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self.records_per_batch = _positive(owner, batch_parameter, records_per_batch)
         self.kind = kind
         self.follow = checked_follow(follow)
+        self.destroys_input = "" if self.follow is None else DESTROYED.get(self.follow.done, "")
         self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
         self.store: FileStore = choose_store(owner, self.patterns, self._folder, filesystem)
         self._paths: tuple[str, ...] | None = None
@@ -98,7 +100,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             clock: seconds, monotonic; says when to look at a folder again.
             more: as for `FileCoordinator`.
         """
-        self._finished = FinishedFiles()
+        self._finished = FinishedFiles(removes=bool(self.destroys_input))
+        if self.follow is not None:
+            self.store.recover(self.patterns)
         found: dict[str, FoundFile] = {}
         if self.follow is None:
             found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
@@ -110,7 +114,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         return FileEmitter(self.kind, self.store, context)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
-        return DoneFiles(self._finished or FinishedFiles(), self.follow, self.store, self._folder)
+        finished = self._finished or FinishedFiles()
+        return DoneFiles(finished, self.follow, self.store, self._folder, context.topology_id)
 
     def describe(self, metadata: Any) -> Sequence[str]:
         return words_of(metadata)
@@ -157,7 +162,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
     def _look(self, known: Container[str]) -> dict[str, FileFacts]:
         """Everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
         assert self.follow is not None
-        found = self.store.look(self.patterns, known)
+        finished = self._finished or FinishedFiles()
+        found = self.store.look(self.patterns, finished.still_there(known))
+        finished.refuse_again(found)
         if self.follow.done == "list" and isinstance(self.store, LocalStore):
             found.pop(self.store.absolute(self.follow.done_path), None)
         if self.follow.done != "move":

@@ -131,7 +131,7 @@ class RowGroupScanner(Scanner):
 
         self.file = file
         self.offset = prefix.end
-        self._prefix, self._block_bytes = prefix, block_bytes
+        self.prefix, self._block_bytes = prefix, block_bytes
         self._footer = read_footer(file)
         for name in fields:
             if name not in self._footer.columns:
@@ -164,7 +164,7 @@ class RowGroupScanner(Scanner):
         self._row = min(first + record_limit, group.first_row + group.row_count)
         if self._row == group.first_row + group.row_count:
             self._groups.pop()
-        mark = self._prefix.mark(self.file.stamp, is_whole=self.is_done())
+        mark = self.mark()
         count = self._row - first
         return RecordRange(self.file.path, group.start, group.end, first, count, self._digest, (), mark)
 
@@ -174,7 +174,7 @@ class RowGroupScanner(Scanner):
         while self.offset < end:
             piece = self.file.read(self.offset, min(self.offset + self._block_bytes, end))
             hasher.update(piece)
-            self._prefix.update(piece)
+            self.prefix.update(piece)
             self.offset += len(piece)
         hasher.update(self._footer.content)
         return short_digest(hasher)

@@ -38,8 +38,9 @@ class PrefixMark:
     def from_plain(cls, plain: Any) -> PrefixMark | None:
         """Restores what `to_plain` gave; None if it is something else."""
         match plain:
-            case [int(end), int(base), int(digest), int(), int(), int(), int(), bool(is_whole)]:
-                return cls(end, base, digest, tuple(plain[3:7]), is_whole)
+            case [int(end), int(base), int(digest), int(), int(), int(), int(), *looked, bool(is_whole)]:
+                if len(looked) <= 1 and all(isinstance(each, int) for each in looked):
+                    return cls(end, base, digest, tuple(plain[3:-1]), is_whole)
         return None
 
     def to_plain(self) -> list[Any]:

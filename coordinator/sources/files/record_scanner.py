@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NoReturn
 
-from coordinator.sources.files.prefix_digest import PrefixDigest, short_digest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, short_digest
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.stores.input_file import InputFile
 from state.errors import SourceError
@@ -37,10 +37,16 @@ class Scanner(ABC):
     Attributes:
         file: the file; closed by the caller that made the scanner.
         offset: where the next range begins.
+        prefix: the digest of everything before.
     """
 
     file: InputFile
     offset: int
+    prefix: PrefixDigest
+
+    def mark(self) -> PrefixMark:
+        """What to remember of the file up to where the next range begins."""
+        return self.prefix.mark(self.file.stamp, is_whole=self.is_done())
 
     @abstractmethod
     def is_done(self) -> bool:
@@ -90,8 +96,8 @@ class RecordScanner(Scanner):
         self.file = file
         self.offset = start
         self.columns = columns
-        self._prefix = prefix or PrefixDigest()
-        assert self._prefix.end == start, "the digest is of everything before"
+        self.prefix = prefix or PrefixDigest()
+        assert self.prefix.end == start, "the digest is of everything before"
         self._end, self._find, self._first = end, find, first
         self._block_bytes, self._record_bytes_max = block_bytes, record_bytes_max
         self._block = b""
@@ -121,7 +127,7 @@ class RecordScanner(Scanner):
                     stop, found = self._find(self._block, self._cursor, record_limit - count)
             piece = memoryview(self._block)[self._cursor : stop]
             hasher.update(piece)
-            self._prefix.update(piece)
+            self.prefix.update(piece)
             self.offset += stop - self._cursor
             count += found
             if found:
@@ -130,7 +136,7 @@ class RecordScanner(Scanner):
             self._check_length(record_start, self.offset - record_start, count)
         if self.offset > record_start:
             count += 1  # the last record of a file may lack its end
-        mark = self._prefix.mark(self.file.stamp, is_whole=self.is_done())
+        mark = self.mark()
         first, self._first = self._first, self._first + count
         digest = short_digest(hasher)
         return RecordRange(self.file.path, start, self.offset, first, count, digest, self.columns, mark)

@@ -58,6 +58,8 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         TopologyError: an argument cannot be used, or a secret is given in plain text.
     """
 
+    destroys_input = ""  # topics keep what was read; a mirrored offset is for show
+
     def __init__(
         self,
         servers: str,

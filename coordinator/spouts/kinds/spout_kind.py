@@ -78,6 +78,11 @@ class SpoutKind(ABC):
         """Whether the spout is to be told what is durable."""
         return isinstance(self._spec, ICommitterTransactionalSpout)
 
+    @property
+    def destroys_input(self) -> str:
+        """What the spout's committer destroys, "" if nothing or if there is none."""
+        return str(self._spec.destroys_input) if self.has_committer else ""
+
     def fingerprint(self) -> Any:
         """The line that identifies the input, as the user's spout returns it."""
         return self._spec.fingerprint()

@@ -27,7 +27,7 @@ def pulse_observer(store: RedisStore, options: RunOptions, master: str) -> Pulse
             fence=sender.fence,
             started_at=time.time(),
             master=master,
-            durability=options.durability,
+            durability=options.asked_durability().level,
             server_can_lose=store.durability.server_can_lose,
             history=options.history,
         )

@@ -3,40 +3,50 @@
 The coordinator of a source notes in which transaction a file was cut to its end; the run tells the `DoneFiles` which
 transactions are durable. Both live in the driver. A run that dies in between finds the files again: whatever earlier
 runs have read to its end and committed is dealt with once the last transaction is told again.
+
+By then there may be something else under the name. So a file is compared with what was read, renamed to a private name,
+where no writer finds it, compared again, and only then removed. What a run that died has left under such a name, the
+next one puts back before it looks at anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from coordinator.sources.files.growing.done_list import DoneList
 from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.stores.compressed_file import close_kept
+from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.stores.compressed_file import close_kept, open_content
 from coordinator.sources.files.stores.file_store import FileStore
+from coordinator.sources.files.stores.input_file import FileStamp, identity_of, is_settled
 from coordinator.spouts.committing import SpoutCommitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
+from state.fault_points import reached
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedFile:
-    """A file that was cut to its end.
-
-    Attributes:
-        path: of it.
-        byte_count: its size in the store then; None if an earlier run has cut it.
-    """
+    """A file that was cut to its end, and how it was then."""
 
     path: str
-    byte_count: int | None = None
+    mark: PrefixMark
 
 
 class FinishedFiles:
-    """Which files end in which transaction; shared by coordinator and committer of one run."""
+    """Which files end in which transaction; shared by coordinator and committer of one run.
 
-    def __init__(self) -> None:
+    Args:
+        removes: whether they are removed, once they are done.
+    """
+
+    def __init__(self, *, removes: bool = False) -> None:
+        self.removes = removes
         self._by_txid: dict[int, tuple[FinishedFile, ...]] = {}
+        self._gone: set[str] = set()
 
     def cut(self, txid: int, files: Iterable[FinishedFile]) -> None:
         """Notes what ends in a transaction; one that is cut again replaces what was noted."""
@@ -47,6 +57,32 @@ class FinishedFiles:
         due = sorted(number for number in self._by_txid if number <= txid)
         return [file for number in due for file in self._by_txid.pop(number)]
 
+    def note_gone(self, path: str) -> None:
+        """Notes that there is no file of this name any more, since the one that was read is dealt with."""
+        self._gone.add(path)
+
+    def refuse_again(self, found: Iterable[str]) -> None:
+        """Raises SourceError if there is a file again under a name that is dealt with: it would never be read."""
+        for path in found:
+            if path in self._gone:
+                raise SourceError(
+                    f"input file {path!r} has the name of one that was read, committed and removed, and every path is "
+                    "read once: give it a new name and run again; its writer has to take a new name for each file"
+                )
+
+    def still_there(self, known: Container[str]) -> Container[str]:
+        """Those of some paths that are not gone, so that a look can leave them out."""
+        return _StillThere(known, self._gone)
+
+
+@dataclass(frozen=True, slots=True)
+class _StillThere(Container[str]):
+    known: Container[str]
+    dealt_with: Container[str]
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.known and path not in self.dealt_with
+
 
 class DoneFiles(SpoutCommitter):
     """Deals with files that are done; made once a run (driver).
@@ -56,71 +92,85 @@ class DoneFiles(SpoutCommitter):
         follow: says what becomes of them; None leaves all alone.
         store: where the files are.
         folder: what a relative `Follow.done_path` starts from.
+        topology_id: for messages.
     """
 
-    def __init__(self, finished: FinishedFiles, follow: Follow | None, store: FileStore, folder: str) -> None:
-        self._finished, self._store = finished, store
+    def __init__(
+        self, finished: FinishedFiles, follow: Follow | None, store: FileStore, folder: str, topology_id: str
+    ) -> None:
+        self._finished, self._store, self._topology_id = finished, store, topology_id
         self._done = "keep" if follow is None else follow.done
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._done_path = "" if follow is None else follow.done_path
-        self._list = Path(folder, self._done_path)
-        self._listed: set[str] | None = None
-        self._is_torn = False
+        self._list = DoneList(Path(folder, self._done_path))
 
     def commit(self, attempt: TransactionAttempt) -> None:
         """Deals with every file that ends in the transaction or before.
 
         Raises:
-            SourceError: a file has changed since it was cut, or cannot be moved, deleted or listed.
+            SourceError: there is something else under the name of a file, or it cannot be moved, deleted or listed.
         """
         files = self._finished.take(attempt.txid)
         if self._done == "list":
-            self._append(file.path for file in files)
-        elif self._done in ("move", "delete"):
+            self._list.append(file.path for file in files)
+        elif self._finished.removes:
             for file in files:
                 self._remove(file)
+                self._finished.note_gone(file.path)
 
     def _remove(self, file: FinishedFile) -> None:
-        if not self._store.exists(file.path):
+        store = self._store
+        if not store.exists(file.path):
             return
-        self._refuse_grown(file)
         close_kept()
-        # the marker first: without it a file that a crash leaves is known, and found again by the next run
-        paths = [file.path + self._marker, file.path] if self._marker else [file.path]
-        for path in paths:
-            if self._done == "delete":
-                self._store.delete(path)
-            else:
-                self._store.move(path, self._done_path)
-
-    def _refuse_grown(self, file: FinishedFile) -> None:
-        found = self._store.byte_count(file.path)
-        if file.byte_count is not None and found != file.byte_count:
-            raise SourceError(
-                f"input file {file.path!r} had {file.byte_count} bytes when it was complete, was read and committed, "
-                f"and has {found} bytes now, so it is not {'deleted' if self._done == 'delete' else 'moved'}: its "
-                "writer was not done; give Follow a longer quiet_s, or complete='rename' or 'marker', and deal with "
-                "this file by hand"
-            )
-
-    def _append(self, paths: Iterable[str]) -> None:
+        is_settled_yet = self._stamp_of(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
+        reached("done_file.checked")
+        aside = store.set_aside(file.path)
+        reached("done_file.set_aside")
         try:
-            self._append_fresh(paths)
-        except OSError as error:
-            raise SourceError(
-                f"list {str(self._list)!r} of files that are done cannot be written: {error.strerror or error}; give "
-                "Follow the done_path of a file that this user may write, in a folder that exists, and run again"
-            ) from error
+            if not is_settled_yet:
+                self._refuse_other_content(file, aside)
+            self._stamp_of(file, aside)
+            reached("done_file.compared")
+            # the marker first: without it a file that a crash leaves is known, and found again by the next run
+            for path in [file.path + self._marker, aside] if self._marker else [aside]:
+                if self._done == "delete":
+                    store.delete(path)
+                else:
+                    store.move(path, self._done_path)
+        except SourceError:
+            store.put_back(file.path)
+            raise
 
-    def _append_fresh(self, paths: Iterable[str]) -> None:
-        if self._listed is None:
-            before = self._list.read_text("utf-8") if self._list.exists() else ""
-            self._listed = set(before.splitlines())
-            self._is_torn = bool(before) and not before.endswith("\n")  # a crash in the middle of a line
-        fresh = [path for path in paths if path not in self._listed]
-        if fresh:
-            lines = "".join(f"{path}\n" for path in fresh)
-            with self._list.open("a", encoding="utf-8") as file:
-                file.write(f"\n{lines}" if self._is_torn else lines)
-            self._is_torn = False
-            self._listed.update(fresh)
+    def _stamp_of(self, file: FinishedFile, path: str) -> FileStamp:
+        """The stamp of what is at a path, if it may be the file that was read."""
+        with closing(self._store.open(path, self._topology_id)) as found:
+            stamp, read = found.stamp, file.mark.stamp
+        if read[0] and identity_of(stamp) != identity_of(read):
+            self._refuse(file, stamp)
+        return stamp
+
+    def _refuse_other_content(self, file: FinishedFile, path: str) -> None:
+        """Reads a file again: it has no stamp, or one that it would have kept if it had been changed at once."""
+        end = file.mark.end
+        with closing(open_content(self._store, path, self._topology_id)) as found:
+            same = marks_at(found, {end}).get(end)
+            has_more = not file.mark.stamp[0] and found.read_up_to(end, end + 1)
+            if same is None or same.digest != file.mark.digest or has_more:
+                self._refuse(file, found.stamp)
+        close_kept()
+
+    def _refuse(self, file: FinishedFile, found: FileStamp) -> None:
+        what = "deleted" if self._done == "delete" else "moved"
+        read = file.mark.stamp
+        if read[0] and found[0] != read[0] and found[3] == read[3]:
+            raise SourceError(
+                f"input file {file.path!r} had {read[0]} bytes when it was complete, was read and committed, and has "
+                f"{found[0]} bytes now, so it is not {what}: its writer was not done; give Follow a longer quiet_s, or "
+                "complete='rename' or 'marker', and deal with this file by hand"
+            )
+        raise SourceError(
+            f"input file {file.path!r} is not the file that was read and committed, so it is not {what}: it was "
+            "replaced or rewritten since; every path is read once, so give it a new name to have it read, or delete it "
+            "by hand, and run again"
+        )

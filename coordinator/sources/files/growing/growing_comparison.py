@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
+from coordinator.sources.files.stores.input_file import InputFile, identity_of, is_settled
 from coordinator.spouts.input_change import InputChange
 
 
@@ -24,6 +24,7 @@ class GrowingComparison:
         pending: paths of files that are read again, for transactions that are not committed.
         open_file: opens a file for its content.
         store: where the files are.
+        removes: whether files that are done are removed, so that a file of the same content is not as good.
 
     Attributes:
         replaced: paths under which there is something now that was not read; told by `change`.
@@ -35,8 +36,10 @@ class GrowingComparison:
         pending: Collection[str],
         open_file: Callable[[str], InputFile],
         store: FileStore,
+        *,
+        removes: bool,
     ) -> None:
-        self._marks, self._pending = marks, pending
+        self._marks, self._pending, self._removes = marks, pending, removes
         self._open, self._store = open_file, store
         self._changed: list[str] = []
         self._impossible: list[str] = []
@@ -58,7 +61,7 @@ class GrowingComparison:
 
     def _look_at(self, path: str, mark: PrefixMark) -> None:
         with closing(self._open(path)) as file:
-            if file.stamp == mark.stamp != NO_STAMP:
+            if file.stamp == mark.stamp:
                 return
             found = marks_at(file, {mark.end}).get(mark.end)
             if found is None or found.digest != mark.digest:
@@ -70,10 +73,16 @@ class GrowingComparison:
                     f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
                     "be read"
                 )
-            elif not mark.is_whole and mark.stamp != NO_STAMP and file.stored_bytes != mark.stamp[0]:
+            elif not mark.is_whole and is_settled(mark.stamp) and file.stored_bytes != mark.stamp[0]:
                 self._changed.append(
                     f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
                     f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
+                )
+            elif self._removes and mark.is_whole and mark.stamp[0] and not _is_the_same(found, mark):
+                self.replaced.add(path)
+                self._changed.append(
+                    f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "
+                    "would neither be read nor removed"
                 )
             elif found.stamp != mark.stamp:
                 kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
@@ -87,3 +96,7 @@ class GrowingComparison:
             self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
         else:
             self._changed.append(sentence)
+
+
+def _is_the_same(found: PrefixMark, read: PrefixMark) -> bool:
+    return identity_of(found.stamp) == identity_of(read.stamp)

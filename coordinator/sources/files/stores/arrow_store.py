@@ -245,8 +245,7 @@ class ArrowFile(InputFile):
                 raise SourceError(f"input file {path!r} is a {kind.lower()} now, and {FAULT}: {self.remedy()}")
             self._file = filesystem.open_input_file(inner)
         self.stored_bytes = info.size
-        changed_ns = info.mtime_ns or time.time_ns()  # a store that tells no time cannot tell a file again
-        self.stamp = stamp_of((info.size, changed_ns, 0, 0), clock_ns())
+        self.stamp = stamp_of((info.size, info.mtime_ns or 0, 0, 0), clock_ns())
 
     @property
     def byte_count(self) -> int:

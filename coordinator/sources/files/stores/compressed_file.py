@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.gunzip import Gunzip
-from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, InputFile
+from coordinator.sources.files.stores.input_file import FileStamp, InputFile, is_settled
 from coordinator.sources.files.stores.packed_files import GZIP, HEAD_BYTES, is_zstd
 from state.errors import SourceError
 
@@ -100,7 +100,7 @@ class CompressedFile(InputFile):
 
     def close(self) -> None:
         """Keeps the unpacker for the next reader of the unchanged file in this process, or closes it."""
-        if self.stamp == NO_STAMP:
+        if not is_settled(self.stamp):
             self.let_go()
             return
         key = self.path, self.stamp, self.topology_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import glob
 import os
 import stat
@@ -10,6 +11,9 @@ from pathlib import Path
 
 from state.errors import TopologyError
 from state.troubles import Trouble
+
+ASIDE = ".txbatch-aside-"
+"""How a file's private name begins while it is being removed; its own name follows."""
 
 
 def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
@@ -36,7 +40,18 @@ def candidates(pattern: str, folder: str) -> list[str]:
     literal = os.path.lexists(Path(folder, pattern))
     names = [pattern] if literal else glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
     folders: dict[str, str] = {}  # asked once each: a folder may hold a hundred thousand files
-    return [absolute(Path(folder, name), folders) for name in names]
+    return [absolute(Path(folder, name), folders) for name in names if not Path(name).name.startswith(ASIDE)]
+
+
+def set_aside(pattern: str, folder: str) -> list[str]:
+    """Paths, without their private names, of what matches a pattern and is set aside."""
+    parent, name = os.path.split(pattern)
+    inner = glob.escape(parent) if Path(folder, parent).is_dir() else parent
+    hidden = str(Path(inner, "**" if name == "**" else "", f"{ASIDE}*"))
+    found = glob.glob(hidden, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
+    paths = [Path(folder, each) for each in found]
+    own = [path.with_name(path.name.removeprefix(ASIDE)) for path in paths]
+    return [absolute(each) for each in own if name in ("**", each.name) or fnmatch.fnmatchcase(each.name, name)]
 
 
 def absolute(path: Path, folders: dict[str, str] | None = None) -> str:

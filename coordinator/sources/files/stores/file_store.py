@@ -63,6 +63,30 @@ class FileStore(ABC):
             SourceError: it is missing, is not a file, or may not be read.
         """
 
+    def set_aside(self, path: str) -> str:
+        """Renames a file to a private name in its folder, which no pattern matches, and returns that (driver).
+
+        A store that cannot rename in one step leaves the file where it is.
+
+        Raises:
+            SourceError: it cannot be renamed.
+        """
+        return path
+
+    def put_back(self, path: str) -> None:  # noqa: B027 - nothing to do for a store that sets nothing aside
+        """Gives a file its name again, if it is set aside (driver).
+
+        Raises:
+            SourceError: there is another file of that name by now, which is never replaced, or it cannot be renamed.
+        """
+
+    def recover(self, patterns: Iterable[str]) -> None:  # noqa: B027 - as put_back
+        """Puts back whatever matches patterns and was set aside by a run that has died (driver, before any look).
+
+        Raises:
+            SourceError: as `put_back`.
+        """
+
     @abstractmethod
     def delete(self, path: str) -> None:
         """Deletes a file; one that is gone is as good as deleted (driver).
@@ -75,8 +99,8 @@ class FileStore(ABC):
     def move(self, path: str, folder: str) -> None:
         """Moves a file into a folder of the same store, which is made if need be (driver).
 
-        A file of the same name is not replaced: the one that is moved gets a digest of its path into its name. One
-        that is gone was moved before.
+        A file that is set aside gets its name again. One of the same name is not replaced: the one that is moved gets a
+        digest of its path into its name. One that is gone was moved before.
 
         Raises:
             SourceError: it cannot be moved.

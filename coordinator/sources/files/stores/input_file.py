@@ -14,10 +14,11 @@ from state.troubles import Trouble
 
 FileStamp: TypeAlias = tuple[int, ...]
 """Size, time of the last change of content and of anything, both in ns, and inode: equal if nobody touched the file.
-A store that knows no inode or one time only has 0 there."""
+A store that knows no inode or one time only has 0 there. A file that was changed a moment ago may change once more
+without getting another time: its stamp ends with the time of the look, and so equals no other."""
 
 NO_STAMP: FileStamp = (0, 0, 0, 0)
-"""Of a file that was changed a moment ago: it may change once more without getting another time."""
+"""What earlier versions have stored of a file that was changed a moment ago."""
 
 RECENT_NS = 2_000_000_000
 
@@ -114,7 +115,18 @@ class InputFile(ABC):
         )
 
 
-def stamp_of(stamp: FileStamp, now_ns: int) -> FileStamp:
-    """The stamp by which a file is known again, unless it was changed a moment ago."""
-    _, changed_ns, touched_ns, _ = stamp
-    return NO_STAMP if max(changed_ns, touched_ns) > now_ns - RECENT_NS else stamp
+def stamp_of(told: FileStamp, now_ns: int) -> FileStamp:
+    """The stamp of a file of which the store has told four facts; one without a time may have changed a moment ago."""
+    _, changed_ns, touched_ns, _ = told
+    is_recent = max(changed_ns, touched_ns) > now_ns - RECENT_NS or not (changed_ns or touched_ns)
+    return (*told, now_ns) if is_recent else told
+
+
+def is_settled(stamp: FileStamp) -> bool:
+    """Whether a file of this stamp cannot have changed without getting another one."""
+    return len(stamp) == len(NO_STAMP) and stamp != NO_STAMP
+
+
+def identity_of(stamp: FileStamp) -> FileStamp:
+    """What stays of a stamp when a file is renamed: size, time of the last change of content, inode."""
+    return stamp[0], stamp[1], stamp[3]

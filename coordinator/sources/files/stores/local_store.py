@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -9,9 +10,10 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordinator.sources.files.stores.file_listing import absolute, candidates, list_files
+from coordinator.sources.files.stores.file_listing import ASIDE, absolute, candidates, list_files, set_aside
 from coordinator.sources.files.stores.file_store import FileFacts, FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
+from coordinator.sources.files.stores.renaming import rename_to_free_name
 from state.codec import digest64
 from state.errors import SourceError
 
@@ -55,28 +57,77 @@ class LocalStore(FileStore):
     def open(self, path: str, topology_id: str) -> LocalFile:
         return LocalFile(path, topology_id)
 
+    def set_aside(self, path: str) -> str:
+        aside = _aside(path)
+        try:
+            if aside.is_symlink() or aside.exists():
+                raise SourceError(_taken(path, aside))
+            Path(path).rename(aside)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise SourceError(
+                    f"input file {path!r} cannot be renamed to {aside.name!r} before it is removed, since that name is "
+                    f"too long: give files names that are at least {len(ASIDE)} bytes shorter than the file system "
+                    "allows, and remove this one by hand"
+                ) from error
+            raise SourceError(_refused(f"renamed to {aside.name!r}", path, error)) from error
+        return str(aside)
+
+    def put_back(self, path: str) -> None:
+        aside = _aside(path)
+        try:
+            rename_to_free_name(aside, Path(path))
+        except FileNotFoundError:
+            return
+        except FileExistsError:
+            raise SourceError(_taken(path, aside)) from None
+        except OSError as error:
+            raise SourceError(_refused(f"renamed back from {aside.name!r}", path, error)) from error
+
+    def recover(self, patterns: Iterable[str]) -> None:
+        for pattern in patterns:
+            for path in set_aside(pattern, self.folder):
+                self.put_back(path)
+
     def delete(self, path: str) -> None:
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as error:
-            raise SourceError(_refused("deleted", path, error)) from error
+            raise SourceError(_refused("deleted", _own(path), error)) from error
 
     def move(self, path: str, folder: str) -> None:
-        target = Path(self.absolute(folder))
+        target, own = Path(self.absolute(folder)), _own(path)
         if not Path(path).exists():
             return
         try:
             target.mkdir(parents=True, exist_ok=True)
-            name = name_in((each.name for each in target.iterdir()), Path(path).name, digest64(path.encode()))
-            Path(path).rename(target / name)
+            name = name_in((each.name for each in target.iterdir()), Path(own).name, digest64(path.encode()))
+            rename_to_free_name(Path(path), target / name)
         except OSError as error:
-            raise SourceError(_refused(f"moved to {str(target)!r}", path, error)) from error
+            raise SourceError(_refused(f"moved to {str(target)!r}", own, error)) from error
 
     def absolute(self, path: str) -> str:
         return absolute(Path(self.folder, path))
 
     def describe(self) -> str:
         return ""
+
+
+def _own(path: str) -> str:
+    """A path with the file's own name, whether it is set aside or not."""
+    return str(Path(path).with_name(Path(path).name.removeprefix(ASIDE)))
+
+
+def _aside(path: str) -> Path:
+    own = Path(path)
+    return own.with_name(ASIDE + own.name)
+
+
+def _taken(path: str, aside: Path) -> str:
+    return (
+        f"input file {path!r} was renamed to {aside.name!r} while it was being removed, and cannot get its name back, "
+        "because there is another file of that name now: give the newer one a new name, and run again"
+    )
 
 
 def _refused(what: str, path: str, error: OSError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import choice
 from coordinator.sources.files.stores.arrow_store import ArrowStore, glob_expression
 from coordinator.sources.files.text_files import TextFiles
@@ -160,15 +162,28 @@ def test_what_names_no_store_is_refused(given: dict[str, Any], message: str) -> 
 @pytest.mark.parametrize("done", ["move", "delete"])
 def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> None:
     follow = Follow(complete="rename", done=done, done_path="done" if done == "move" else "")
-    finished, store = FinishedFiles(), ArrowStore(filesystem(bucket))
-    finished.cut(1, [FinishedFile("logs/a.txt", 2)])
-    finished.cut(2, [FinishedFile("logs/b.txt", 2)])
-    committer = DoneFiles(finished, follow, store, "/")
+    finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
+    for txid, path in ((1, "logs/a.txt"), (2, "logs/b.txt")):
+        with closing(store.open(path, "test")) as file:
+            finished.cut(txid, [FinishedFile(path, whole_mark(file))])
+    committer = DoneFiles(finished, follow, store, "/", "test")
     committer.commit(TransactionAttempt(1, 7))
     committer.commit(TransactionAttempt(1, 7))
     assert not (bucket / "logs" / "a.txt").exists()
     assert (bucket / "logs" / "b.txt").exists()
     assert (bucket / "done" / "a.txt").exists() is (done == "move")
+
+
+def test_a_replaced_file_is_not_deleted_from_a_store_that_cannot_rename(bucket: Path) -> None:
+    finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
+    with closing(store.open("logs/a.txt", "test")) as file:
+        finished.cut(1, [FinishedFile("logs/a.txt", whole_mark(file))])
+    committer = DoneFiles(finished, Follow(done="delete"), store, "/", "test")
+    (bucket / "new").write_text("x\n")
+    (bucket / "new").rename(bucket / "logs" / "a.txt")
+    with pytest.raises(SourceError, match=r"a\.txt' is not the file that was read and committed, so it is not deleted"):
+        committer.commit(TransactionAttempt(1, 1))
+    assert (bucket / "logs" / "a.txt").read_text() == "x\n"
 
 
 def test_local_patterns_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

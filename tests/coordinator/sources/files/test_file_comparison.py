@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.record_ranges import parse_ranges
-from coordinator.sources.files.stores.input_file import NO_STAMP, RECENT_NS
+from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import GZIP
 from coordinator.sources.files.text_files import TextFiles
@@ -141,7 +141,7 @@ def test_a_file_that_was_changed_a_moment_ago_is_known_by_its_content_only(tmp_p
     changed_ns = max(found.st_mtime_ns, found.st_ctime_ns)
     for age_ns, is_known in ((-RECENT_NS, False), (0, False), (RECENT_NS - 1, False), (RECENT_NS + 1, True)):
         with closing(LocalFile(str(path), "test", clock_ns=at(changed_ns + age_ns))) as file:
-            assert (file.stamp != NO_STAMP) is is_known
+            assert is_settled(file.stamp) is is_known
 
 
 def test_another_content_with_the_same_size_and_times_is_noticed_if_it_was_written_at_once(tmp_path: Path) -> None:

@@ -127,6 +127,8 @@ class Told(SpoutCommitter):
 class ToldSpout(CutSpout, ICommitterTransactionalSpout):
     """The same with a committer."""
 
+    destroys_input = ""
+
     def get_committer(self, conf, context):
         return Told()
 

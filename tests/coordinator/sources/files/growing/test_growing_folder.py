@@ -8,40 +8,17 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
 
 import pytest
 
-from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.transactional_run import TransactionalRun
 from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, TransactionError, UserCodeError
-from state.kinds.handles import ListState
-
-
-class Keep(BaseBatchBolt, ICommitter):
-    """Appends every line to a list; raises at one it was told to."""
-
-    lines = ListState("lines", value=str)
-    hated: ClassVar[str] = ""
-
-    def prepare(self, conf, context, collector, attempt):
-        super().prepare(conf, context, collector, attempt)
-        self.mine: list[str] = []
-
-    def execute(self, tup):
-        if tup["line"] == Keep.hated:
-            raise ValueError("a line nobody likes")
-        self.mine.append(tup["line"])
-
-    def finish_batch(self):
-        self.lines.extend(self.mine)
+from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
 
 
 @pytest.fixture
@@ -55,40 +32,6 @@ def cluster() -> Iterator[LocalCluster]:
 def inbox(tmp_path: Path) -> Path:
     (tmp_path / "inbox").mkdir()
     return tmp_path / "inbox"
-
-
-def submit(
-    cluster: LocalCluster,
-    inbox: Path,
-    *,
-    lines_per_batch: int = 3,
-    parallelism: int = 1,
-    adopt: str | bool = False,
-    **follow: Any,
-) -> TransactionalRun:
-    given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
-    spout = TextFiles(str(inbox / "*.txt"), lines_per_batch, follow=Follow(**given))
-    builder = TransactionalTopologyBuilder("growing", "lines", spout, parallelism=parallelism)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=adopt))
-
-
-def put(inbox: Path, name: str, *lines: str, pack: Any = bytes) -> Path:
-    path = inbox / f"{name}.txt"
-    path.with_suffix(".part").write_bytes(pack("".join(f"{line}\n" for line in lines).encode()))
-    return path.with_suffix(".part").rename(path)
-
-
-def committed(run: TransactionalRun) -> Counter[str]:
-    return Counter(run.state("lines") or ())
-
-
-def drained(run: TransactionalRun) -> Counter[str]:
-    run.drain()
-    run.run_until_idle()
-    assert run.is_done
-    assert not run.statistics.is_interrupted, "an input without an end is not interrupted by a drain"
-    return committed(run)
 
 
 def test_files_join_while_the_run_goes_on_whatever_they_are_called(cluster: LocalCluster, inbox: Path) -> None:
@@ -220,59 +163,6 @@ def test_a_file_that_is_gone_before_it_was_committed_stops_the_start(cluster: Lo
         submit(cluster, inbox)
 
 
-# --- what becomes of files that are done ----------------------------------------------------------
-
-
-def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1", "m2", "m3", "m4")
-    put(inbox, "n", "n1", "hated", "n3", "n4")
-    Keep.hated = "hated"
-    with pytest.raises(UserCodeError):
-        submit(cluster, inbox, done="delete", lines_per_batch=4).run_until_idle()
-    assert [path.name for path in inbox.iterdir()] == ["n.txt"]
-    Keep.hated = ""
-    run = submit(cluster, inbox, done="delete", lines_per_batch=4)
-    run.run_until_idle()
-    assert list(inbox.iterdir()) == []
-    assert drained(run).total() == 8
-
-
-def test_a_crash_between_commit_and_deletion_is_made_up_for(
-    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from coordinator.sources.files.growing.done_files import DoneFiles
-
-    put(inbox, "m", "m1")
-    with monkeypatch.context() as patch:
-        patch.setattr(DoneFiles, "commit", lambda self, attempt: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            submit(cluster, inbox, done="delete").run_until_idle()
-    assert (inbox / "m.txt").exists()
-    run = submit(cluster, inbox, done="delete")
-    run.run_until_idle()
-    assert list(inbox.iterdir()) == []
-    assert drained(run) == {"m1": 1}
-
-
-def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
-    done = tmp_path / "done"
-    done.mkdir()
-    (done / "m.txt").write_text("somebody else's")
-    put(inbox, "m", "m1")
-    put(inbox, "n", "n1")
-    run = submit(cluster, inbox, done="move", done_path=str(done))
-    run.run_until_idle()
-    assert list(inbox.iterdir()) == []
-    assert sorted(path.read_text() for path in done.iterdir()) == ["m1\n", "n1\n", "somebody else's"]
-    drained(run)
-
-
-def test_a_name_that_is_taken_twice_is_still_not_overwritten() -> None:
-    digested = f"m-{7:016x}.txt"
-    names = [name_in(["m.txt", digested][:taken], "m.txt", 7) for taken in range(3)]
-    assert names == ["m.txt", digested, f"m-{7:016x}-2.txt"]
-
-
 def test_a_folder_is_known_by_its_place_not_by_where_the_run_was_started(
     inbox: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -290,56 +180,6 @@ def test_a_name_that_cannot_be_stored_stops_the_run_and_is_named(cluster: LocalC
     Path(os.fsdecode(os.fsencode(inbox) + b"/bad\xff.txt")).write_bytes(b"1\n")
     with pytest.raises(SourceError, match=r"bad\\udcff\.txt' is not valid UTF-8: rename it"):
         submit(cluster, inbox).run_until_idle()
-
-
-def test_a_folder_of_done_files_within_the_pattern_is_not_read_again(cluster: LocalCluster, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    put(tmp_path / "in", "m", "m1")
-    follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(tmp_path / "done"))
-    spout = TextFiles(str(tmp_path / "**" / "*.txt"), 3, follow=follow)
-    builder = TransactionalTopologyBuilder("growing", "lines", spout)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    run = cluster.submit(builder.build())
-    run.run_until_idle()
-    run.run_until_idle()
-    assert drained(run) == {"m1": 1}
-    assert (tmp_path / "done" / "m.txt").exists()
-
-
-def test_done_files_are_listed_once_also_over_a_torn_line(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
-    listed = tmp_path / "done.list"
-    put(inbox, "m", "m1")
-    run = submit(cluster, inbox, done="list", done_path=str(listed))
-    run.run_until_idle()
-    drained(run)
-    listed.write_text(listed.read_text() + "/torn")
-    put(inbox, "a", "a1")
-    run = submit(cluster, inbox, done="list", done_path=str(listed))
-    run.run_until_idle()
-    assert listed.read_text().splitlines() == [f"{inbox}/m.txt", "/torn", f"{inbox}/a.txt"]
-
-
-def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None:
-    put(inbox, "m", "m1")
-    run = submit(cluster, inbox, complete="marker", done="delete")
-    run.run_until_idle()
-    assert (inbox / "m.txt").exists()
-    (inbox / "m.txt.done").touch()
-    run.run_until_idle()
-    assert list(inbox.iterdir()) == []
-    assert drained(run) == {"m1": 1}
-
-
-def test_a_done_file_that_has_grown_is_not_deleted(cluster: LocalCluster, inbox: Path) -> None:
-    path = put(inbox, "m", "m1", "m2")
-    run = submit(cluster, inbox, done="delete")
-    while not run.statistics.active:
-        run.tick()
-    with path.open("a", encoding="utf-8") as file:
-        file.write("m3\n")
-    with pytest.raises(TransactionError, match=r"had 6 bytes when it was complete, was read and committed, and has 9"):
-        run.run_until_idle()
-    assert path.exists()
 
 
 def test_lag_is_what_waits(inbox: Path) -> None:

@@ -1,0 +1,373 @@
+"""What becomes of done files while somebody else writes under their names: nothing is removed that was not read."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import gzip
+import json
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.transactional_run import TransactionalRun
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.stores.file_store import name_in
+from coordinator.sources.files.stores.local_store import LocalStore
+from coordinator.sources.files.stores.renaming import rename_to_free_name
+from coordinator.sources.files.text_files import TextFiles
+from state.errors import SourceError, TransactionError, UserCodeError
+from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
+
+REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    Keep.hated = ""
+    with LocalCluster() as made:
+        yield made
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Path:
+    (tmp_path / "inbox").mkdir()
+    return tmp_path / "inbox"
+
+
+def removing(cluster: LocalCluster, inbox: Path, done: str, **more: Any) -> TransactionalRun:
+    """Runs until nothing is left to do; what is done is deleted, or moved to a folder next to the inbox."""
+    done_path = str(inbox.parent / "done") if done == "move" else ""
+    run = submit(cluster, inbox, done=done, done_path=done_path, **more)
+    run.run_until_idle()
+    return run
+
+
+@REMOVING
+def test_a_file_that_took_the_name_of_one_that_was_read_is_neither_deleted_nor_moved(inbox: Path, done: str) -> None:
+    path = put(inbox, "m", "m1", "m2")
+    with (
+        LocalCluster() as cluster,
+        at_point("spout.telling", lambda: put(inbox, "m", "x1", "x2")),
+        pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
+    ):
+        removing(cluster, inbox, done)
+    assert path.read_text() == "x1\nx2\n"
+    assert files_below(inbox.parent) == [path]
+
+
+@REMOVING
+def test_a_file_that_took_the_name_after_a_restart_is_neither_deleted_nor_moved(inbox: Path, done: str) -> None:
+    path = put(inbox, "m", "m1", "m2")
+    with LocalCluster() as cluster:
+        with at_point("spout.telling", Crash.happen), pytest.raises(Crash):
+            removing(cluster, inbox, done)
+        with (
+            at_point("spout.telling", lambda: put(inbox, "m", "x1", "x2")),
+            pytest.raises(SourceError, match=r"m\.txt' is not the file that was read and committed"),
+        ):
+            removing(cluster, inbox, done)
+    assert path.read_text() == "x1\nx2\n"
+
+
+@REMOVING
+def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read(inbox: Path, done: str) -> None:
+    path = put(inbox, "m", "m1")
+    with LocalCluster() as cluster:
+        with at_point("spout.telling", Crash.happen), pytest.raises(Crash):
+            removing(cluster, inbox, done)
+        put(inbox, "m", "m1")
+        with pytest.raises(SourceError, match=r"m\.txt' holds what was read of a file of that name, and is another"):
+            removing(cluster, inbox, done)
+        run = removing(cluster, inbox, done, adopt="changed")
+        assert drained(run) == {"m1": 1}
+    assert path.exists()
+
+
+@REMOVING
+@pytest.mark.parametrize("point", ["done_file.checked", "done_file.set_aside", "done_file.compared"])
+def test_a_crash_while_a_file_is_removed_is_made_up_for(cluster, inbox: Path, point: str, done: str) -> None:
+    put(inbox, "m", "m1", pack=gzip.compress)
+    put(inbox, "n", "n1")
+    with at_point(point, Crash.happen), pytest.raises(Crash):
+        removing(cluster, inbox, done)
+    run = removing(cluster, inbox, done)
+    assert drained(run) == {"m1": 1, "n1": 1}
+    left = [inbox.parent / "done" / name for name in ("m.txt", "n.txt")] if done == "move" else []
+    assert files_below(inbox.parent) == left
+
+
+@pytest.mark.parametrize("follow", [{"done": "keep"}, {"done": "delete"}], ids=["kept", "deleted"])
+def test_a_file_set_aside_by_a_run_whose_server_went_back_is_read(inbox: Path, follow: dict[str, Any]) -> None:
+    put(inbox, "m", "m1")
+    with LocalCluster() as cluster, at_point("done_file.compared", Crash.happen), pytest.raises(Crash):
+        removing(cluster, inbox, "delete")
+    with LocalCluster() as cluster:  # of which the server knows nothing
+        run = submit(cluster, inbox, **follow)
+        run.run_until_idle()
+        assert drained(run) == {"m1": 1}
+
+
+def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, inbox: Path) -> None:
+    path = put(inbox, "m", "m1")
+    with at_point("done_file.set_aside", Crash.happen), pytest.raises(Crash):
+        removing(cluster, inbox, "delete")
+    put(inbox, "m", "x1")
+    with pytest.raises(SourceError, match=r"renamed to '\.txbatch-aside-m\.txt' while it was being removed"):
+        removing(cluster, inbox, "delete")
+    assert path.read_text() == "x1\n"
+    assert (inbox / ".txbatch-aside-m.txt").read_text() == "m1\n"
+    path.rename(inbox / "n.txt")
+    assert drained(removing(cluster, inbox, "delete")) == {"m1": 1, "x1": 1}
+    assert files_below(inbox) == []
+
+
+def test_another_topology_leaves_what_it_does_not_match_aside(cluster: LocalCluster, inbox: Path) -> None:
+    aside = inbox / ".txbatch-aside-m.csv"
+    aside.write_text("c1\n")
+    put(inbox, "n", "n1")
+    assert drained(removing(cluster, inbox, "delete")) == {"n1": 1}
+    assert files_below(inbox) == [aside]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"), [("**", "deep/m.txt"), ("a[[]1].txt", "a[1].txt"), ("a[1].txt", "a[1].txt")]
+)
+def test_what_is_set_aside_is_found_again_whatever_the_pattern(inbox: Path, pattern: str, name: str) -> None:
+    store, path = LocalStore(str(inbox)), inbox / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("1\n")
+    store.set_aside(str(path))
+    assert list(store.look([pattern])) == []
+    store.recover([pattern])
+    assert list(store.look([pattern])) == [str(path)]
+
+
+@pytest.mark.parametrize("has", ["renameat2", "links", "neither"])
+def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has: str) -> None:
+    def no_link(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    if has != "renameat2":
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+    if has == "neither":
+        monkeypatch.setattr("coordinator.sources.files.stores.renaming.os.link", no_link)
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("old")
+    new.write_text("new")
+    with pytest.raises(FileExistsError):
+        rename_to_free_name(old, new)
+    assert (old.read_text(), new.read_text()) == ("old", "new")
+    new.unlink()
+    rename_to_free_name(old, new)
+    assert files_below(tmp_path) == [new]
+    if has == "links":  # a crash between the new link and the end of the old one
+        os.link(new, old)
+        rename_to_free_name(old, new)
+        assert files_below(tmp_path) == [new]
+
+
+@REMOVING
+def test_a_link_is_removed_and_its_target_left(cluster: LocalCluster, inbox: Path, done: str) -> None:
+    (inbox.parent / "target").write_text("m1\n")
+    (inbox / "m.txt").symlink_to("../target")
+    run = removing(cluster, inbox, done)
+    assert drained(run) == {"m1": 1}
+    assert not (inbox / "m.txt").is_symlink()
+    assert (inbox.parent / "target").exists()
+
+
+@REMOVING
+def test_a_new_file_under_a_name_that_is_dealt_with_stops_the_run(
+    cluster: LocalCluster, inbox: Path, done: str
+) -> None:
+    put(inbox, "m", "m1")
+    run = removing(cluster, inbox, done)
+    path = put(inbox, "m", "m1")
+    with pytest.raises(SourceError, match=r"m\.txt' has the name of one that was read, committed and removed"):
+        run.run_until_idle()
+    path.rename(inbox / "n.txt")
+    assert drained(removing(cluster, inbox, done)) == {"m1": 2}
+
+
+def test_a_file_that_cannot_be_moved_keeps_its_name(cluster: LocalCluster, inbox: Path) -> None:
+    path = put(inbox, "m", "m1")
+    (inbox.parent / "done").touch()
+    with pytest.raises(SourceError, match=r"/inbox/m\.txt' was read and committed and cannot be moved to"):
+        removing(cluster, inbox, "move")
+    assert path.read_text() == "m1\n"
+
+
+def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster: LocalCluster, inbox: Path) -> None:
+    listed = inbox.parent / "done.list"
+    names = ["plain é", "a\nb.txt", "b\u2028c", "d\re", "\u202ef", '"g"']
+    for name in names:
+        put(inbox, name, name.splitlines()[0])
+    for _ in range(3):
+        run = submit(cluster, inbox, done="list", done_path=str(listed))
+        run.run_until_idle()
+        run.close()
+    lines = listed.read_text().splitlines()
+    found = [json.loads(line) if line.startswith('"') else line for line in lines]
+    assert sorted(found) == sorted(str(inbox / f"{name}.txt") for name in names)
+    assert str(inbox / "plain é.txt") in lines, "a name that needs no escape has none"
+
+
+def test_a_name_too_long_to_be_set_aside_is_said_to_be(cluster: LocalCluster, inbox: Path) -> None:
+    path = put(inbox, "m" * 245, "m1")
+    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 15 bytes"):
+        removing(cluster, inbox, "delete")
+    assert path.exists()
+
+
+@pytest.mark.parametrize("done", ["delete", "move", "list"])
+@pytest.mark.parametrize("point", ["spout.telling", "done_file.checked", "done_file.set_aside"])
+def test_a_process_out_of_file_descriptors_loses_nothing(cluster, inbox: Path, done: str, point: str) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def exhaust() -> None:
+        with Path(os.devnull).open() as next_one:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (next_one.fileno(), limits[1]))
+
+    path = put(inbox, "m", "m1")
+    follow: dict[str, Any] = {"done": done, "done_path": "" if done == "delete" else str(inbox.parent / "done")}
+    try:
+        with at_point(point, exhaust), suppress(SourceError):
+            submit(cluster, inbox, **follow).run_until_idle()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    run = submit(cluster, inbox, **follow)
+    run.run_until_idle()
+    assert drained(run) == {"m1": 1}
+    left = {"delete": [], "move": [inbox.parent / "done" / "m.txt"], "list": [inbox.parent / "done", path]}
+    assert files_below(inbox.parent) == left[done]
+
+
+def test_a_full_disk_tears_no_line_for_good(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
+    listed, paths = tmp_path / "done.list", [str(put(inbox, name, name)) for name in ("m", "n")]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    follow: dict[str, Any] = {"done": "list", "done_path": str(listed), "lines_per_batch": 1}
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(paths[0]) + 9, limits[1]))
+        with pytest.raises(SourceError, match=r"of files that are done cannot be written: File too large"):
+            submit(cluster, inbox, **follow).run_until_idle()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert listed.read_text() == f"{paths[0]}\n{paths[1]}"[: len(paths[0]) + 9]
+    submit(cluster, inbox, **follow).run_until_idle()
+    assert listed.read_text() == "".join(f"{path}\n" for path in paths)
+
+
+def test_a_torn_line_of_ours_is_completed(cluster: LocalCluster, inbox: Path) -> None:
+    listed, path = inbox.parent / "done.list", put(inbox, "m", "m1")
+    listed.write_text(str(path)[:-3])
+    run = submit(cluster, inbox, done="list", done_path=str(listed))
+    run.run_until_idle()
+    assert listed.read_text() == f"{path}\n"
+
+
+def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: LocalCluster, inbox: Path) -> None:
+    put(inbox, "m", "m1", "m2", "m3", "m4")
+    put(inbox, "n", "n1", "hated", "n3", "n4")
+    Keep.hated = "hated"
+    with pytest.raises(UserCodeError):
+        submit(cluster, inbox, done="delete", lines_per_batch=4).run_until_idle()
+    assert [path.name for path in inbox.iterdir()] == ["n.txt"]
+    Keep.hated = ""
+    run = submit(cluster, inbox, done="delete", lines_per_batch=4)
+    run.run_until_idle()
+    assert list(inbox.iterdir()) == []
+    assert drained(run).total() == 8
+
+
+def test_a_crash_between_commit_and_deletion_is_made_up_for(
+    cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from coordinator.sources.files.growing.done_files import DoneFiles
+
+    put(inbox, "m", "m1")
+    with monkeypatch.context() as patch:
+        patch.setattr(DoneFiles, "commit", lambda self, attempt: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            submit(cluster, inbox, done="delete").run_until_idle()
+    assert (inbox / "m.txt").exists()
+    run = submit(cluster, inbox, done="delete")
+    run.run_until_idle()
+    assert list(inbox.iterdir()) == []
+    assert drained(run) == {"m1": 1}
+
+
+def test_done_files_are_moved_and_none_is_overwritten(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    done.mkdir()
+    (done / "m.txt").write_text("somebody else's")
+    put(inbox, "m", "m1")
+    put(inbox, "n", "n1")
+    run = submit(cluster, inbox, done="move", done_path=str(done))
+    run.run_until_idle()
+    assert list(inbox.iterdir()) == []
+    assert sorted(path.read_text() for path in done.iterdir()) == ["m1\n", "n1\n", "somebody else's"]
+    drained(run)
+
+
+def test_a_name_that_is_taken_twice_is_still_not_overwritten() -> None:
+    digested = f"m-{7:016x}.txt"
+    names = [name_in(["m.txt", digested][:taken], "m.txt", 7) for taken in range(3)]
+    assert names == ["m.txt", digested, f"m-{7:016x}-2.txt"]
+
+
+def test_a_folder_of_done_files_within_the_pattern_is_not_read_again(cluster: LocalCluster, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    put(tmp_path / "in", "m", "m1")
+    follow = Follow(complete="rename", poll_s=0, done="move", done_path=str(tmp_path / "done"))
+    spout = TextFiles(str(tmp_path / "**" / "*.txt"), 3, follow=follow)
+    builder = TransactionalTopologyBuilder("growing", "lines", spout)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
+    run = cluster.submit(builder.build())
+    run.run_until_idle()
+    run.run_until_idle()
+    assert drained(run) == {"m1": 1}
+    assert (tmp_path / "done" / "m.txt").exists()
+
+
+def test_done_files_are_listed_once_also_over_a_torn_line(cluster: LocalCluster, inbox: Path, tmp_path: Path) -> None:
+    listed = tmp_path / "done.list"
+    put(inbox, "m", "m1")
+    run = submit(cluster, inbox, done="list", done_path=str(listed))
+    run.run_until_idle()
+    drained(run)
+    listed.write_text(listed.read_text() + "/torn")
+    put(inbox, "a", "a1")
+    run = submit(cluster, inbox, done="list", done_path=str(listed))
+    run.run_until_idle()
+    assert listed.read_text().splitlines() == [f"{inbox}/m.txt", "/torn", f"{inbox}/a.txt"]
+
+
+def test_markers_go_with_their_files(cluster: LocalCluster, inbox: Path) -> None:
+    put(inbox, "m", "m1")
+    run = submit(cluster, inbox, complete="marker", done="delete")
+    run.run_until_idle()
+    assert (inbox / "m.txt").exists()
+    (inbox / "m.txt.done").touch()
+    run.run_until_idle()
+    assert list(inbox.iterdir()) == []
+    assert drained(run) == {"m1": 1}
+
+
+def test_a_done_file_that_has_grown_is_not_deleted(cluster: LocalCluster, inbox: Path) -> None:
+    path = put(inbox, "m", "m1", "m2")
+    run = submit(cluster, inbox, done="delete")
+    while not run.statistics.active:
+        run.tick()
+    with path.open("a", encoding="utf-8") as file:
+        file.write("m3\n")
+    with pytest.raises(TransactionError, match=r"had 6 bytes when it was complete, was read and committed, and has 9"):
+        run.run_until_idle()
+    assert path.exists()

@@ -1,0 +1,100 @@
+"""A followed folder for tests: whole runs over it on LocalCluster, files put into it, and moments to interfere at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.local.cluster import LocalCluster
+from coordinator.local.transactional_run import TransactionalRun
+from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.text_files import TextFiles
+from coordinator.transactional.options import RunOptions
+from state.fault_points import installed
+from state.kinds.handles import ListState
+
+
+class Keep(BaseBatchBolt, ICommitter):
+    """Appends every line to a list; raises at one it was told to."""
+
+    lines = ListState("lines", value=str)
+    hated: ClassVar[str] = ""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.mine: list[str] = []
+
+    def execute(self, tup):
+        if tup["line"] == Keep.hated:
+            raise ValueError("a line nobody likes")
+        self.mine.append(tup["line"])
+
+    def finish_batch(self):
+        self.lines.extend(self.mine)
+
+
+def submit(
+    cluster: LocalCluster,
+    inbox: Path,
+    *,
+    lines_per_batch: int = 3,
+    parallelism: int = 1,
+    adopt: str | bool = False,
+    **follow: Any,
+) -> TransactionalRun:
+    given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
+    spout = TextFiles(str(inbox / "*.txt"), lines_per_batch, follow=Follow(**given))
+    builder = TransactionalTopologyBuilder("growing", "lines", spout, parallelism=parallelism)
+    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
+    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=adopt))
+
+
+def put(inbox: Path, name: str, *lines: str, pack: Any = bytes) -> Path:
+    path = inbox / f"{name}.txt"
+    path.with_suffix(".part").write_bytes(pack("".join(f"{line}\n" for line in lines).encode()))
+    return path.with_suffix(".part").rename(path)
+
+
+def committed(run: TransactionalRun) -> Counter[str]:
+    return Counter(run.state("lines") or ())
+
+
+def drained(run: TransactionalRun) -> Counter[str]:
+    run.drain()
+    run.run_until_idle()
+    assert run.is_done
+    assert not run.statistics.is_interrupted, "an input without an end is not interrupted by a drain"
+    return committed(run)
+
+
+class Crash(KeyboardInterrupt):
+    """The end of a process, as a test sees it: no code of users or of ours stops it."""
+
+    @staticmethod
+    def happen() -> None:
+        raise Crash
+
+
+@contextmanager
+def at_point(point: str, do: Callable[[], Any], *, visit: int = 1) -> Iterator[None]:
+    """Has something done when a fault point is reached for the n-th time."""
+    left = [visit]
+
+    def reached(name: str) -> None:
+        left[0] -= name == point
+        if name == point and not left[0]:
+            do()
+
+    with installed(reached):
+        yield
+
+
+def files_below(folder: Path) -> list[Path]:
+    """Every file in a folder and below, hidden ones too."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
