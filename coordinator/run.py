@@ -6,8 +6,9 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +24,20 @@ from coordinator.run_observer import Observer
 from coordinator.run_request import OnStep, RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.spouts.row_spout import RowSpout
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
 from coordinator.transactional.assembly import assembled, durability_of, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
+from coordinator.transactional.late_engine import LateEngine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.start import pulse_observer
 from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
+from state.keys import parse_metadata_field
 from state.printable import counted
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.encryption import require_encryption
@@ -134,35 +138,28 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     server, bounds, tell = request.server(), request.bounds(), request.tell_step
     asked = durability_of(topology, bounds)
     bounds = replace(bounds, durability=asked.level)
-    spark, master = request.spark, request.master
     # imported here because importing Spark takes as long as everything else
-    from coordinator.spark.engine import SparkEngine
-    from coordinator.spark.session import slots_of, spark_lease
-    from coordinator.spark.shipping import pickle_spec, ship_topology
+    from coordinator.spark.session import OUR_SETTINGS, accept_context, is_fair
+    from coordinator.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
+    master = request.master if request.spark is None else accept_context(request.spark).master
     with (
         logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
         _state_store(topology, server, asked) as (store, url),
         _refused_early(topology, plan, store, bounds, choice),
-        step(tell, f"starting Spark with master {master}" if spark is None else "using the given Spark session"),
-        spark_lease(topology.topology_id, spark, master, request.conf or {}) as lease,
+        ExitStack() as resources,
     ):
-        plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
-        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
-        code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
-        intake = request.intake
-        if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
-            from coordinator.spark.intake.binding import bound_to_spark
-
-            topology, intake = bound_to_spark(topology, lease, spark)
-        engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, code=code, intake=intake)
-        observers = _observers(request, store, bounds, lease.context.master or "")
+        start = partial(_on_spark, topology, plan, request, bounds, url=url, nonce=nonce, resources=resources)
+        engine: Engine
+        if choice is None and _may_have_nothing_to_do(topology, request, store):
+            engine = LateEngine(lambda: start()[1], overlaps=is_fair({**OUR_SETTINGS, **(request.conf or {})}.get))
+        else:
+            topology, engine = start()
+        observers = _observers(request, store, bounds, master or "")
         with (
-            closing(engine),
             step(tell, "comparing topology and input with what is stored"),
             _coordinated(
                 topology, plan, store, engine, options=bounds, nonce=nonce, replay=choice, observers=observers
@@ -171,6 +168,50 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             newer_run_named(store),
         ):
             yield coordinator
+
+
+def _may_have_nothing_to_do(topology: Topology, request: RunRequest, store: RedisStore) -> bool:
+    """Returns whether everything that was cut is committed, so that perhaps no wave is needed.
+
+    Spark starts first if another run is connected: a run that cannot start it shall not take the topology from one
+    that works. So it does for spouts that read by Spark.
+    """
+    found = store.look()
+    if found is None or request.spark is not None or isinstance(topology.spout.spec, RowSpout):
+        return False
+    is_behind = any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata)
+    return not is_behind and not store.connected_runs()
+
+
+def _on_spark(
+    topology: Topology,
+    plan: Plan,
+    request: RunRequest,
+    bounds: RunOptions,
+    *,
+    url: str,
+    nonce: str,
+    resources: ExitStack,
+) -> tuple[Topology, Engine]:
+    """Starts Spark, unless a session was given, and returns the topology as the driver runs it and its engine."""
+    from coordinator.spark.engine import SparkEngine
+    from coordinator.spark.session import slots_of, spark_lease
+    from coordinator.spark.shipping import ship_topology
+
+    spark, master, tell = request.spark, request.master, request.tell_step
+    tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
+    lease = resources.enter_context(spark_lease(topology.topology_id, spark, master, request.conf or {}))
+    plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
+    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
+    tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
+    code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
+    intake = request.intake
+    if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
+        from coordinator.spark.intake.binding import bound_to_spark
+
+        topology, intake = bound_to_spark(topology, lease, spark)
+    engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, code=code, intake=intake)
+    return topology, resources.enter_context(closing(engine))
 
 
 @contextmanager

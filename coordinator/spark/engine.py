@@ -86,7 +86,7 @@ class SparkEngine:
         self._processing_lane.submit(partial(settle_thread, context, "txbatch-processing"))
         self._commit_lane.submit(partial(settle_thread, context, "txbatch-commit"))
         watch.tell(self._events.put)
-        self.overlaps = watch.call(lambda: is_fair(context))
+        self.overlaps = watch.call(lambda: is_fair(context.getConf().get))
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
 

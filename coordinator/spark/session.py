@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,9 +171,9 @@ def is_in_process(master: str) -> bool:
     return master == "local" or master.startswith("local[")
 
 
-def is_fair(context: SparkContext) -> bool:
-    """Whether jobs share the executors, so that a commit need not wait for a whole wave."""
-    return str(context.getConf().get("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
+def is_fair(setting: Callable[[str, str], str | None]) -> bool:
+    """Whether jobs share the executors, so that a commit need not wait for a whole wave; given Spark's settings."""
+    return str(setting("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
 
 
 def slots_of(context: SparkContext) -> int | None:

@@ -372,7 +372,7 @@ class RunMachine:
 
     def _phase_waits(self, event: PhaseWaits) -> Iterator[Decision]:
         """Counts no time against attempts of which no task has started: they are not what takes long."""
-        self._books.waves.waits(event.wave_id, self._books.now_s)
+        self._books.waves.waits(event.wave_id)
         self._commits.waits(event.wave_id)
         return iter(())
 

@@ -23,7 +23,8 @@ class WaveRecord:
     Attributes:
         wave_id: its number in this run, from 1.
         attempts: its attempts, ascending.
-        started_s: when its processing phase began, still waited for a first task, or was last found to take too long.
+        started_s: when its processing phase began, or was last found to take too long; None while it waits for a first
+            task.
         live: its attempts that are neither committed nor dropped.
         is_running: whether its processing phase runs.
         has_waited: whether part of that was waiting for a first task.
@@ -31,7 +32,7 @@ class WaveRecord:
 
     wave_id: int
     attempts: tuple[TransactionAttempt, ...]
-    started_s: float
+    started_s: float | None
     live: set[TransactionAttempt] = field(default_factory=set)
     is_running: bool = True
     has_waited: bool = False
@@ -117,16 +118,19 @@ class WaveRecords:
 
     def overdue(self, now_s: float) -> Iterable[WaveRecord]:
         """Returns the waves whose processing phase takes too long; each is reported once per timeout."""
-        late = [w for w in self._waves.values() if w.is_running and now_s - w.started_s > self._timeout_s]
-        for wave in late:
-            wave.started_s = now_s
+        late = []
+        for wave in self._waves.values():
+            is_late = wave.started_s is not None and now_s - wave.started_s > self._timeout_s
+            if wave.is_running and (is_late or wave.started_s is None):
+                wave.started_s = now_s
+                late += [wave] if is_late else []
         return late
 
-    def waits(self, wave_id: int, now_s: float) -> None:
-        """Starts the time of a processing phase of which no task has started again."""
+    def waits(self, wave_id: int) -> None:
+        """Stops the time of a processing phase of which no task has started; it runs again from the next look."""
         wave = self._waves.get(wave_id)
         if wave is not None and wave.is_running:
-            wave.started_s, wave.has_waited = now_s, True
+            wave.started_s, wave.has_waited = None, True
 
     def is_processing(self) -> bool:
         """Returns whether a wave is in its processing phase."""

@@ -72,7 +72,7 @@ def test_what_a_wave_has_waited_for_executors_says_nothing_of_its_size(waits, ne
         size = waves.room([0] * 100)
         wave = waves.start(attempts_of(*range(1, 1 + size)), 0.0)
         if waits and seconds == 50.0:
-            waves.waits(wave.wave_id, 45.0)
+            waves.waits(wave.wave_id)
         waves.processed(wave.wave_id, seconds)
     assert waves.room([0] * 100) == next_size
 

@@ -1,0 +1,58 @@
+"""An engine that starts when there is something for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordinator.transactional.engine import EarlyCommit, PhaseWaits, WaveProcessed
+from coordinator.transactional.late_engine import LateEngine
+
+
+class Fake:
+    """Notes what it is asked."""
+
+    overlaps = True
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def process(self, wave_id: int, *_: Any) -> None:
+        self.asked.append(("process", wave_id))
+
+    def next_event(self, timeout_s: float) -> WaveProcessed:
+        return WaveProcessed(1, ())
+
+    def close(self) -> None:
+        self.asked.append("close")
+
+
+def engine() -> tuple[LateEngine, list[Fake]]:
+    started: list[Fake] = []
+
+    def start() -> Any:
+        started.append(Fake())
+        return started[-1]
+
+    return LateEngine(start, overlaps=True), started
+
+
+def test_it_starts_with_the_first_wave_which_has_waited_for_it():
+    late, started = engine()
+    late.process(1, (), {}, EarlyCommit())
+    assert [late.next_event(1.0), late.next_event(1.0)] == [PhaseWaits(1), WaveProcessed(1, ())]
+    late.process(2, (), {}, EarlyCommit())
+    assert late.next_event(1.0) == WaveProcessed(1, ())
+    late.close()
+    assert [fake.asked for fake in started] == [[("process", 1), ("process", 2), "close"]]
+
+
+def test_it_starts_when_a_run_that_goes_on_waits_for_something():
+    late, started = engine()
+    late.next_event(1.0)
+    assert len(started) == 1
+
+
+def test_a_run_with_nothing_to_do_closes_what_was_never_started():
+    late, started = engine()
+    late.close()
+    assert started == []
