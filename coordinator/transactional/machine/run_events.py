@@ -47,6 +47,17 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """The spout has said where partitions begin that were never read; handled before anything is cut.
+
+    Attributes:
+        positions: scope -> position.
+    """
+
+    positions: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """The driver is ready: commit, cut and start what is due.
 
@@ -165,6 +176,7 @@ class InputState:
 EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded
 RunEvent = (
     Resumed
+    | Begun
     | Turn
     | TimePassed
     | BatchCut
