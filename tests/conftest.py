@@ -220,9 +220,9 @@ def redis_backend(valkey_url: str) -> Iterator[Backend]:
 
 
 @contextmanager
-def _running_broker() -> Iterator[Broker]:
+def _running_broker(joins: Broker | None = None) -> Iterator[Broker]:
     try:
-        started = Broker()
+        started = Broker(joins)
     except NoBrokerError as error:
         absent(str(error))
     try:
@@ -243,4 +243,11 @@ def broker() -> Iterator[Broker]:
 def own_broker() -> Iterator[Broker]:
     """A Kafka broker of a test's own, to be killed and started again."""
     with _running_broker() as started:
+        yield started
+
+
+@pytest.fixture
+def second_broker(own_broker: Broker) -> Iterator[Broker]:
+    """Another broker in the cluster of `own_broker`, which is the controller."""
+    with _running_broker(joins=own_broker) as started:
         yield started

@@ -41,6 +41,22 @@ def expect_count(answer: Any) -> int:
     return count
 
 
+def expect_positions(answer: Any) -> Mapping[int, Any]:
+    """Returns where partitions begin.
+
+    Raises:
+        WrongAnswerError: it is not a mapping from numbers of partitions to positions.
+        CodecError: a position would not survive storage unchanged.
+    """
+    if not isinstance(answer, Mapping) or not all(type(each) is int and each >= 0 for each in answer):
+        raise WrongAnswerError(
+            f"first_positions returned {answer!r}; return a mapping from numbers of partitions, from 0, to positions"
+        )
+    for position in answer.values():
+        pack_exact(position)
+    return answer
+
+
 def expect_truth(method: str, answer: Any) -> bool:
     """Returns a truth value; None, for example, is returned by a method without a return statement.
 

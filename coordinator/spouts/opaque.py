@@ -38,6 +38,18 @@ class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
         A partition beyond that number takes no part in the attempt and keeps its position until it is back.
         """
 
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Returns partition -> the position from which its first batch starts, for partitions that were never read.
+
+        Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
+        and again after a `FailedException`. The answer is stored before anything is emitted, so every attempt and every
+        later run begins there. A partition that is left out begins from None.
+
+        Args:
+            positions: partition -> its last position, of this run and earlier ones; for these the answer is ignored.
+        """
+        return {}
+
     def is_ready(self) -> bool:
         """Returns whether another transaction may be started; not called for one that is replayed.
 
@@ -103,7 +115,8 @@ class OpaquePartitionedEmitter(ABC):
             attempt: for which the batch is cut.
             collector: emits the tuples.
             partition: from 0.
-            last: the position from which this batch starts; None if the partition has none yet.
+            last: the position from which this batch starts; None if the partition has none yet, see
+                `OpaquePartitionedCoordinator.first_positions`.
 
         Returns:
             The position from which the next batch starts: plain data. None keeps the position as it was, and is

@@ -37,6 +37,18 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
     def number_of_partitions(self) -> int:
         """Returns the current number of partitions; a transaction keeps the number it was first given."""
 
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Returns partition -> the metadata after which its first batch is cut, for partitions that were never read.
+
+        Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
+        and again after a `FailedException`. The answer is stored before anything is emitted, so every attempt and every
+        later run begins there. A partition that is left out begins from None.
+
+        Args:
+            positions: partition -> its last position, of this run and earlier ones; for these the answer is ignored.
+        """
+        return {}
+
     def is_ready(self) -> bool:
         """Returns whether another transaction may be started; `run_so_far` says how far the run is."""
         return True
@@ -91,7 +103,8 @@ class PartitionedEmitter(ABC):
             attempt: for which the batch is cut.
             collector: emits the tuples.
             partition: from 0.
-            last: metadata of the partition's previous batch, None for the first.
+            last: metadata of the partition's previous batch; for the first what
+                `PartitionedCoordinator.first_positions` has given, or None.
 
         Returns:
             Metadata from which this batch can be read again: plain data, not None.

@@ -185,6 +185,7 @@ def new_coordinator(
             clock=clock,
             metadata=metadata,
             notes_of=spout.notes if start is None else lambda given: start.notes(spout, given),
+            first_positions=dict if start is None else lambda: start.kind.first_positions(spout),
             untold=untold,
             withheld=lambda: {*withheld, *machine.statistics.quarantined},
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -73,6 +73,11 @@ class GuardedSpout:
         last = own_copy(self._so_far.last)
         self._spout.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
         return self._spout
+
+    def first_positions(self, ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+        """Returns what the spout answers; see `SpoutKind.first_positions`."""
+        positions: Mapping[str, Any] = self._guarded("first_positions", ask)
+        return positions
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout cuts replays too, without `is_ready`

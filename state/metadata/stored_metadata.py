@@ -17,7 +17,7 @@ from state.metadata.metadata_sum import MetadataSum
 from state.printable import counted
 from state.troubles import Trouble
 
-_FIELD = re.compile(r".+:[1-9][0-9]{0,15}", re.DOTALL)
+_FIELD = re.compile(r".+:(0|[1-9][0-9]{0,15})", re.DOTALL)
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 
 

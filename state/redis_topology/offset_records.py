@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from state.fault_points import reached
@@ -40,10 +42,10 @@ class RedisOffsetRecords:
         found = self._connection.call("HGET", self._key, field)
         return None if found is None else bytes(found).decode("utf-8", "replace")
 
-    def save(self, field: str, text: str) -> None:
-        """Replaces the record of a partition; raises as `load`."""
+    def save(self, texts: Mapping[str, str]) -> None:
+        """Replaces the records of partitions, all or none; raises as `load`."""
         reached("offset.saving")
-        self._connection.call("HSET", self._key, field, text)
+        self._connection.call("HSET", self._key, *chain.from_iterable(texts.items()))
         reached("offset.saved")
 
     def close(self) -> None:

@@ -109,7 +109,7 @@ class LogSpout(BaseSpout):
         if offset >= self.saved[partition] + every:
             PlainWorld.is_saved(partition, offset)
             try:
-                PlainWorld.records().save(f"log:{partition}", str(offset))
+                PlainWorld.records().save({f"log:{partition}": str(offset)})
             except StateError:
                 return  # the next ack tries again
             self.saved[partition] = offset

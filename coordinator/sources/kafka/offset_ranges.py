@@ -97,6 +97,8 @@ def words_of(metadata: Any) -> list[str]:
     match metadata:
         case [str(), int(at)]:
             return [f"up to and without offset {at:,}"]
+        case [str(), {"since_ms": int(since_ms)}]:
+            return [f"nothing yet; it begins at {since_ms:,} ms since the epoch"]
     cut = Cut.from_plain(metadata)
     said = [
         f"partition {partition}: offsets {part.first:,} to {part.next - 1:,}"

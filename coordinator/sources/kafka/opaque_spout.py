@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -14,8 +15,8 @@ from coordinator.sources.kafka.kafka_input import READ_COMMITTED, KafkaInput, po
 from coordinator.sources.kafka.offset_ranges import words_of
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.record_emission import OnTombstone
-from coordinator.sources.kafka.starting_point import OnGone, Start, resumed
-from coordinator.sources.kafka.topic import Topic
+from coordinator.sources.kafka.starting_point import EARLIEST, OnGone, Start, StartingPoint, resumed
+from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView, made_again
 from coordinator.sources.kafka.transactional_spout import DEFAULT_BYTES, DEFAULT_MESSAGES, LOST_COUNTER
 from coordinator.sources.kafka.worker_readers import worker_readers
@@ -33,6 +34,8 @@ from state.errors import FailedException, SourceError
 FIRST_WAIT_S = 2.0
 """How long a reader that has just been put somewhere waits for its first message; the log's end is told sooner."""
 NEXT_WAIT_S = 0.05
+UNSEEN = 2**63 - 1
+"""The end of a log that was away whenever it was asked for."""
 
 
 class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
@@ -98,7 +101,9 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
             self._input.topic,
             messages_per_partition=self._messages,
             is_continuous=self._is_continuous,
+            start=self._input.start,
             clock=time.monotonic,
+            now_ms=lambda: time.time_ns() // 1_000_000,
         )
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
@@ -129,7 +134,9 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         name: of the topic, for messages.
         messages_per_partition: what a transaction takes of a partition at most.
         is_continuous: whether to wait for what arrives.
+        start: where to begin.
         clock: seconds, monotonic.
+        now_ms: milliseconds since the epoch, for partitions that are away when the topology begins.
     """
 
     def __init__(
@@ -139,28 +146,53 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         *,
         messages_per_partition: int,
         is_continuous: bool,
+        start: StartingPoint,
         clock: Callable[[], float],
+        now_ms: Callable[[], int],
     ) -> None:
-        self._topic, self._name = topic, name
-        self._view = TopicView(topic, name, clock)
+        self._topic, self._name, self._start, self._now_ms = topic, name, start, now_ms
+        self._view = TopicView(topic, name, clock, needs_all=False)
         self._messages, self._is_continuous = messages_per_partition, is_continuous
-        self._ends: Mapping[int, int] | None = None
-        self._transactions_left = 1
+        self._first_ends: dict[int, int] | None = None
+        self._transactions_left = 0
+
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Fixes where the topology begins; a partition that joins later begins with its first message."""
+        if positions or self.run_so_far.last_txid:
+            return {}
+        state = self._view.known()
+        found = {
+            partition: OpaquePosition(state.topic_id, at)
+            for partition, at in starting_offsets(self._topic, self._name, state, self._start).items()
+        }
+        for partition in state.away:
+            if self._start.offsets is not None and partition in self._start.offsets:
+                found[partition] = OpaquePosition(state.topic_id, self._start.offsets[partition])
+            elif self._start.place != EARLIEST or self._start.timestamp_ms is not None:
+                since_ms = self._now_ms() if self._start.timestamp_ms is None else self._start.timestamp_ms
+                found[partition] = OpaquePosition(state.topic_id, since_ms=since_ms)
+        return {partition: position.to_plain() for partition, position in found.items()}
 
     def number_of_partitions(self) -> int:
-        return max(self._view.look_again(has_work=False).bounds, default=-1) + 1
+        return self._view.look_again(has_work=False).partition_count
 
     def is_ready(self) -> bool:
-        return not self._is_continuous or self._transactions_left > 0
+        return self._transactions_left > 0
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        ends = self._readable()
-        left = 0
-        for partition, end in ends.items():
-            at = parsed_position(positions[partition])[1] if partition in positions else self._low(partition)
-            left = max(left, -(-(end - at) // self._messages))
+        state = self._looked(pending)
+        ends = self._ends(state)
+        read = {partition: OpaquePosition.from_plain(position).at for partition, position in positions.items()}
+        unread = {partition: end - read.get(partition, self._low(state, partition)) for partition, end in ends.items()}
+        fullest = max((count for partition, count in unread.items() if partition in state.bounds), default=0)
+        left = -(-fullest // self._messages)
         self._transactions_left = left - pending
-        return not self._is_continuous and left <= pending
+        if self._is_continuous or left > pending:
+            return False
+        missing = [partition for partition in state.away if unread.get(partition, 0) > 0]
+        if missing and not pending:
+            raise self._view.absence(state.away[min(missing)])
+        return not missing
 
     def is_finite(self) -> bool:
         return not self._is_continuous
@@ -168,21 +200,21 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
     def progress(self, positions: Mapping[int, Any]) -> float | None:
         if self._is_continuous:
             return None
-        ends = self._readable()
-        read = {partition: parsed_position(position)[1] for partition, position in positions.items()}
-        whole = sum(end - self._low(partition) for partition, end in ends.items())
-        done = sum(
-            min(end, read.get(partition, 0)) - self._low(partition)
-            for partition, end in ends.items()
-            if read.get(partition, 0) > self._low(partition)
-        )
+        state = self._view.known()
+        ends = {partition: end for partition, end in self._ends(state).items() if partition in state.bounds}
+        whole = done = 0
+        for partition, end in ends.items():
+            low = state.bounds[partition].low
+            whole += end - low
+            if partition in positions:
+                done += max(0, min(end, OpaquePosition.from_plain(positions[partition]).at) - low)
         return done / whole if whole else 1.0
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        found = self._view.known().topic_id
+        found = self._view.look().topic_id
         for position in former.positions.values():
             try:
-                topic_id, _ = parsed_position(position)
+                topic_id = OpaquePosition.from_plain(position).topic_id
             except SourceError:
                 return None
             if topic_id != found:
@@ -192,16 +224,28 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
     def close(self) -> None:
         self._topic.close()
 
-    def _readable(self) -> Mapping[int, int]:
-        if self._is_continuous:
-            state = self._view.look_again(has_work=True)
-            return {partition: bounds.high for partition, bounds in state.bounds.items()}
-        if self._ends is None:
-            self._ends = {partition: bounds.high for partition, bounds in self._view.known().bounds.items()}
-        return self._ends
+    @staticmethod
+    def _low(state: TopicState, partition: int) -> int:
+        return state.bounds[partition].low if partition in state.bounds else 0
 
-    def _low(self, partition: int) -> int:
-        return self._view.known().bounds[partition].low
+    def _looked(self, pending: int) -> TopicState:
+        """The topic, as of just now if what it has now matters."""
+        if not self._is_continuous and not self._view.known().away:
+            return self._view.known()
+        return self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)
+
+    def _ends(self, state: TopicState) -> Mapping[int, int]:
+        """Partition -> where what this run may read of it ends: now, or in a finite run when it was first seen."""
+        ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
+        if self._is_continuous:
+            return ends
+        if self._first_ends is None:
+            self._first_ends = dict.fromkeys(state.away, UNSEEN)
+            self._first_ends |= ends
+        for partition, end in self._first_ends.items():
+            if end == UNSEEN:  # without a leader it has received nothing since
+                self._first_ends[partition] = ends.get(partition, UNSEEN)
+        return self._first_ends
 
 
 class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
@@ -222,7 +266,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
     ) -> Any:
-        """Emits what a partition has, up to the limits.
+        """Emits what a partition has, up to the limits; nothing of one that is away.
 
         Raises:
             SourceError: the position is gone and the policy is to fail, or the topic was made again.
@@ -230,7 +274,9 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         """
         if self._topic_id is None:
             self._topic_id = worker_readers().topic_id(self._input.settings, self._input.topic)
-        at = self._first_offset(partition, attempt.txid) if last is None else self._checked(last)
+        at = self._begins(partition, last)
+        if at is None:
+            return last
         reader = self._input.reader(self._topic_id, partition)
         message_count = byte_count = 0
         is_again = False
@@ -253,34 +299,34 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             self._input.emission.emit(collector, self._context, partition, messages)
             message_count += len(messages)
             byte_count += sum(len(message.value() or b"") for message in messages)
-        return [self._topic_id, at]
+        return OpaquePosition(self._topic_id, at).to_plain()
 
-    def _checked(self, last: Any) -> int:
-        assert self._topic_id is not None
-        topic_id, at = parsed_position(last)
-        if topic_id != self._topic_id:
-            raise SourceError(made_again(self._input.topic, topic_id, self._topic_id))
-        return at
-
-    def _first_offset(self, partition: int, txid: int) -> int:
-        """Where a partition begins that has no position: one that joined later, with its first message."""
-        topic, start = self._input.broker_topic(), self._input.start
+    def _begins(self, partition: int, last: Any) -> int | None:
+        """The offset to begin with; None if it depends on what the log holds, and the partition is away."""
+        since_ms = None
+        if last is not None:
+            position = OpaquePosition.from_plain(last)
+            if position.topic_id != self._topic_id:
+                raise SourceError(made_again(self._input.topic, position.topic_id, str(self._topic_id)))
+            if position.since_ms is None:
+                return position.at
+            since_ms = position.since_ms
+        topic = self._input.broker_topic()
         try:
-            found = topic.look().bounds
-            bounds = found[partition]
-            if txid > 1:
+            bounds = topic.look().bounds.get(partition)
+            if bounds is None:
+                return None
+            if since_ms is None:
                 return bounds.low
-            start.require_fits(self._input.topic, found)
-            asked = start.timestamp_ms
-            at_time = None if asked is None else topic.offsets_at(asked, [partition])[partition]
-            return start.offset(partition, bounds, at_time)
+            at_time = topic.offsets_at(since_ms, [partition])[partition]
+            return bounds.high if at_time is None else at_time
         finally:
             topic.close()
 
     def _continued(self, partition: int, at: int) -> int:
         topic = self._input.broker_topic()
         try:
-            bounds = topic.look().bounds[partition]
+            bounds = topic.look().of(partition)
         finally:
             topic.close()
         found = resumed(self._input.topic, partition, at, bounds, self._input.on_gone)
@@ -289,16 +335,38 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         return found.at
 
 
-def parsed_position(position: Any) -> tuple[str, int]:
-    """Topic id and offset of a stored position.
+@dataclass(frozen=True, slots=True)
+class OpaquePosition:
+    """Where the next transaction begins in a partition.
 
-    Raises:
-        SourceError: it is not a position in a Kafka topic.
+    Attributes:
+        topic_id: the brokers' id of the topic.
+        at: the offset.
+        since_ms: in place of an offset, for a partition that was away when the topology began: with its first message
+            of this time or later, in milliseconds since the epoch.
     """
-    match position:
-        case [str(topic_id), int(at)] if at >= 0:
-            return topic_id, at
-    raise SourceError(
-        f"position {position!r:.100} is not one in a Kafka topic: the topology was run with another source before; "
-        "drop it or take another topology id"
-    )
+
+    topic_id: str
+    at: int = 0
+    since_ms: int | None = None
+
+    def to_plain(self) -> list[Any]:
+        """As it is stored."""
+        return [self.topic_id, self.at] if self.since_ms is None else [self.topic_id, {"since_ms": self.since_ms}]
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> OpaquePosition:
+        """Inverse of `to_plain`.
+
+        Raises:
+            SourceError: it is not a position in a Kafka topic.
+        """
+        match plain:
+            case [str(topic_id), int(at)] if at >= 0:
+                return cls(topic_id, at)
+            case [str(topic_id), {"since_ms": int(since_ms)}]:
+                return cls(topic_id, since_ms=since_ms)
+        raise SourceError(
+            f"position {plain!r:.100} is not one in a Kafka topic: the topology was run with another source before; "
+            "drop it or take another topology id"
+        )

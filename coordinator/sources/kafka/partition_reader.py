@@ -30,6 +30,8 @@ PORTION = 1024
 POLL_S = 0.2
 SILENCE_S = 30.0
 """A partition that gives nothing for so long fails the attempt, which is then tried again."""
+IN_VAIN_S = 5.0
+"""A partition that was waited for so long and gave nothing, as one that is away, holds up no other any more."""
 READER_GROUP = "txbatch"
 """Readers are in no group and commit nothing, yet the client wants a name."""
 
@@ -107,6 +109,7 @@ class PartitionReader:
         self._at: int | None = None
         self._ahead: list[Message] = []
         self._end = -1
+        self._waited_s = 0.0
 
     def read(self, part: OffsetRange) -> Iterator[list[Message]]:
         """Gives all messages of a range in portions, in the order of their offsets.
@@ -140,6 +143,7 @@ class PartitionReader:
             end_before = self._end
             found = self._arrived(limit, deadline - self._clock())
             if found or self._end > end_before or self._clock() >= deadline:
+                self._waited_s = 0.0 if found or self._end > end_before else self._waited_s + wait_s
                 return found
 
     def position(self) -> int:
@@ -148,8 +152,8 @@ class PartitionReader:
         return self._at
 
     def is_at_end(self, offset: int) -> bool:
-        """Whether it stands at this offset, and the log ended there when it was last heard of."""
-        return self._at == offset and not self._ahead and self._end >= offset
+        """Whether it stands at this offset, and the log ended there when last heard of, or gives nothing for long."""
+        return self._at == offset and not self._ahead and (self._end >= offset or self._waited_s >= IN_VAIN_S)
 
     def close(self) -> None:
         """Ends the consumer."""
@@ -188,7 +192,7 @@ class PartitionReader:
         while self._ahead and (self._ahead[0].offset() or 0) < offset:
             self._ahead.pop(0)
         if self._at != offset:
-            self._ahead, self._end = [], -1
+            self._ahead, self._end, self._waited_s = [], -1, 0.0
             self._at = None  # should the next line raise
             self._consumer.assign([TopicPartition(self._topic, self._partition, offset)])
             self._at = offset

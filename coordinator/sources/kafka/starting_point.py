@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
@@ -76,16 +76,24 @@ class StartingPoint:
             return cls(offsets=dict(given))
         raise _unknown(given)
 
-    def require_fits(self, topic: str, bounds: Mapping[int, Bounds]) -> None:
+    def require_fits(self, topic: str, bounds: Mapping[int, Bounds], away: Collection[int] = ()) -> None:
         """Refuses offsets of partitions that are not there, or beyond the end of a log (once, at the first start).
+
+        Args:
+            topic: for the message.
+            bounds: what each log holds.
+            away: further partitions, whose logs cannot be asked.
 
         Raises:
             SourceError: one of them is.
         """
         for partition, at in sorted((self.offsets or {}).items()):
+            if partition in away:
+                continue
             if partition not in bounds:
+                count = len(bounds) + len(away)
                 raise SourceError(
-                    f"start names partition {partition}, but topic {topic!r} has {len(bounds)} partitions; leave it out"
+                    f"start names partition {partition}, but topic {topic!r} has {count} partitions; leave it out"
                 )
             if at > bounds[partition].high:
                 raise SourceError(

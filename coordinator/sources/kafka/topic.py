@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from coordinator.sources.kafka.broker_errors import ClientTrouble, failure_of, refused_options
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
-from coordinator.sources.kafka.starting_point import Bounds
+from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
 from state.errors import FailedException
 
 ASK_TIMEOUT_S = 5.0
@@ -27,10 +27,37 @@ class TopicState:
     Attributes:
         topic_id: the broker's id of it.
         bounds: partition -> what may be read of it: with committed reads up to the first open transaction.
+        away: partition -> why nothing is known of its log, for those whose leader does not answer.
     """
 
     topic_id: str
     bounds: Mapping[int, Bounds]
+    away: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are, whether they answer or not."""
+        return max((*self.bounds, *self.away), default=-1) + 1
+
+    def of(self, partition: int) -> Bounds:
+        """What may be read of one partition.
+
+        Raises:
+            FailedException: it is away, or not listed just now.
+        """
+        if partition not in self.bounds:
+            raise FailedException(self.away.get(partition, f"brokers do not list partition {partition}"))
+        return self.bounds[partition]
+
+    def whole(self) -> TopicState:
+        """This, for those who need every partition.
+
+        Raises:
+            FailedException: one is away.
+        """
+        if self.away:
+            raise FailedException(self.away[min(self.away)])
+        return self
 
 
 class Topic(Protocol):
@@ -40,7 +67,7 @@ class Topic(Protocol):
         """Asks for everything.
 
         Raises:
-            FailedException: no answer; worth asking again.
+            FailedException: no answer, or no partition that is not away; worth asking again.
             SourceError: the topic does not exist, or may not be read.
         """
 
@@ -52,6 +79,24 @@ class Topic(Protocol):
 
     def close(self) -> None:
         """Closes its connections."""
+
+
+def starting_offsets(topic: Topic, name: str, state: TopicState, start: StartingPoint) -> dict[int, int]:
+    """Where the partitions begin that are not away, for a topology that has read nothing yet.
+
+    Args:
+        topic: is asked for times.
+        name: of the topic, for messages.
+        state: what was just seen of it.
+        start: what the user says.
+
+    Raises:
+        FailedException: no answer.
+        SourceError: it names what is not there.
+    """
+    at_time = {} if start.timestamp_ms is None else topic.offsets_at(start.timestamp_ms, state.bounds)
+    start.require_fits(name, state.bounds, state.away)
+    return {each: start.offset(each, bounds, at_time.get(each)) for each, bounds in state.bounds.items()}
 
 
 class BrokerTopic:
@@ -82,17 +127,25 @@ class BrokerTopic:
 
     def look(self) -> TopicState:
         found = self._describe()
-        partitions = [each.id for each in found.partitions]
-        low = self._offsets(partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call] # theirs
-        high = self._offsets(partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call] # theirs
-        bounds = {partition: Bounds(low[partition], max(low[partition], high[partition])) for partition in partitions}
-        return TopicState(str(found.topic_id), bounds)
+        away = {
+            each.id: f"partition {each.id} of topic {self._name!r} has no leader at {self._settings.servers}"
+            for each in found.partitions
+            if each.leader is None
+        }
+        led = [each.id for each in found.partitions if each.id not in away]
+        low = self._offsets(led, OffsetSpec.earliest(), away)  # type: ignore[no-untyped-call] # theirs
+        high = self._offsets(low, OffsetSpec.latest(), away)  # type: ignore[no-untyped-call] # theirs
+        bounds = {partition: Bounds(low[partition], max(low[partition], end)) for partition, end in high.items()}
+        state = TopicState(str(found.topic_id), bounds, away)
+        return state if bounds else state.whole()
 
     def topic_id(self) -> str:
         return str(self._describe().topic_id)
 
     def offsets_at(self, timestamp_ms: int, partitions: Iterable[int]) -> dict[int, int | None]:
-        found = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms))
+        away: dict[int, str] = {}
+        found = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), away)
+        TopicState("", {}, away).whole()
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
 
     def close(self) -> None:
@@ -104,14 +157,21 @@ class BrokerTopic:
         self._was_there = True
         return found
 
-    def _offsets(self, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
+    def _offsets(self, partitions: Iterable[int], spec: OffsetSpec, away: dict[int, str]) -> dict[int, int]:
+        """Partition -> an offset; one without an answer is added to those that are away."""
         asked = {TopicPartition(self._name, partition): spec for partition in partitions}
         if not asked:
             return {}
         answers = self._ask(
             lambda client: client.list_offsets(asked, isolation_level=self._isolation, **self._within())
         )
-        return {place.partition: self._answer(answer).offset for place, answer in answers.items()}
+        found = {}
+        for place, answer in answers.items():
+            try:
+                found[place.partition] = self._answer(answer).offset
+            except FailedException as error:
+                away[place.partition] = str(error)
+        return found
 
     def _reason(self, error: KafkaException) -> KafkaError | KafkaException:
         """Why there was no answer: what the client said of its connections, if it only waited in vain."""

@@ -9,7 +9,7 @@ from typing import Any
 from coordinator.sources.kafka.cut_record import CutRecord
 from coordinator.sources.kafka.offset_ranges import Cut, cut_ranges
 from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, require_within, resumed
-from coordinator.sources.kafka.topic import Topic, TopicState
+from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView, made_again
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -68,7 +68,7 @@ class TopicCoordinator(SpoutCoordinator):
         record: CutRecord,
     ) -> None:
         self._topic, self._name, self._topology_id = topic, name, topology_id
-        self._view = TopicView(topic, name, clock)
+        self._view = TopicView(topic, name, clock, needs_all=True)
         self._rules, self._message_bytes, self._clock, self._record = rules, message_bytes, clock, record
         self._small_since: float | None = None
         self._short_since: float | None = None
@@ -85,7 +85,7 @@ class TopicCoordinator(SpoutCoordinator):
             last = Cut.from_plain(former.last)
         except SourceError:
             return None
-        found = self._known().topic_id
+        found = self._view.look().topic_id
         if last.topic_id == found:
             return InputChange()
         return InputChange(impossible=(made_again(self._name, last.topic_id, found),))
@@ -99,7 +99,8 @@ class TopicCoordinator(SpoutCoordinator):
             ).about(Trouble.OTHER_SOURCE)
         state = self._view.look()
         self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
-        self._start = self._starting_positions(state) if last is None else {}
+        start = self._rules.start
+        self._start = starting_offsets(self._topic, self._name, state, start) if last is None else {}
         self._positions = self._after(last)
         for partition, bounds in state.bounds.items():
             require_within(self._name, partition, self._positions[partition], bounds)
@@ -187,17 +188,6 @@ class TopicCoordinator(SpoutCoordinator):
             return Cut.from_plain(metadata)
         except SourceError as error:
             raise SourceError(f"stored metadata of topology {self._topology_id!r}: {error}") from None
-
-    def _starting_positions(self, state: TopicState) -> dict[int, int]:
-        start = self._rules.start
-        at_time: Mapping[int, int | None] = {}
-        if start.timestamp_ms is not None:
-            at_time = self._topic.offsets_at(start.timestamp_ms, state.bounds)
-        start.require_fits(self._name, state.bounds)
-        return {
-            partition: start.offset(partition, bounds, at_time.get(partition))
-            for partition, bounds in state.bounds.items()
-        }
 
     def _offset_limit(self, at: Mapping[int, int], ends: Mapping[int, int]) -> int:
         self._cuts_to_sample -= 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from coordinator.sources.kafka.topic import Topic, TopicState
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
+_LOG = logging.getLogger("txbatch")
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
 """Brokers that gave no answer are not asked again for so long: the run waits while they are asked."""
@@ -22,18 +24,19 @@ class TopicView:
         topic: asked.
         name: of the topic, for messages.
         clock: seconds, monotonic.
+        needs_all: whether a partition that is away is as if all were.
     """
 
-    def __init__(self, topic: Topic, name: str, clock: Callable[[], float]) -> None:
-        self._topic, self._name, self._clock = topic, name, clock
+    def __init__(self, topic: Topic, name: str, clock: Callable[[], float], *, needs_all: bool) -> None:
+        self._topic, self._name, self._clock, self._needs_all = topic, name, clock, needs_all
         self._state: TopicState | None = None
         self._next_look_s = float("-inf")
         self._away_since: float | None = None
         self._failure = ""
 
     def known(self) -> TopicState:
-        """What was seen last; looks if nothing was seen yet."""
-        return self._state if self._state is not None else self.look()
+        """What was seen last; looks if nothing was seen yet, and raises as `look_again`."""
+        return self._state if self._state is not None else self.look_again(has_work=False)
 
     def look(self) -> TopicState:
         """Asks brokers.
@@ -42,11 +45,22 @@ class TopicView:
             FailedException: no answer.
             SourceError: the topic is not there, may not be read, or was made again.
         """
+        began, before = self._clock(), self._state
         found = self._topic.look()
-        if self._state is not None and found.topic_id != self._state.topic_id:
-            raise SourceError(made_again(self._name, self._state.topic_id, found.topic_id)).about(Trouble.INPUT_GONE)
-        self._state, self._away_since, self._failure = found, None, ""
-        self._next_look_s = self._clock() + LOOK_EVERY_S
+        if before is not None and found.topic_id != before.topic_id:
+            raise SourceError(made_again(self._name, before.topic_id, found.topic_id)).about(Trouble.INPUT_GONE)
+        if self._needs_all:
+            found = found.whole()
+        away_before = before.away if before is not None else {}
+        if not found.away or found.away.keys() != away_before.keys():
+            self._away_since = None
+        for partition in sorted(found.away.keys() - away_before.keys()):
+            _LOG.warning("left out until it is back: %s", found.away[partition])
+        for partition in sorted(away_before.keys() & found.bounds.keys()):
+            _LOG.warning("partition %d of topic %r is back", partition, self._name)
+        self._state, self._failure = found, ""
+        now = self._clock()
+        self._next_look_s = now + max(LOOK_EVERY_S, now - began)  # brokers that are slow to answer are asked less often
         return found
 
     def look_again(self, *, has_work: bool) -> TopicState:
@@ -66,11 +80,19 @@ class TopicView:
                 self._failure, self._next_look_s = str(error), self._clock() + AFTER_FAILURE_S
         if self._state is not None and (has_work or not self._failure):
             return self._state
+        raise self.absence(self._failure)
+
+    def absence(self, reason: str) -> FailedException | SourceError:
+        """What to raise while nothing can be done before brokers say more: in the end, that they do not.
+
+        Args:
+            reason: what is missing.
+        """
         if self._away_since is None:
             self._away_since = self._clock()
         if self._clock() - self._away_since > AWAY_S:
-            raise SourceError(f"brokers have been away for {AWAY_S:g} s: {self._failure}")
-        raise FailedException(self._failure)
+            return SourceError(f"brokers have been away for {AWAY_S:g} s: {reason}")
+        return FailedException(reason)
 
 
 def made_again(name: str, former: str, found: str) -> str:

@@ -119,7 +119,6 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
             self.take,
             self.output,
             context,
-            starts_at_end=self.start == "end",
             skips_trimmed=self.on_trimmed == "skip",
         )
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
@@ -28,7 +29,7 @@ class StreamCoordinator(PartitionedCoordinator):
         take: most entries of a stream in one transaction.
         context: tells what to call the topology.
         follows: the input has no end; else it ends with what is there when the run begins.
-        starts_at_end: as of `StreamEmitter`.
+        starts_at_end: entries that were there before the first run are left out.
     """
 
     def __init__(
@@ -50,6 +51,12 @@ class StreamCoordinator(PartitionedCoordinator):
         self._read = read
         self._ends = {key: self._reader.facts(key) for key in self._keys}
 
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        if not self._starts_at_end:
+            return {}
+        ends = enumerate(self._ends.items())
+        return {each: StreamRange(key, "", end.last_id, 0, 0, end.added, 0).to_plain() for each, (key, end) in ends}
+
     def number_of_partitions(self) -> int:
         return len(self._keys)
 
@@ -70,7 +77,7 @@ class StreamCoordinator(PartitionedCoordinator):
         for key, position in zip(self._keys, self.positions(), strict=True):
             end = self._ends[key]
             if position is None:
-                found[key] = 0 if self._starts_at_end else end.length
+                found[key] = end.length
             else:
                 found[key] = max(0, end.added - max(end.removed, position.added))
         return found
@@ -122,8 +129,8 @@ class StreamCoordinator(PartitionedCoordinator):
     def _is_at_end(self, partition: int) -> bool:
         position = self.positions()[partition]
         end = self._ends[self._keys[partition]].last_id
-        if position is None and self._starts_at_end:
-            return not self._follows
+        if position is not None and position.txid == 0 and self._follows:
+            return False  # a first transaction, with or without entries, stores where the run began
         return id_order(BEGINNING if position is None else position.last_id) >= id_order(end)
 
 

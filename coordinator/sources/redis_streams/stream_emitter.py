@@ -29,7 +29,6 @@ class StreamEmitter(PartitionedEmitter):
         take: most entries of a stream in one transaction.
         output: makes tuples.
         context: the task.
-        starts_at_end: entries that were there before the first transaction are left out.
         skips_trimmed: entries that were trimmed unread are counted, and do not end the run.
     """
 
@@ -41,20 +40,16 @@ class StreamEmitter(PartitionedEmitter):
         output: RecordOutput,
         context: TopologyContext,
         *,
-        starts_at_end: bool,
         skips_trimmed: bool,
     ) -> None:
         self._reader, self._keys, self._take, self._output, self._context = reader, keys, take, output, context
-        self._starts_at_end, self._skips_trimmed = starts_at_end, skips_trimmed
+        self._skips_trimmed = skips_trimmed
 
     def emit_partition_batch_new(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
     ) -> Any:
         key = self._keys[partition]
         before = None if last is None else StreamRange.from_plain(last, self._context.topology_id)
-        if before is None and self._starts_at_end:
-            facts = self._reader.facts(key)
-            return StreamRange(key, "", facts.last_id, 0, 0, facts.added, attempt.txid).to_plain()
         position = BEGINNING if before is None else before.last_id
         facts, entries = self._reader.after(key, position, self._take)
         added = facts.removed if before is None else self._checked(before, facts)

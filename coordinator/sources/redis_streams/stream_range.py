@@ -22,7 +22,8 @@ class StreamRange:
         count: entries.
         digest: of their ids, fields and values.
         added: how many entries were ever added to the stream up to the position.
-        txid: the transaction; once it is committed, everything up to the position is durable.
+        txid: the transaction; once it is committed, everything up to the position is durable. 0 for where a stream
+            begins that was never read.
     """
 
     key: str

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from coordinator.spouts.answers import expect_count
+from coordinator.spouts.answers import expect_count, expect_positions
 from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.kinds.partition_scopes import partition_of
+from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.values.own_copy import own_copy
@@ -28,6 +28,9 @@ class CountsPartitions(Protocol):
 
     def number_of_partitions(self) -> int:
         """Returns the current number of partitions."""
+
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Returns where partitions begin that were never read."""
 
     def inform(self, run_so_far: RunSoFar) -> None:
         """See `KnowsRunSoFar.inform`."""
@@ -74,6 +77,12 @@ class CountCoordinator(SpoutCoordinator):
         """See `PartitionPositions`."""
         assert self._positions is not None
         return max(0, self._last_txid - self._positions.last_cut_number())
+
+    def first_positions(self) -> dict[str, Any]:
+        """Returns scope -> where a partition begins that has no position."""
+        known = self.by_partition()
+        given = expect_positions(self._counter.first_positions(own_copy(known)))
+        return {partition_scope(each): own_copy(at) for each, at in given.items() if each not in known}
 
     def initialize_transaction(self, txid: int, previous: Any) -> int:
         self._last_txid = txid - 1  # if the next line fails, all higher transactions are void

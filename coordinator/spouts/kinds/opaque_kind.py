@@ -8,12 +8,11 @@ from typing import Any
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made, expect_truth
-from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.count_coordinator import CountCoordinator
 from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator, OpaquePartitionedEmitter
-from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import pack_exact
 from state.values.own_copy import own_copy
 
@@ -27,10 +26,6 @@ class OpaqueKind(SpoutKind):
     def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaqueCountCoordinator:
         made = self._spec.get_coordinator(conf, context)
         return OpaqueCountCoordinator(expect_made(OpaquePartitionedCoordinator, "get_coordinator", made))
-
-    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:
-        assert isinstance(coordinator, OpaqueCountCoordinator)
-        coordinator.follow(positions)
 
     def emitter(self, context: TopologyContext, stored: StoredPositions) -> OpaqueBatches:
         made = self._spec.get_emitter(context.conf, context)

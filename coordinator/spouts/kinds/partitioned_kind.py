@@ -13,7 +13,6 @@ from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions, own_partitions
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import pack_exact
 from state.keys import metadata_field
 from state.metadata.rotating_transactional_state import RotatingTransactionalState
@@ -29,10 +28,6 @@ class PartitionedKind(SpoutKind):
     def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionCountCoordinator:
         made = self._spec.get_coordinator(conf, context)
         return PartitionCountCoordinator(expect_made(PartitionedCoordinator, "get_coordinator", made))
-
-    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:
-        assert isinstance(coordinator, PartitionCountCoordinator)
-        coordinator.follow(positions)
 
     def emitter(self, context: TopologyContext, stored: StoredPositions) -> PartitionBatches:
         made = self._spec.get_emitter(context.conf, context)

@@ -11,7 +11,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.kinds.count_coordinator import Positions
+from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
 from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
@@ -95,8 +95,18 @@ class SpoutKind(ABC):
             WrongAnswerError: the user's method returned something else.
         """
 
-    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:  # noqa: B027 - not every kind has any
+    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:
         """Gives the coordinator, which this kind made, the positions of partitions (driver, once, before it cuts)."""
+        if isinstance(coordinator, CountCoordinator):
+            coordinator.follow(positions)
+
+    def first_positions(self, coordinator: SpoutCoordinator) -> Mapping[str, Any]:
+        """Returns scope -> where a partition begins that was never read (driver, once a run, before it cuts).
+
+        Raises:
+            WrongAnswerError: the user's method returned something else.
+        """
+        return coordinator.first_positions() if isinstance(coordinator, CountCoordinator) else {}
 
     def committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter | None:
         """Makes the spout's committer, None if it has none (driver, once a run).

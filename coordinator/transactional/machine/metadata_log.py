@@ -4,6 +4,8 @@ The positions of an opaque spout are stored with the commit that publishes them,
 machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
 one of each name is kept for good.
 
+Where a partition begins that was never read is its metadata of txid 0, stored with the next transaction that is cut.
+
 A replayed batch is not one that the spout cuts next: what is stored for its txid is carried over from the transaction
 below it, so that the next one is cut from there. The number of replays is stored too, and the spout counts without.
 """
@@ -58,6 +60,7 @@ class MetadataLog:
         stored = {name: value for name, value in stored.items() if not is_own_scope(parse_metadata_field(name)[0])}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
+        self._first_entries: dict[str, Any] = {}  # where partitions begin, not stored yet
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
 
     @property
@@ -110,11 +113,18 @@ class MetadataLog:
                 found.setdefault(scope, {})[txid] = position
         return found
 
+    def begin(self, positions: Mapping[str, Any]) -> None:
+        """Takes in where partitions begin that were never read."""
+        for scope, position in positions.items():
+            self._state.put(scope, 0, position)
+        self._first_entries = self._state.take_changes().puts
+
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
-        """Takes in what the coordinator cut; returns the fields to store."""
+        """Takes in what the coordinator cut; returns the fields to store, with those of `begin`."""
         for txid, value in entries.items():
             self._state.put(COORDINATOR_SCOPE, txid, value)
-        return self._state.take_changes().puts
+        first_entries, self._first_entries = self._first_entries, {}
+        return first_entries | self._state.take_changes().puts
 
     def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
         """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""

@@ -48,6 +48,17 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """The spout has said where partitions begin that were never read; handled before anything is cut.
+
+    Attributes:
+        positions: scope -> position.
+    """
+
+    positions: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """The driver is ready: commit, cut and start what is due.
 
@@ -166,6 +177,7 @@ class InputState:
 EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
 RunEvent = (
     Resumed
+    | Begun
     | Turn
     | TimePassed
     | BatchCut

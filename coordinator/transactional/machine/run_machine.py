@@ -49,6 +49,7 @@ from coordinator.transactional.machine.run_events import (
     AskWatch,
     BarrierConfirmed,
     BatchCut,
+    Begun,
     CancelWave,
     Decision,
     Done,
@@ -123,6 +124,7 @@ class RunMachine:
         self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
             Resumed: lambda resumed: self._releases.resumed(resumed.untold),
+            Begun: self._begun,
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
             BatchCut: self._batch_cut,
@@ -218,6 +220,10 @@ class RunMachine:
         return list(self._transactions[txid].story) if txid in self._transactions else []
 
     # A turn: commit, cut, start a wave
+
+    def _begun(self, begun: Begun) -> Iterator[Decision]:
+        self._books.metadata.begin(begun.positions)
+        yield from ()
 
     def _begin_turn(self, turn: Turn) -> Iterator[Decision]:
         self._books.now_s = turn.now_s

@@ -220,6 +220,22 @@ def test_a_run_that_begins_at_the_end_leaves_out_what_was_there(cluster, world):
     assert kept(run) == by_content(world.rows[5:])
 
 
+def test_entries_added_between_attempts_at_the_first_transaction_are_read_after_a_start_at_the_end(cluster, world):
+    world.add(5)
+    world.more = {"start": "end", "follow": True}
+    builder = TransactionalTopologyBuilder("orders", "spout", world.spout())
+    builder.set_committer_bolt("keep", Keep()).global_grouping("spout")
+    run = cluster.submit(builder.build())
+    world.add(2)  # after the start, before the first attempt
+    run.hold("processing", 1)
+    run.run_until_idle()
+    world.add(4)
+    run.fail(1)
+    run.release("processing")
+    run.run_until_idle()
+    assert kept(run) == by_content(world.rows[5:])
+
+
 def test_a_tuple_can_carry_where_it_is_from(cluster, world):
     ids = [world.client.xadd(STREAM, {"page": page}).decode() for page in "ab"]
     spout = RedisStreams(STREAM, fields=["page"], url=world.url, origin_fields=["stream", "entry_id"])

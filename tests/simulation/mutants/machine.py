@@ -111,7 +111,7 @@ CUTS_UNSTORED = Mutant(
 CUT_UNSTORED = Mutant(
     "cut-not-stored",
     "What the spout's coordinator cut is not stored.",
-    (Patch(CUTTING, "        if cut and not self._books.plan.is_opaque:", "        if not cut:"),),
+    (Patch(CUTTING, "        if cut and (entries", "        if not cut and (entries"),),
 )
 CUT_AGAIN = Mutant(
     "cut-again-on-replay",
@@ -171,8 +171,8 @@ STORED_LAST = Mutant(
     (
         Patch(
             CUTTING,
-            "            yield StoreMetadata(self._books.metadata.coordinator_entries(cut))\n",
-            "            self.late = StoreMetadata(self._books.metadata.coordinator_entries(cut))\n",
+            "            yield StoreMetadata(entries)\n",
+            "            self.late = StoreMetadata(entries)\n",
         ),
         Patch(
             MACHINE,

@@ -172,7 +172,7 @@ RETRY_AT_ONCE = Mutant(
     (
         Patch(
             "coordinator/sources/kafka/plain/retry_manager.py",
-            "        found.due_ms = now_ms + self._rules.wait_ms(found.retries)",
+            "        found.due_ms = max(found.due_ms or 0, now_ms + self._rules.wait_ms(found.retries[number]))",
             "        found.due_ms = now_ms",
         ),
     ),

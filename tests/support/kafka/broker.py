@@ -1,4 +1,4 @@
-"""A real Kafka broker of one node on loopback, in a temporary folder, that can be killed and started again."""
+"""Real Kafka brokers on loopback, each in a temporary folder, that can be killed and started again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 CLUSTER_ID = "dHhiYXRjaC10ZXN0LWNsdQ"
 JAVA_OPTIONS = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 PROPERTIES = """
-process.roles=broker,controller
-node.id=1
+process.roles={roles}
+node.id={node}
 controller.quorum.voters=1@127.0.0.1:{controller_port}
-listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl_port},CONTROLLER://127.0.0.1:{controller_port}
+listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl_port}{controller_listener}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL://127.0.0.1:{sasl_port}
 controller.listener.names=CONTROLLER
 listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 listener.name.sasl.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl.plain.sasl.jaas.config={login_module} required user_{user}="{password}";
 log.dirs={folder}/log
@@ -54,6 +56,9 @@ num.partitions=1
 class Broker:
     """One broker; `start` it, `stop` it at the end. Ends exactly the process it started.
 
+    Args:
+        joins: the broker whose cluster this one is the second of, to be started before it; None makes a cluster.
+
     Raises:
         NoBrokerError: the broker's jars or Java are not to be had.
 
@@ -62,20 +67,25 @@ class Broker:
         sasl_address: the same, for `USER` with `PASSWORD` by SASL PLAIN.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, joins: Broker | None = None) -> None:
         java = shutil.which("java")
         if java is None:
             raise NoBrokerError("Java is missing, which runs the Kafka broker")
         self._command = [java, *JAVA_OPTIONS, "-cp", f"{broker_jars()}/*"]
         self._folder = Path(tempfile.mkdtemp(prefix="txbatch-kafka-"))
-        port, sasl_port, controller_port = _free_ports(3)
+        port, sasl_port, self._controller_port = _free_ports(3)
+        if joins is not None:
+            self._controller_port = joins._controller_port
         self.address, self.sasl_address = f"127.0.0.1:{port}", f"127.0.0.1:{sasl_port}"
         self._properties = self._folder / "server.properties"
         self._properties.write_text(
             PROPERTIES.format(
+                roles="broker,controller" if joins is None else "broker",
+                node=1 if joins is None else 2,
+                controller_listener="" if joins is not None else f",CONTROLLER://127.0.0.1:{self._controller_port}",
                 port=port,
                 sasl_port=sasl_port,
-                controller_port=controller_port,
+                controller_port=self._controller_port,
                 folder=self._folder,
                 login_module=LOGIN_MODULE,
                 user=USER,
@@ -123,11 +133,34 @@ class Broker:
         self._end(signal.SIGKILL)  # nothing of it is kept, so an orderly end would only take longer
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def create_topic(self, name: str, partitions: int = 1, **configuration: str) -> str:
-        """Makes a topic; in a setting's name an underscore stands for a dot."""
+    def create_topic(self, name: str, partitions: int = 1, *, on: list[int] | None = None, **configuration: str) -> str:
+        """Makes a topic; in a setting's name an underscore stands for a dot.
+
+        Args:
+            name: of the topic.
+            partitions: how many, if `on` does not say it.
+            on: the broker, 1 or 2, that has each partition.
+            configuration: of the topic.
+        """
         config = {key.replace("_", "."): value for key, value in configuration.items()}
-        self.admin_do(lambda admin: admin.create_topics([NewTopic(name, partitions, 1, config=config)])[name])
+        if on is None:
+            made = NewTopic(name, partitions, 1, config=config)
+        else:
+            made = NewTopic(name, len(on), replica_assignment=[[each] for each in on], config=config)
+        self.admin_do(lambda admin: admin.create_topics([made])[name])
         return name
+
+    def wait_for_leaders(self, topic: str, leaders: list[int]) -> None:
+        """Waits until the cluster knows which broker leads each partition, -1 if none does; asks every 50 ms."""
+        deadline = time.monotonic() + START_TIMEOUT_S
+        admin, found = self.admin(), None
+        while time.monotonic() < deadline:
+            partitions = admin.list_topics(topic, timeout=10).topics[topic].partitions
+            found = [partitions[each].leader for each in sorted(partitions)]
+            if found == leaders:
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"topic {topic!r} is led by {found}, expected {leaders}")
 
     def admin(self) -> AdminClient:
         """A client for administration."""

@@ -8,17 +8,19 @@ from state.errors import FailedException
 
 
 class ScriptedTopic:
-    """A topic whose logs hold what the test says; counts how often it is looked at."""
+    """A topic whose logs hold what the test says, and whose partitions are away; counts how often it is looked at."""
 
     def __init__(self, **highs):
         self.bounds = {int(name[1:]): Bounds(0, high) for name, high in highs.items()}
         self.name, self.looks, self.is_away, self.is_closed = "id", 0, False, False
+        self.away: dict[int, str] = {}
 
     def look(self):
         self.looks += 1
         if self.is_away:
             raise FailedException("no broker answers")
-        return TopicState(self.name, dict(self.bounds))
+        bounds = {partition: held for partition, held in self.bounds.items() if partition not in self.away}
+        return TopicState(self.name, bounds, dict(self.away))
 
     def topic_id(self):
         return self.look().topic_id

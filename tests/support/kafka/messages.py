@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from ast import literal_eval
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from state.attempt import TransactionAttempt
 from state.kinds.handles import HashState, ListState
 
 FLUSH_S = 30.0
+PATIENCE_S = 60.0
 
 
 def produce(address: str, topic: str, values: Sequence[bytes | None], partition: int = 0, **more: Any) -> None:
@@ -129,13 +132,30 @@ class Keep(BaseBatchBolt, ICommitter):
         self.count.increment("rows", len(self.seen))
 
 
-def run_to_end(spout):
+def submit(cluster, spout):
     builder = TransactionalTopologyBuilder("kafka_on_local", "messages", spout, parallelism=2)
     builder.set_committer_bolt("keep", Keep(), parallelism=1).global_grouping("messages")
+    return cluster.submit(builder.build())
+
+
+def run_to_end(spout):
     with LocalCluster(seed=7) as cluster:
-        run = cluster.submit(builder.build())
+        run = submit(cluster, spout)
         run.run_until_idle()
         return run.state("rows")
+
+
+def run_until(run, is_so):
+    """Turns until something is so: brokers are asked four times a second, so that takes many turns."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not is_so() and time.monotonic() < deadline:
+        run.run_until_idle()
+    assert is_so(), run
+
+
+def counted(run):
+    """The numbers that are counted, if each message is one."""
+    return sorted(int(literal_eval(row)[0]) for row in run.state("rows"))
 
 
 def delete_before(broker, topic, offset):

@@ -77,6 +77,8 @@ class World(Drivers):
         logs: partition -> its log.
         stored: field -> record.
         ms: the time.
+        unlisted: partitions that brokers do not list just now.
+        away: partition -> why its leader does not answer.
     """
 
     def __init__(self, partitions: int = 1) -> None:
@@ -84,6 +86,8 @@ class World(Drivers):
         self.stored: dict[str, str] = {}
         self.ms = 0
         self.topic_id = "first"
+        self.unlisted: set[int] = set()
+        self.away: dict[int, str] = {}
 
     def topic(self, source: Any) -> Any:
         return self
@@ -98,7 +102,8 @@ class World(Drivers):
         return self.ms
 
     def look(self) -> TopicState:
-        return TopicState(self.topic_id, {each: Bounds(log.low, log.high) for each, log in self.logs.items()})
+        listed = {each: Bounds(log.low, log.high) for each, log in self.logs.items() if each not in self.unlisted}
+        return TopicState(self.topic_id, {each: listed[each] for each in listed if each not in self.away}, self.away)
 
     def offsets_at(self, timestamp_ms: int, partitions: Any) -> dict[int, int | None]:
         return dict.fromkeys(partitions)
@@ -106,8 +111,8 @@ class World(Drivers):
     def load(self, field: str) -> str | None:
         return self.stored.get(field)
 
-    def save(self, field: str, text: str) -> None:
-        self.stored[field] = text
+    def save(self, texts: dict[str, str]) -> None:
+        self.stored |= texts
 
     def close(self) -> None:
         pass
@@ -128,15 +133,15 @@ class Emissions:
 
 
 class Played:
-    """A spout on a world, played by hand."""
+    """A spout on a world, played by hand: task `task_index` of `task_count`."""
 
-    def __init__(self, world: World, **options: Any) -> None:
+    def __init__(self, world: World, task_index: int = 0, task_count: int = 1, **options: Any) -> None:
         self.world = world
         self.collector = Emissions()
         options.setdefault("instance_id", "one")
         self.spout = KafkaSpout("nowhere:9092", "t", redis="unix:///nowhere", **options)
         self.spout._drivers = world
-        self.spout.open({}, context(), self.collector)
+        self.spout.open({}, context(task_index, task_count), self.collector)
 
     def ask(self, times: int = 1) -> list[Any]:
         """First values of what the next calls emit."""

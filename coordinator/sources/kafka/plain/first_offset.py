@@ -25,6 +25,10 @@ class BeginRules:
     max_behind: int | None
     on_gone: OnGone
 
+    def counts(self, record: OffsetRecord | None) -> bool:
+        """Whether what is stored of a partition is continued."""
+        return record is not None and not (self.force_from_start and record.instance_id != self.instance_id)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicPlace:
@@ -41,29 +45,25 @@ class TopicPlace:
     partition: int
 
 
-def first_offset(
-    place: TopicPlace, bounds: Bounds, *, start: int, record: OffsetRecord | None, rules: BeginRules
-) -> Resumed:
+def first_offset(place: TopicPlace, bounds: Bounds, *, record: OffsetRecord | None, rules: BeginRules) -> Resumed:
     """The first offset to emit, and how many before it are left out.
 
     Args:
         place: what is read.
         bounds: what its log holds.
-        start: where it begins if nothing is stored.
-        record: what is stored.
+        record: what is stored, where the first run began or how far another one came; None if it joined since.
         rules: how to continue.
 
     Raises:
         SourceError: the topic is another one, or the offset is gone and the policy is to fail.
     """
-    is_forced = record is not None and rules.force_from_start and record.instance_id != rules.instance_id
-    if record is None or is_forced:
-        return resumed(place.topic, place.partition, start, bounds, rules.on_gone)
+    if record is None or not rules.counts(record):
+        return Resumed(bounds.low)
     if record.topic_id != place.topic_id:
         raise SourceError(
             f"topic {place.topic!r} was deleted and made again: its id was {record.topic_id} and is {place.topic_id} "
             "now, and offsets of the one mean nothing in the other; give force_from_start=True or another spout_id"
         )
-    if rules.max_behind is not None and bounds.high - record.offset > rules.max_behind:
+    if rules.max_behind is not None and not record.is_start and bounds.high - record.offset > rules.max_behind:
         return Resumed(bounds.high, bounds.high - record.offset)
     return resumed(place.topic, place.partition, record.offset, bounds, rules.on_gone)

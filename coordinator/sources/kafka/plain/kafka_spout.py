@@ -223,6 +223,8 @@ class KafkaSpout(ISpout):
 
     def close(self) -> None:
         """Stores how far each partition is done."""
+        for partition, counts in self.statistics().items():
+            _LOG.info("partition %d of topic %r at the end: %s", partition, self._input.topic, counts)
         try:
             self._set.store()
         finally:
@@ -264,6 +266,13 @@ class KafkaSpout(ISpout):
         if self._on_give_up is not OnGiveUp.DEAD_LETTER:  # else it may be wanted once more
             del self._messages[manager.partition, offset]
         stream_id, rows = self._rows(manager.partition, message)
+        before = manager.made_before(offset)
+        if before is not None and before != len(rows):
+            place = self._input.emission.place(manager.partition, message)
+            raise SourceError(
+                f"split made {len(rows)} tuples of the message at {place}, and {before} of it before: the one that "
+                "failed cannot be told from the others; make split a function of its argument alone"
+            )
         ids = manager.emitting(offset, len(rows))
         for tuple_id in ids:
             self._collector.emit(rows[tuple_id.number], tuple_id, stream_id)

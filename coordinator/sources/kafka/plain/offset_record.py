@@ -7,6 +7,7 @@ and ours has the topic's id, by which one that was deleted and made again is kno
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ class OffsetRecord:
         topology_name: its id, as users know it.
         offset: where the next run begins.
         partition, topic, topic_id, broker: what was read, and from where.
+        is_start: nothing was read yet: the partition was there when the first run began, and begins here.
     """
 
     instance_id: str
@@ -31,19 +33,19 @@ class OffsetRecord:
     topic: str
     topic_id: str
     broker: str
+    is_start: bool = False
 
     def to_text(self) -> str:
         """As it is stored."""
-        return json.dumps(
-            {
-                "topology": {"id": self.instance_id, "name": self.topology_name},
-                "offset": self.offset,
-                "partition": self.partition,
-                "broker": self.broker,
-                "topic": self.topic,
-                "topic_id": self.topic_id,
-            }
-        )
+        plain = {
+            "topology": {"id": self.instance_id, "name": self.topology_name},
+            "offset": self.offset,
+            "partition": self.partition,
+            "broker": self.broker,
+            "topic": self.topic,
+            "topic_id": self.topic_id,
+        }
+        return json.dumps(plain | {"is_start": True} if self.is_start else plain)
 
     @classmethod
     def from_text(cls, text: str) -> OffsetRecord:
@@ -65,7 +67,7 @@ class OffsetRecord:
                 "topic": str(topic),
                 "topic_id": str(topic_id),
             } if offset >= 0 and partition >= 0:
-                return cls(instance_id, name, offset, partition, topic, topic_id, broker)
+                return cls(instance_id, name, offset, partition, topic, topic_id, broker, "is_start" in found)
         raise SourceError(
             f"stored offset {text!r:.200} is not a record of a Kafka spout; delete it to start over, or give another "
             "spout_id"
@@ -78,8 +80,8 @@ class OffsetRecords(Protocol):
     def load(self, field: str) -> str | None:
         """The record of a partition, None if there is none."""
 
-    def save(self, field: str, text: str) -> None:
-        """Replaces the record of a partition."""
+    def save(self, texts: Mapping[str, str]) -> None:
+        """Replaces the records of partitions, all or none."""
 
     def close(self) -> None:
         """Closes its connections."""

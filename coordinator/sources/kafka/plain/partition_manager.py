@@ -49,8 +49,9 @@ class AfterFail(Enum):
 
 @dataclass(slots=True)
 class _Message:
-    """The tuples of a message that are not acked."""
+    """The tuples made of a message, and those of them that are not acked."""
 
+    tuple_count: int
     out: set[int] = field(default_factory=set)
     failed: set[int] = field(default_factory=set)
 
@@ -82,6 +83,7 @@ class PartitionManager:
         epoch: counts restarts.
         emitted_to: the offset after the last one that was taken.
         committed_to: what was stored last.
+        number_acked, number_failed: how often a tuple under way was acked or left out, and how often one failed.
     """
 
     def __init__(self, partition: int, at: int, rules: RetryRules, *, max_uncommitted: int) -> None:
@@ -93,6 +95,7 @@ class PartitionManager:
         self._waiting: deque[int] = deque()
         self.epoch = 0
         self.emitted_to = self.committed_to = at
+        self.number_acked = self.number_failed = 0
 
     def fetch_from(self, now_ms: int) -> int | None:
         """Where to fetch: the lowest failed message whose time has come, else what is new; None if the bound is met.
@@ -106,11 +109,12 @@ class PartitionManager:
 
     def room(self) -> int:
         """How many new messages may be taken."""
-        return self._max_uncommitted - self._offsets.uncommitted_count() - len(self._waiting)
+        return self._max_uncommitted - self._offsets.uncommitted_count()  # those that wait to be emitted are in it
 
     def held_up_by(self) -> int | None:
-        """The message whose missing ack keeps the bound met; None if new messages may be taken."""
-        return self._offsets.lowest_open() if self.room() <= 0 else None
+        """The message whose missing ack keeps the bound met; None if it is not under way, or new ones may be taken."""
+        lowest = self._offsets.lowest_open() if self.room() <= 0 else None
+        return lowest if lowest in self._messages and self._messages[lowest].out else None
 
     def fetched(self, start: int, offsets: Sequence[int], position: int, now_ms: int) -> list[int]:
         """What was fetched is waiting to be emitted, as far as it is wanted.
@@ -137,16 +141,22 @@ class PartitionManager:
         """The next message to emit; None if none is waiting."""
         return self._waiting.popleft() if self._waiting else None
 
+    def made_before(self, offset: int) -> int | None:
+        """How many tuples were made of a message that is tried again; None at its first try."""
+        found = self._messages.get(offset)
+        return None if found is None else found.tuple_count
+
     def emitting(self, offset: int, tuple_count: int) -> list[TupleId]:
         """The ids of the tuples to emit of a message, which is done at once if it has none.
 
         Args:
             offset: what `take` gave.
-            tuple_count: how many tuples were made of it; of one that is tried again only those that failed are wanted.
+            tuple_count: how many tuples were made of it, as many as before; of one that is tried again only those that
+                failed are wanted.
         """
         found = self._messages.get(offset)
         if found is None:
-            found = self._messages[offset] = _Message(failed=set(range(tuple_count)))
+            found = self._messages[offset] = _Message(tuple_count, failed=set(range(tuple_count)))
         wanted = sorted(found.failed)
         found.out |= found.failed
         found.failed = set()
@@ -159,6 +169,7 @@ class PartitionManager:
         found = self._under_way(tuple_id)
         if found is None:
             return False
+        self.number_acked += 1
         found.out.remove(tuple_id.number)
         if found.out or found.failed:
             return False
@@ -170,7 +181,8 @@ class PartitionManager:
         found = self._under_way(tuple_id)
         if found is None:
             return AfterFail.IGNORE
-        if not self._retries.failed(tuple_id.offset, now_ms):
+        self.number_failed += 1
+        if not self._retries.failed(tuple_id.offset, now_ms, tuple_id.number):
             return AfterFail.GIVE_UP
         found.out.remove(tuple_id.number)
         found.failed.add(tuple_id.number)
@@ -213,8 +225,10 @@ class PartitionManager:
         self.committed_to = offset
 
     def statistics(self) -> dict[str, int]:
-        """Counts for a log line: uncommitted, under way, failed, waiting, and how far it is."""
+        """Counts: acks and fails so far; what is uncommitted, under way, failed and waiting now; and how far it is."""
         return {
+            "number_acked": self.number_acked,
+            "number_failed": self.number_failed,
             "uncommitted": self._offsets.uncommitted_count(),
             "under_way": sum(len(found.out) for found in self._messages.values()),
             "failed": self._retries.waiting_count(),

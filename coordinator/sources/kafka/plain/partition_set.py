@@ -14,7 +14,7 @@ from coordinator.sources.kafka.plain.offset_record import OffsetRecord, OffsetRe
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
 from coordinator.sources.kafka.plain.partitions import partitions_of
 from coordinator.sources.kafka.starting_point import Bounds, OnGone, gone_error
-from coordinator.sources.kafka.topic import TopicState
+from coordinator.sources.kafka.topic import TopicState, starting_offsets
 from state.errors import FailedException, SourceError
 
 LOOK_EVERY_MS = 10_000
@@ -61,26 +61,27 @@ class PartitionSet:
         self._looked_ms = drivers.now_ms()
 
     def open(self) -> None:
-        """Finds out where each partition begins, and stores it: what joins later is known by its missing record.
+        """Finds out where each partition begins.
+
+        The first task of the first run stores that for the partitions of all tasks, in one step. So a partition that
+        joins later is known by its missing record, whatever the tasks have come to.
 
         Raises:
             SourceError: the topic, an offset or what is stored cannot be used, or brokers give no answer.
         """
         try:
-            state = self._topic.look()
-            start = self._input.start
-            at_time = {} if start.timestamp_ms is None else self._topic.offsets_at(start.timestamp_ms, state.bounds)
+            state = self._topic.look().whole()
+            self._topic_id = state.topic_id
+            records = {partition: self._load(partition) for partition in state.bounds}
+            if not any(map(self._rules.counts, records.values())):
+                starts = starting_offsets(self._topic, self._input.topic, state, self._input.start)
+                begun = [self._record(partition, at, is_start=True) for partition, at in starts.items()]
+                self._save(*begun)
+                records = {record.partition: record for record in begun}
         except FailedException as error:
             raise SourceError(f"the spout cannot begin: {error}") from None
-        self._topic_id = state.topic_id
-        records = {partition: self._load(partition) for partition in self._own(state)}
-        has_begun = any(record is not None for record in records.values())
-        if not has_begun:
-            start.require_fits(self._input.topic, state.bounds)
-        for partition, record in records.items():
-            bounds = state.bounds[partition]
-            first = bounds.low if has_begun else start.offset(partition, bounds, at_time.get(partition))
-            self._begin(partition, bounds, first, record)
+        for partition in self._own(state):
+            self._begin(partition, state.bounds[partition], records[partition])
 
     def look_again(self, now_ms: int) -> None:
         """Takes in partitions that have joined; asks every so often, and brokers that are away another time.
@@ -103,7 +104,7 @@ class PartitionSet:
             )
         for partition in self._own(state):
             if partition not in self._managers:
-                self._begin(partition, state.bounds[partition], state.bounds[partition].low, None)
+                self._begin(partition, state.bounds[partition], self._load(partition))
 
     def out_of_range(self, manager: PartitionManager, start: int) -> None:
         """An offset is not in the log: what is gone is voided and counted, by the user's policy.
@@ -113,7 +114,7 @@ class PartitionSet:
         """
         topic, partition = self._input.topic, manager.partition
         try:
-            bounds = self._topic.look().bounds[partition]
+            bounds = self._topic.look().of(partition)
         except FailedException as error:
             _LOG.info("partition %d of topic %r is asked for later: %s", partition, topic, error)
             return
@@ -162,7 +163,7 @@ class PartitionSet:
         for partition, manager in self._managers.items():
             offset = manager.to_commit()
             if offset is not None:
-                self._save(partition, offset)
+                self._save(self._record(partition, offset))
                 manager.committed(offset)
             self._say_if_held_up(manager)
 
@@ -175,13 +176,13 @@ class PartitionSet:
         owned = partitions_of(self._context.task_index, self._context.task_count, max(state.bounds, default=-1) + 1)
         return [partition for partition in owned if partition in state.bounds]
 
-    def _begin(self, partition: int, bounds: Bounds, start: int, record: OffsetRecord | None) -> None:
+    def _begin(self, partition: int, bounds: Bounds, record: OffsetRecord | None) -> None:
         place = TopicPlace(self._input.topic, self._topic_id, partition)
-        found = first_offset(place, bounds, start=start, record=record, rules=self._rules)
+        found = first_offset(place, bounds, record=record, rules=self._rules)
         self._count_lost(partition, found.lost)
         manager = self._managers[partition] = self._make(partition, found.at)
         self._turns.append(manager)
-        self._save(partition, found.at)
+        self._save(self._record(partition, found.at))
 
     def _say_if_held_up(self, manager: PartitionManager) -> None:
         """Names, once, a message that has kept a partition waiting from one store to the next."""
@@ -209,8 +210,8 @@ class PartitionSet:
         text = self._records.load(self._field(partition))
         return None if text is None else OffsetRecord.from_text(text)
 
-    def _save(self, partition: int, offset: int) -> None:
-        record = OffsetRecord(
+    def _record(self, partition: int, offset: int, *, is_start: bool = False) -> OffsetRecord:
+        return OffsetRecord(
             instance_id=self._rules.instance_id,
             topology_name=self._context.topology_id,
             offset=offset,
@@ -218,5 +219,8 @@ class PartitionSet:
             topic=self._input.topic,
             topic_id=self._topic_id,
             broker=self._input.settings.servers,
+            is_start=is_start,
         )
-        self._records.save(self._field(partition), record.to_text())
+
+    def _save(self, *records: OffsetRecord) -> None:
+        self._records.save({self._field(record.partition): record.to_text() for record in records})

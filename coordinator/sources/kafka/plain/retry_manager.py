@@ -8,7 +8,8 @@ Source: storm.kafka.ExponentialBackoffMsgRetryManager.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from state.errors import TopologyError
 
@@ -48,12 +49,13 @@ class RetryRules:
 
 @dataclass(slots=True)
 class _Failed:
-    retries: int
+    retries: Counter[int] = field(default_factory=Counter)
+    """Number of a tuple -> how often it was tried again."""
     due_ms: int | None = None
 
 
 class RetryManager:
-    """The failed messages of one partition, by offset.
+    """The failed messages of one partition, by offset; the tuples made of one wait together, and are counted apart.
 
     Args:
         rules: how often and how soon.
@@ -64,16 +66,19 @@ class RetryManager:
         self._failed: dict[int, _Failed] = {}
         self._nothing_before_ms: float = math.inf
 
-    def failed(self, offset: int, now_ms: int) -> bool:
-        """A message failed; whether it is tried again. If not, it is forgotten here."""
-        found = self._failed.setdefault(offset, _Failed(0))
-        if found.due_ms is not None:
-            return True  # another tuple of the message: it waits already
-        if self._rules.limit is not None and found.retries >= self._rules.limit:
-            del self._failed[offset]
+    def failed(self, offset: int, now_ms: int, number: int = 0) -> bool:
+        """A tuple of a message failed; whether it is tried again. It waits at least as long as others of its message.
+
+        Args:
+            offset: of the message.
+            now_ms: the time.
+            number: of the tuple.
+        """
+        found = self._failed.setdefault(offset, _Failed())
+        if self._rules.limit is not None and found.retries[number] >= self._rules.limit:
             return False
-        found.retries += 1
-        found.due_ms = now_ms + self._rules.wait_ms(found.retries)
+        found.retries[number] += 1
+        found.due_ms = max(found.due_ms or 0, now_ms + self._rules.wait_ms(found.retries[number]))
         self._nothing_before_ms = min(self._nothing_before_ms, found.due_ms)
         return True
 

@@ -5,19 +5,26 @@ from __future__ import annotations
 import pytest
 
 from coordinator.sources.kafka.opaque_spout import OpaqueTopicCoordinator
-from coordinator.sources.kafka.starting_point import Bounds
+from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
 from coordinator.spouts.input_change import FormerInput
-from state.errors import FailedException
+from coordinator.spouts.run_so_far import RunSoFar
+from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 
 
 class Asked:
     """A coordinator with its clock."""
 
-    def __init__(self, topic, *, is_continuous=False):
+    def __init__(self, topic, *, is_continuous=False, start="earliest"):
         self.now = 100.0
         self.it = OpaqueTopicCoordinator(
-            topic, "t", messages_per_partition=10, is_continuous=is_continuous, clock=lambda: self.now
+            topic,
+            "t",
+            messages_per_partition=10,
+            is_continuous=is_continuous,
+            start=StartingPoint.of(start),
+            clock=lambda: self.now,
+            now_ms=lambda: 1_700_000_000_000,
         )
 
     def is_exhausted(self, pending, **positions):
@@ -68,6 +75,103 @@ def test_partitions_that_join_are_counted_in_and_brokers_that_are_away_fail_the_
     asked.now += 60
     with pytest.raises(FailedException, match="no broker answers"):
         asked.it.number_of_partitions()
+
+
+def test_a_first_look_that_fails_is_repeated_every_five_seconds_and_given_up_after_five_minutes():
+    for is_continuous in (False, True):
+        topic = ScriptedTopic(p0=5)
+        topic.is_away = True
+        asked = Asked(topic, is_continuous=is_continuous)
+        asks = (lambda it: it.is_exhausted({}, 0), lambda it: it.first_positions({}), lambda it: it.progress({}))
+        ends_at = asked.now + 299
+        while asked.now < ends_at:
+            for ask in asks[: 2 if is_continuous else 3]:
+                with pytest.raises(FailedException, match="no broker answers"):
+                    ask(asked.it)
+            asked.now += 0.1
+        assert topic.looks <= 61
+        asked.now += 2
+        with pytest.raises(SourceError, match="brokers have been away for 300 s: no broker answers"):
+            asked.it.is_exhausted({}, 0)
+
+
+def test_brokers_that_are_away_end_a_continuous_run_too_once_everything_known_is_read():
+    topic = ScriptedTopic(p0=5)
+    asked = Asked(topic, is_continuous=True)
+    assert not asked.is_exhausted(0, p0=5)
+    topic.is_away = True
+    asked.now += 1
+    with pytest.raises(FailedException, match="no broker answers"):
+        asked.is_exhausted(0, p0=5)
+    asked.now += 301
+    with pytest.raises(SourceError, match="brokers have been away for 300 s"):
+        asked.is_exhausted(0, p0=5)
+
+
+def test_a_partition_that_is_away_is_left_out_and_a_finite_run_waits_for_it_five_minutes_at_most():
+    topic = ScriptedTopic(p0=25, p1=10)
+    topic.away = {1: "it has no leader"}
+    asked = Asked(topic)
+    assert asked.it.first_positions({}) == {0: ["id", 0]}
+    assert asked.it.number_of_partitions() == 2
+    assert not asked.is_exhausted(2)
+    assert asked.it.is_ready()
+    assert not asked.is_exhausted(3)
+    assert not asked.it.is_ready()
+    with pytest.raises(FailedException, match="it has no leader"):
+        asked.is_exhausted(0, p0=25)
+    asked.now += 200
+    topic.away = {}
+    assert not asked.is_exhausted(0, p0=25)
+    assert asked.it.is_ready()
+    topic.away = {1: "it has no leader"}
+    asked.now += 200
+    asked.it.number_of_partitions()
+    assert asked.it.progress({0: ["id", 25]}) == 1.0
+    with pytest.raises(FailedException, match="it has no leader"):
+        asked.is_exhausted(0, p0=25, p1=3)
+    assert asked.is_exhausted(0, p0=25, p1=10), "what is read is not waited for"
+    asked.now += 301
+    with pytest.raises(SourceError, match="brokers have been away for 300 s: it has no leader"):
+        asked.is_exhausted(0, p0=25, p1=3)
+
+
+def test_a_continuous_run_reads_on_however_long_a_partition_is_away():
+    topic = ScriptedTopic(p0=5, p1=5)
+    asked = Asked(topic, is_continuous=True)
+    topic.away = {1: "it has no leader"}
+    for _ in range(10):
+        asked.now += 100
+        assert not asked.is_exhausted(0, p0=5)
+        assert not asked.it.is_ready()
+    topic.bounds[0] = Bounds(0, 6)
+    asked.now += 100
+    assert not asked.is_exhausted(0, p0=5)
+    assert asked.it.is_ready()
+
+
+@pytest.mark.parametrize(
+    ("start", "first"),
+    [
+        ("earliest", {0: ["id", 0]}),
+        ("latest", {0: ["id", 5], 1: ["id", {"since_ms": 1_700_000_000_000}]}),
+        ("2026-01-01T00:00:00+00:00", {0: ["id", 5], 1: ["id", {"since_ms": 1_767_225_600_000}]}),
+        ({0: 2, 1: 7}, {0: ["id", 2], 1: ["id", 7]}),
+        ({0: 2}, {0: ["id", 2]}),
+    ],
+)
+def test_where_a_topology_begins_is_fixed_also_for_a_partition_that_is_away(start, first):
+    topic = ScriptedTopic(p0=5, p1=5)
+    topic.away = {1: "it has no leader"}
+    assert Asked(topic, start=start).it.first_positions({}) == first
+
+
+def test_a_topology_that_has_begun_begins_nowhere_again():
+    topic = ScriptedTopic(p0=5, p1=5)
+    assert Asked(topic, start="latest").it.first_positions({0: ["id", 3]}) == {}
+    begun = Asked(topic, start="latest")
+    begun.it.inform(RunSoFar(last_txid=3))
+    assert begun.it.first_positions({}) == {}
 
 
 def test_progress_counts_what_is_read_of_what_was_there():

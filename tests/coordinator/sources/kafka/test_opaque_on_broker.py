@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
@@ -83,12 +85,23 @@ def test_a_position_that_is_gone_goes_by_policy(broker, make_topic):
     assert (values, after[1], counters["lost_offsets"]) == ([], 20, 15)
 
 
-def test_a_partition_that_joins_after_the_first_transaction_begins_with_its_first_message(broker, make_topic):
+@pytest.mark.parametrize("txid", [1, 2])
+def test_a_partition_without_a_position_has_joined_and_begins_with_its_first_message(broker, make_topic, txid):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 4))
-    spout = KafkaOpaqueSpout(broker.address, topic, start="latest")
-    assert attempt(spout, None, txid=1)[0] == []
-    assert attempt(spout, None, txid=2)[0] == numbers(0, 4)
+    assert attempt(KafkaOpaqueSpout(broker.address, topic, start="latest"), None, txid=txid)[0] == numbers(0, 4)
+
+
+def test_a_position_in_time_is_the_first_message_of_that_time_or_later(broker, make_topic):
+    topic = make_topic()
+    now_ms = 1000 * int(time.time())
+    spout = KafkaOpaqueSpout(broker.address, topic)
+    topic_id = attempt(spout, None)[1][0]
+    for number in range(3):
+        produce(broker.address, topic, [b"%d" % number], timestamp=now_ms + number)
+    assert attempt(spout, [topic_id, {"since_ms": now_ms + 1}])[0] == [b"1", b"2"]
+    assert attempt(spout, [topic_id, {"since_ms": now_ms + 9}])[0] == []
+    assert spout.describe(0, [topic_id, {"since_ms": 1000}]) == ["nothing yet; it begins at 1,000 ms since the epoch"]
 
 
 def test_a_position_of_another_topic_is_named(broker, make_topic):
@@ -110,7 +123,6 @@ def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
 @pytest.mark.parametrize(
     ("offsets", "story"), [({5: 1}, "start names partition 5"), ({0: 99}, "start gives offset 99")]
 )
-def test_a_place_to_start_that_is_not_there_is_refused_by_the_first_transaction(broker, make_topic, offsets, story):
-    spout = KafkaOpaqueSpout(broker.address, make_topic(), start=offsets)
+def test_a_place_to_start_that_is_not_there_is_refused_before_the_first_transaction(broker, make_topic, offsets, story):
     with pytest.raises(SourceError, match=story):
-        attempt(spout, None)
+        run_to_end(KafkaOpaqueSpout(broker.address, make_topic(), start=offsets))

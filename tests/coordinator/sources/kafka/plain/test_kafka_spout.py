@@ -159,6 +159,32 @@ def test_trap_a_message_that_holds_up_its_partition_is_named_once(caplog):
     assert "the lowest at offset 0;" in caplog.text
 
 
+def test_trap_only_a_message_under_way_holds_up_its_partition(caplog):
+    world = world_of(*[b"%d" % each for each in range(20)])
+    played = Played(world, max_uncommitted=5, store_every_ms=1000, retries=RetryRules(60_000, 1, 60_000))
+    played.ask()  # one under way, four waiting to be emitted
+    played.ack(b"0")
+    assert played.spout.statistics()[0]["waiting"] == 4
+    for now in range(1000, 6000, 1000):
+        world.ms = now
+        played.spout._set.store()
+    played.ask(10)
+    played.fail(b"1")  # it waits for its next try, and its bolt has failed it
+    for now in range(6000, 9000, 1000):
+        world.ms = now
+        played.spout._set.store()
+    assert "waits" not in caplog.text
+
+
+def test_trap_the_bound_is_used_up_though_some_messages_wait():
+    played = Played(world_of(*[b"%d" % each for each in range(20)]), max_uncommitted=12)
+    manager = played.spout._set.manager(0)
+    assert manager is not None
+    manager.fetched(0, list(range(6)), 6, 0)
+    assert manager.room() == 6
+    assert manager.held_up_by() is None
+
+
 def test_trap_out_of_range_stops_unless_a_policy_says_otherwise():
     world = world_of(b"a", b"b", b"c", b"d")
     played = Played(world, retries=AT_ONCE)
@@ -193,6 +219,8 @@ def test_trap_a_reset_purges_failed_pending_and_waiting_together():
     played.ack(b"b", b"d", b"e")  # late acks of what is void change nothing
     assert played.completed() == 5
     assert played.spout.statistics()[0] == {
+        "number_acked": 1,
+        "number_failed": 2,
         "uncommitted": 0,
         "under_way": 0,
         "failed": 0,
@@ -291,6 +319,52 @@ def test_a_message_given_up_stops_the_run_by_default_with_its_place():
     assert played.completed() == 0
 
 
+def test_retries_are_counted_by_tuple():
+    played = Played(
+        world_of(b"ab"),
+        record_format=TextLine("value"),
+        split=split_letters,
+        retries=RetryRules(0, 1, 0, 1),
+        on_give_up="skip",
+    )
+    assert played.ask() == ["a", "b"]
+    for value in "ab":
+        played.fail(value)
+        assert played.ask() == [value]
+    assert played.spout.counts["given_up"] == 0
+    played.fail("b")
+    assert (played.spout.counts["given_up"], played.completed()) == (1, 0)
+    played.fail("a")
+    assert (played.spout.counts["given_up"], played.completed()) == (2, 1)
+
+
+def test_two_tuples_of_a_message_that_fail_together_have_both_failed_once():
+    played = Played(
+        world_of(b"ab"), record_format=TextLine("value"), split=split_letters, retries=RetryRules(0, 1, 0, 1)
+    )
+    played.ask()
+    played.fail("a", "b")
+    assert played.ask() == ["a", "b"]
+    played.ack("a")
+    with pytest.raises(SourceError, match="a tuple of it failed 2 times"):
+        played.fail("b")
+
+
+@pytest.mark.parametrize("parts", [[], ["a"], ["a", "b", "c"]])
+def test_a_split_that_makes_another_number_of_tuples_on_a_retry_is_named(parts):
+    made = iter([["a", "b"], parts])
+    played = Played(
+        world_of(b"ab"),
+        record_format=TextLine("value"),
+        split=lambda row: [[letter] for letter in next(made)],
+        retries=AT_ONCE,
+    )
+    played.ask()
+    played.fail("b")
+    with pytest.raises(SourceError, match=rf"made {len(parts)} tuples of .* t\[0\] at offset 0, and 2 of it before"):
+        played.ask()
+
+
 def test_a_message_given_up_may_be_skipped_and_is_counted(caplog):
     played = Played(world_of(b"a"), retries=RetryRules(0, 1, 0, 0), on_give_up="skip")
     played.ask()
@@ -355,6 +429,72 @@ def test_a_partition_that_joins_is_read_from_its_first_message_after_a_latest_st
     world.logs[2] = World(3).logs[2]
     world.logs[2].append(b"newer")
     assert b"newer" in Played(world, start="latest").ask(3)
+
+
+def grown_world():
+    world = world_of(b"old", b"older", partitions=2)
+    world.logs[1].append(*b"a b c".split())
+    return world
+
+
+def test_a_partition_that_joined_between_runs_is_read_by_whichever_task_from_its_first_message():
+    world = world_of(b"old")
+    for task in range(2):
+        Played(world, task, 2, start="latest").spout.close()
+    world.logs[1] = grown_world().logs[1]
+    assert Played(world, 0, 2, start="latest").ask() == []
+    assert Played(world, 1, 2, start="latest").ask(4) == [b"a", b"b", b"c"]
+
+
+def test_where_every_partition_begins_is_stored_by_the_first_task_at_once():
+    world = grown_world()
+    Played(world, 0, 2, start="latest")  # and the run dies before the other task has opened
+    world.logs[1].append(b"d")
+    world.logs[0].append(b"new")
+    assert Played(world, 0, 2, start="latest").ask(2) == [b"new"]
+    assert Played(world, 1, 2, start="latest").ask(2) == [b"d"]
+
+
+def test_being_far_behind_counts_for_no_task_of_a_first_run():
+    world = world_of(*[b"x"] * 100, partitions=2)
+    world.logs[1].append(*[b"y"] * 100)
+    assert Played(world, 0, 2, max_behind=10).ask() == [b"x"]
+    assert Played(world, 1, 2, max_behind=10).ask() == [b"y"]
+
+
+def test_a_start_that_is_forced_begins_where_the_start_says_and_not_at_the_first_message():
+    world = grown_world()
+    for task in range(2):
+        Played(world, task, 2).spout.close()
+    for task in range(2):
+        assert Played(world, task, 2, start="latest", instance_id="two", force_from_start=True).ask() == []
+
+
+def test_a_partition_that_is_listed_late_is_read_on_from_its_record():
+    world = grown_world()
+    played = Played(world)
+    played.ask(5)
+    played.ack(*b"old older a b".split())
+    played.spout.close()
+    world.unlisted = {1}
+    played = Played(world)
+    assert played.ask() == []
+    world.unlisted = set()
+    world.ms += 60_000
+    assert played.ask(2) == [b"c"]
+    assert json.loads(world.stored["source:t:1"])["offset"] == 2
+
+
+def test_a_partition_that_goes_away_stops_no_other_and_is_looked_for_later():
+    world = world_of(b"a")
+    played = Played(world)
+    world.logs[1] = World(2).logs[1]
+    world.logs[1].append(b"b")
+    world.away = {0: "it has no leader"}
+    world.ms += 60_000
+    assert played.ask(2) == [b"a", b"b"]
+    world.logs[0].delete_before(5)
+    assert played.ask() == []
 
 
 def test_a_password_for_redis_is_taken_by_reference_only():

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from confluent_kafka.admin import NewPartitions
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka import KafkaSpout, RetryRules
 from coordinator.sources.records.text_line import TextLine
-from state.errors import FailedException
+from state.errors import FailedException, SourceError
 from tests.support.kafka.messages import numbers, produce
 
 pytestmark = [pytest.mark.kafka, pytest.mark.redis]
@@ -31,9 +32,9 @@ class Seen(BaseBasicBolt):
         collector.emit([tup["value"]])
 
 
-def run(broker, topic, url, **options):
+def run(broker, topic, url, spout_class=KafkaSpout, **options):
     """What is emitted by the bolt until the spout has nothing more."""
-    spout = KafkaSpout(broker.address, topic, TextLine("value"), redis=url, retries=RetryRules(0, 1, 0), **options)
+    spout = spout_class(broker.address, topic, TextLine("value"), redis=url, retries=RetryRules(0, 1, 0), **options)
     builder = TopologyBuilder("plain_kafka")
     builder.set_spout("messages", spout, 2)
     builder.set_bolt("seen", Seen()).shuffle_grouping("messages")
@@ -58,3 +59,34 @@ def test_every_message_is_processed_what_fails_again_and_the_next_run_reads_on(b
     }
     produce(broker.address, topic, numbers(500, 503), 1)
     assert sorted(map(int, run(broker, topic, redis_backend.url))) == [500, 501, 502]
+
+
+def test_a_partition_that_joined_between_runs_is_read_after_a_latest_start(broker, make_topic, redis_backend):
+    topic = make_topic()
+    produce(broker.address, topic, [b"1"])
+    assert run(broker, topic, redis_backend.url, start="latest") == []
+    broker.admin_do(lambda admin: admin.create_partitions([NewPartitions(topic, 2)])[topic])
+    produce(broker.address, topic, numbers(1, 6), 1)
+    assert sorted(map(int, run(broker, topic, redis_backend.url, start="latest"))) == [1, 2, 3, 4, 5]
+
+
+class Unopened(KafkaSpout):
+    """Its second task dies before it has opened."""
+
+    def open(self, conf, context, collector):
+        if context.task_index:
+            raise SourceError("killed")
+        super().open(conf, context, collector)
+
+
+def test_a_run_that_dies_between_the_opens_of_its_tasks_has_stored_where_all_of_them_begin(
+    broker, make_topic, redis_backend
+):
+    topic = make_topic(2)
+    for partition in range(2):
+        produce(broker.address, topic, [b"1"], partition)
+    with pytest.raises(SourceError, match="killed"):
+        run(broker, topic, redis_backend.url, spout_class=Unopened, start="latest")
+    for partition in range(2):
+        produce(broker.address, topic, numbers(2 + 2 * partition, 4 + 2 * partition), partition)
+    assert sorted(map(int, run(broker, topic, redis_backend.url, start="latest"))) == [2, 3, 4, 5]

@@ -1,0 +1,81 @@
+"""Where runs begin, on a real broker: fixed once by the driver, whatever fails, joins or is started again."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka.admin import NewPartitions
+
+from coordinator.local.cluster import LocalCluster
+from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
+from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.sources.records.text_line import TextLine
+from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
+
+pytestmark = pytest.mark.kafka
+
+
+def spout_of(kind, broker, topic):
+    return kind(broker.address, topic, TextLine("value"), start="latest", continuous=True)
+
+
+@pytest.fixture(params=[KafkaOpaqueSpout, KafkaTransactionalSpout], ids=["opaque", "transactional"])
+def kind(request):
+    return request.param
+
+
+def test_what_arrives_after_a_latest_start_is_counted_though_it_triggers_the_first_transaction(
+    broker, make_topic, kind
+):
+    topic = make_topic(2)
+    with LocalCluster(seed=1) as cluster:
+        run = submit(cluster, spout_of(kind, broker, topic))
+        run.run_until_idle()
+        produce(broker.address, topic, numbers(0, 5))
+        run_until(run, lambda: run.statistics.committed)
+        assert counted(run) == [0, 1, 2, 3, 4]
+
+
+def test_what_arrives_between_the_attempts_at_the_first_transaction_is_counted(broker, make_topic, kind):
+    topic = make_topic()
+    produce(broker.address, topic, [b"-1"])
+    with LocalCluster(seed=1) as cluster:
+        run = submit(cluster, spout_of(kind, broker, topic))
+        run.run_until_idle()
+        run.hold("processing", 1)
+        produce(broker.address, topic, numbers(0, 5))
+        run_until(run, run.held)
+        produce(broker.address, topic, numbers(5, 8))
+        run.fail(1)
+        run.release("processing")
+        run_until(run, lambda: run.statistics.committed and len(run.state("rows")) == 8)
+        assert counted(run) == list(range(8))
+
+
+def test_a_run_killed_before_the_first_commit_leaves_where_it_began(broker, make_topic, kind):
+    topic = make_topic(2)
+    with LocalCluster(seed=1) as cluster:
+        run = submit(cluster, spout_of(kind, broker, topic))
+        run.run_until_idle()
+        run.hold("processing", 1)
+        produce(broker.address, topic, numbers(0, 5))
+        run_until(run, run.held)
+        produce(broker.address, topic, numbers(5, 8), partition=1)
+        again = submit(cluster, spout_of(kind, broker, topic))
+        run_until(again, lambda: len(again.state("rows")) == 8)
+        assert counted(again) == list(range(8))
+
+
+def test_a_partition_without_a_message_keeps_where_it_began_and_one_that_joins_begins_with_its_first(
+    broker, make_topic, kind
+):
+    topic = make_topic(2)
+    produce(broker.address, topic, [b"-1"], partition=1)
+    with LocalCluster(seed=1) as cluster:
+        run = submit(cluster, spout_of(kind, broker, topic))
+        run.run_until_idle()
+        broker.admin_do(lambda admin: admin.create_partitions([NewPartitions(topic, 3)])[topic])
+        produce(broker.address, topic, numbers(0, 2), partition=2)
+        run_until(run, lambda: len(run.state("rows")) == 2)
+        produce(broker.address, topic, numbers(2, 4), partition=1)
+        run_until(run, lambda: len(run.state("rows")) == 4)
+        assert counted(run) == [0, 1, 2, 3]
