@@ -6,9 +6,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,27 +17,22 @@ from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
 from coordinator.newer_run import newer_run_named
 from coordinator.planning.plan import Plan, make_plan
-from coordinator.planning.slots import in_slots
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
 from coordinator.run_request import OnStep, RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.sources.data_frame_batches import DataFrameBatches
-from coordinator.spouts.row_spout import RowSpout
+from coordinator.spark_start import SparkStart
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
 from coordinator.transactional.assembly import assembled, durability_of, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.late_engine import LateEngine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.start import pulse_observer
 from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.replay_choice import ReplayChoice
-from state.keys import parse_metadata_field
-from state.printable import counted
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.encryption import require_encryption
 from state.redis_server.embedded import EmbeddedServer
@@ -139,12 +133,11 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     asked = durability_of(topology, bounds)
     bounds = replace(bounds, durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.spark.session import OUR_SETTINGS, accept_context, is_fair
+    from coordinator.spark.session import accept_context
     from coordinator.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
-    master = request.master if request.spark is None else accept_context(request.spark).master
     with (
         logs_of(topology.topology_id),
         step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
@@ -152,12 +145,13 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         _refused_early(topology, plan, store, bounds, choice),
         ExitStack() as resources,
     ):
-        start = partial(_on_spark, topology, plan, request, bounds, url=url, nonce=nonce, resources=resources)
+        spark = SparkStart(topology, plan, request, bounds, url=url, nonce=nonce)
         engine: Engine
-        if choice is None and _may_have_nothing_to_do(topology, request, store):
-            engine = LateEngine(lambda: start()[1], overlaps=is_fair({**OUR_SETTINGS, **(request.conf or {})}.get))
+        if choice is None and spark.may_be_needless(store):
+            engine = spark.later(resources)
         else:
-            topology, engine = start()
+            topology, engine = spark.now(resources)
+        master = request.master if request.spark is None else accept_context(request.spark).master
         observers = _observers(request, store, bounds, master or "")
         with (
             step(tell, "comparing topology and input with what is stored"),
@@ -168,50 +162,6 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             newer_run_named(store),
         ):
             yield coordinator
-
-
-def _may_have_nothing_to_do(topology: Topology, request: RunRequest, store: RedisStore) -> bool:
-    """Returns whether everything that was cut is committed, so that perhaps no wave is needed.
-
-    Spark starts first if another run is connected: a run that cannot start it shall not take the topology from one
-    that works. So it does for spouts that read by Spark.
-    """
-    found = store.look()
-    if found is None or request.spark is not None or isinstance(topology.spout.spec, RowSpout):
-        return False
-    is_behind = any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata)
-    return not is_behind and not store.connected_runs()
-
-
-def _on_spark(
-    topology: Topology,
-    plan: Plan,
-    request: RunRequest,
-    bounds: RunOptions,
-    *,
-    url: str,
-    nonce: str,
-    resources: ExitStack,
-) -> tuple[Topology, Engine]:
-    """Starts Spark, unless a session was given, and returns the topology as the driver runs it and its engine."""
-    from coordinator.spark.engine import SparkEngine
-    from coordinator.spark.session import slots_of, spark_lease
-    from coordinator.spark.shipping import ship_topology
-
-    spark, master, tell = request.spark, request.master, request.tell_step
-    tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
-    lease = resources.enter_context(spark_lease(topology.topology_id, spark, master, request.conf or {}))
-    plan = in_slots(plan, bounds.slots or lease.watch.call(lambda: slots_of(lease.context)))
-    _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-    tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
-    code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
-    intake = request.intake
-    if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
-        from coordinator.spark.intake.binding import bound_to_spark
-
-        topology, intake = bound_to_spark(topology, lease, spark)
-    engine = SparkEngine(lease, plan, url, nonce, topology.message_timeout_s, code=code, intake=intake)
-    return topology, resources.enter_context(closing(engine))
 
 
 @contextmanager

@@ -230,7 +230,7 @@ class FencedError(TransactionError):
 
     Args:
         topology_id: the topology.
-        was_dropped: it was dropped.
+        was_dropped: it was dropped, or replaced by an import.
         by: where the newer coordinator runs, if that is known.
     """
 
@@ -244,8 +244,8 @@ class FencedError(TransactionError):
     def __str__(self) -> str:
         if self.was_dropped:
             return (
-                f"topology {self.topology_id!r} was dropped during this run, which stops; its state is deleted, and a "
-                "new run would begin with the first transaction"
+                f"topology {self.topology_id!r} was dropped during this run, or replaced by an import, so this run "
+                f"stops; `txbatch status {self.topology_id}` shows what a new run would continue from"
             )
         newer = f"a newer coordinator {self.by}".rstrip()
         return (

@@ -18,8 +18,8 @@ from state.kinds.handles import declared_states
 _FRAMEWORK = {*dir(BaseBatchBolt), *dir(FinishedCallback), *dir(TimeoutCallback)}
 _HINTED = 0.7
 """How much alike a name must be to be asked about, where something is missing in any case."""
-_SURELY_MEANT = 0.8
-"""How much alike it must be to be refused for its name alone; a helper called `finish` is not."""
+_SURELY_MEANT = 0.86
+"""How much alike it must be to be refused for its name alone; helpers called `finish` or `init_batch` are not."""
 
 
 def check_methods(component: Component) -> None:
@@ -47,7 +47,7 @@ def check_methods(component: Component) -> None:
         )
     if (found := _near_miss(bolt, ("finish_batch",), _SURELY_MEANT)) and not found[0].startswith("_"):
         raise TopologyError(
-            f"{where} does not override finish_batch; did you mean it where {kind} defines {found[0]}? rename it"
+            f"{where}: {kind} defines {found[0]} but not finish_batch; if that is what you meant, rename it"
         )
 
 
@@ -62,7 +62,7 @@ def _meant(bolt: BaseBatchBolt, *methods: str) -> str:
             if base not in BaseBatchBolt.__mro__ and method in vars(base):
                 return f"{base.__name__} defines {method}: name it before BaseBatchBolt among the bases"
     found = _near_miss(bolt, methods, _HINTED)
-    return f"did you mean {found[1]} where it defines {found[0]}?" if found else ""
+    return f"it defines {found[0]}: did you mean {found[1]}?" if found else ""
 
 
 def _near_miss(bolt: BaseBatchBolt, methods: tuple[str, ...], least: float) -> tuple[str, str] | None:

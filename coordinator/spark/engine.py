@@ -153,9 +153,10 @@ class SparkEngine:
         return event
 
     def _waiting(self) -> PhaseWaits | None:
-        """Returns a phase of which no task has started yet."""
+        """Returns the waves that have a phase of which no task has started yet."""
         groups = ((wave_id, self._job_group(phase, wave_id)) for wave_id in list(self._waves) for phase in PHASES)
-        return next((PhaseWaits(wave_id) for wave_id, group in groups if self._running.waits(group)), None)
+        waiting = tuple(wave_id for wave_id, group in groups if self._running.waits(group))
+        return PhaseWaits(waiting) if waiting else None
 
     def close(self) -> None:
         """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from concurrent.futures import Future, wait
 from functools import partial
 
@@ -55,8 +56,8 @@ class SparkPlainEngine:
         self._jobs.began(self._job_group)
         running = self._running = self._lane.submit(partial(self._run, wave))
         try:
-            self._await_executors(running)
-            return self._watch.wait(running, self._wave_timeout_s)
+            self._await(running)
+            return self._watch.wait(running, 0)
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
@@ -66,10 +67,15 @@ class SparkPlainEngine:
             story = crash_story(error)
             return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
 
-    def _await_executors(self, running: Future[WaveDrained]) -> None:
-        """Waits until the wave has ended, or a task of it has started: the timeout counts from there."""
-        while not wait([running], LOOK_AFTER_S).done and self._jobs.waits(self._job_group):
-            pass  # bounded: it raises in the end
+    def _await(self, running: Future[WaveDrained]) -> None:
+        """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
+        started_s = time.monotonic()
+        while not wait([running], LOOK_AFTER_S).done:
+            self._watch.check()
+            if self._jobs.waits(self._job_group):
+                started_s = time.monotonic()
+            elif self._wave_timeout_s is not None and time.monotonic() - started_s > self._wave_timeout_s:
+                return
 
     def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""

@@ -1,7 +1,7 @@
-"""Tells jobs that are being worked on from jobs that Spark has accepted and given no executor yet.
+"""Tells jobs that are being worked on from jobs that wait for executors.
 
-Spark says nothing of the difference: a job without executors waits, silently, for as long as nobody cancels it. Nothing
-that waits so is the fault of a batch.
+Spark says nothing of the difference: a job without executors, or whose slots others have, waits silently for as long
+as nobody cancels it. Nothing that waits so is the fault of a batch.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 _LOG = logging.getLogger("txbatch")
-LOOK_AFTER_S = 2.0
-"""How long a job may run before it is asked whether a task of it has started; most have ended by then."""
+LOOK_AFTER_S = 1.0
+"""How long a job may run before it is asked whether any of its tasks runs, and is asked again; most have ended then."""
 EXECUTORS_TIMEOUT_S = 300.0
-"""How long a run waits for the first task of a job."""
-LOG_EVERY_S = 30.0
+"""How long a run waits for a job to get an executor."""
+LOG_AFTER_S, LOG_EVERY_S = 10.0, 30.0
+"""When the log first says that a job waits, and how often."""
 
 
 class RunningJobs:
@@ -37,61 +38,57 @@ class RunningJobs:
 
     def __init__(self, context: SparkContext, watch: JavaWatch) -> None:
         self._context, self._watch = context, watch
-        self._unstarted: dict[str, _Unstarted] = {}
-        self._groups: set[str] = set()
+        self._jobs: dict[str, _RunningJob] = {}
 
     def __contains__(self, job_group: str) -> bool:
-        return job_group in self._groups
+        return job_group in self._jobs
 
     def began(self, job_group: str) -> None:
         """Called when a job is about to be submitted."""
-        self._groups.add(job_group)
-        self._unstarted[job_group] = _Unstarted(time.monotonic())
+        self._jobs[job_group] = _RunningJob(time.monotonic())
 
     def ended(self, job_group: str) -> None:
         """Called when it has returned."""
-        self._groups.discard(job_group)
-        self._unstarted.pop(job_group, None)
+        self._jobs.pop(job_group, None)
 
     def waits(self, job_group: str) -> bool:
-        """Returns whether no task of a job has started, though it was submitted a while ago.
+        """Returns whether Spark has a job and has run none of its tasks for a while.
 
         Raises:
             EngineError: it has waited for too long, or Spark is gone.
         """
-        unstarted = self._unstarted.get(job_group)
-        waited_s = 0.0 if unstarted is None else time.monotonic() - unstarted.since_s
-        if unstarted is None or waited_s < LOOK_AFTER_S:
+        job = self._jobs.get(job_group)
+        waited_s = 0.0 if job is None else time.monotonic() - job.busy_s
+        if job is None or waited_s < LOOK_AFTER_S:
             return False
-        if self._watch.call(lambda: has_started(self._context, job_group)):
-            self._unstarted.pop(job_group, None)
+        if not self._watch.call(lambda: _lacks_executors(self._context, job_group)):
+            job.busy_s, job.log_at_s = time.monotonic(), LOG_AFTER_S
             return False
-        story = f"Spark has started no task of a job for {waited_s:.0f} s"
+        story = f"Spark has run no task of a job for {waited_s:.0f} s"
         if waited_s > EXECUTORS_TIMEOUT_S:
             raise EngineError(
                 f"{story}: the cluster gives the run no executor, or all of them are busy; look at its manager, and "
-                "ask for less by spark.executor.memory and spark.executor.cores if no worker has as much"
+                "lower spark.executor.memory and spark.executor.cores if no worker has as much"
             ).about(Trouble.SPARK)
-        if waited_s >= unstarted.logged_at_s:
-            unstarted.logged_at_s = waited_s + LOG_EVERY_S
-            _LOG.warning("%s; waiting for executors, and no batch is blamed for it", story)
+        if waited_s >= job.log_at_s:
+            job.log_at_s = waited_s + LOG_EVERY_S
+            _LOG.warning("%s; waiting for executors, which does not count against any batch", story)
         return True
 
 
-class _Unstarted:
-    """A job of which no task is known to have started."""
+class _RunningJob:
+    """A job, and when it was last known not to wait."""
 
-    __slots__ = ("logged_at_s", "since_s")
+    __slots__ = ("busy_s", "log_at_s")
 
-    def __init__(self, since_s: float) -> None:
-        self.since_s, self.logged_at_s = since_s, 0.0
+    def __init__(self, busy_s: float) -> None:
+        self.busy_s, self.log_at_s = busy_s, LOG_AFTER_S
 
 
-def has_started(context: SparkContext, job_group: str) -> bool:
-    """Returns whether a task of the running job of a group has started; True if no job of it is running."""
+def _lacks_executors(context: SparkContext, job_group: str) -> bool:
+    """Returns whether Spark has a job of the group of which no task runs."""
     tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(job_id) for job_id in tracker.getJobIdsForGroup(job_group)]
-    running = [job for job in jobs if job is not None and job.status == "RUNNING"]
-    stages = [tracker.getStageInfo(stage_id) for job in running for stage_id in job.stageIds]
-    begun = (stage.numActiveTasks + stage.numCompletedTasks + stage.numFailedTasks for stage in stages if stage)
-    return not running or any(begun)
+    job_ids = set(tracker.getJobIdsForGroup(job_group)) & set(tracker.getActiveJobsIds())
+    jobs = [job for job in map(tracker.getJobInfo, job_ids) if job is not None]
+    stages = [tracker.getStageInfo(stage_id) for job in jobs for stage_id in job.stageIds]
+    return bool(jobs) and not any(stage.numActiveTasks for stage in stages if stage)

@@ -91,13 +91,13 @@ class GroupCrashed:
 
 @dataclass(frozen=True, slots=True)
 class PhaseWaits:
-    """None of the tasks of what runs for a wave has started yet, as where Spark has no executor; reported repeatedly.
+    """No task of what was started for these waves runs, as where Spark has no executor; reported repeatedly.
 
     Attributes:
-        wave_id: of the wave.
+        wave_ids: of the waves.
     """
 
-    wave_id: int
+    wave_ids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class LateEngine:
         early: EarlyCommit,
     ) -> None:
         """See `Engine.process`; the time that the start takes is not the wave's."""
-        self._waits = PhaseWaits(wave_id) if self._engine is None else None
+        self._waits = PhaseWaits((wave_id,)) if self._engine is None else None
         self._started().process(wave_id, batches, stored, early)
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
@@ -57,9 +57,7 @@ class LateEngine:
         return waits or self._started().next_event(timeout_s)
 
     def close(self) -> None:
-        """See `Engine.close`."""
-        if self._engine is not None:
-            self._engine.close()
+        """See `Engine.close`; whoever has started the engine closes it."""
 
     def _started(self) -> Engine:
         if self._engine is None:

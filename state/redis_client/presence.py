@@ -1,7 +1,7 @@
 """Tells whether a run of a topology is connected to a server, by the name each run gives its connection.
 
-This is for people to read, and decides in which order a run starts things; nothing else depends on it. A user without
-the right to name or list connections therefore loses nothing more, and a run that has reconnected is not counted.
+This is for people to read, and with the run's pulse it decides in which order a new run starts things. A user without
+the right to name or list connections loses nothing else, and a run that has reconnected is not counted.
 """
 
 from __future__ import annotations

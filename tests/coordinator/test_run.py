@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
 from coordinator.run import run
 from coordinator.server_choice import choose_server
-from state.errors import EngineError, TopologyError
+from state.errors import TopologyError
 from state.redis_topology.reader import URL_VARIABLE
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
@@ -56,21 +55,6 @@ def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given
     assert place_of(**given) == (chosen.redis_url or str(chosen.data_dir))
     expected = given.get("redis_url") or data_dir or environment or ".txbatch"
     assert place_of(**given) == expected
-
-
-@pytest.mark.redis
-def test_a_run_with_nothing_to_do_is_done_without_spark_and_one_with_more_to_do_starts_it(redis_backend):
-    with LocalCluster(seed=1) as cluster:
-        cluster.client = redis_backend.client()
-        cluster.submit(TOPOLOGY).run_until_idle()
-        cluster.client.client_setname("")  # as if its process had ended
-    steps: list[str] = []
-    given: dict[str, Any] = {"redis_url": redis_backend.url, "master": "spark://127.0.0.1:1", "on_step": steps.append}
-    done = run(TOPOLOGY, **given)
-    assert (done.committed, done.last_txid) == (0, 1)
-    assert not [step for step in steps if "Spark" in step]
-    with pytest.raises(EngineError, match=r"spark://127\.0\.0\.1:1"):
-        run(build(("count", Count0(), ["lines"]), spout=Lines(2)), **given)
 
 
 @pytest.mark.usefixtures("reached")

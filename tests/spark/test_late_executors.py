@@ -47,7 +47,7 @@ class Occupied(logging.Handler):
         self._thread.join()
 
     def emit(self, record):
-        self._count += "no batch is blamed" in record.getMessage()
+        self._count += "waiting for executors" in record.getMessage()
         if self._count == 3:
             self._gate.touch()
 
@@ -69,6 +69,7 @@ def _active_stages(tracker):
 
 @pytest.fixture
 def occupied(cluster, monkeypatch):
+    monkeypatch.setattr(running_jobs, "LOG_AFTER_S", TIMEOUT_S)
     monkeypatch.setattr(running_jobs, "LOG_EVERY_S", TIMEOUT_S)
     with Occupied(cluster.context, cluster.notes / "gate") as occupied:
         yield occupied

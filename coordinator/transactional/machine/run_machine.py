@@ -377,9 +377,10 @@ class RunMachine:
     # What takes too long
 
     def _phase_waits(self, event: PhaseWaits) -> Iterator[Decision]:
-        """Counts no time against attempts of which no task has started: they are not what takes long."""
-        self._books.waves.waits(event.wave_id)
-        self._commits.waits(event.wave_id)
+        """Counts no time against attempts while none of their tasks runs: they are not what takes long."""
+        for wave_id in event.wave_ids:
+            self._books.waves.waits(wave_id)
+            self._commits.waits(wave_id)
         return iter(())
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:

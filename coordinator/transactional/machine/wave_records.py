@@ -23,11 +23,11 @@ class WaveRecord:
     Attributes:
         wave_id: its number in this run, from 1.
         attempts: its attempts, ascending.
-        started_s: when its processing phase began, or was last found to take too long; None while it waits for a first
-            task.
+        started_s: when its processing phase began, or was last found to take too long; None while it waits for
+            executors.
         live: its attempts that are neither committed nor dropped.
         is_running: whether its processing phase runs.
-        has_waited: whether part of that was waiting for a first task.
+        has_waited: whether part of that was waiting for executors.
     """
 
     wave_id: int
@@ -127,7 +127,7 @@ class WaveRecords:
         return late
 
     def waits(self, wave_id: int) -> None:
-        """Stops the time of a processing phase of which no task has started; it runs again from the next look."""
+        """Begins the time of a processing phase again, from the next look: none of its tasks runs."""
         wave = self._waves.get(wave_id)
         if wave is not None and wave.is_running:
             wave.started_s, wave.has_waited = None, True

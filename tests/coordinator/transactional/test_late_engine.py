@@ -22,9 +22,6 @@ class Fake:
     def next_event(self, timeout_s: float) -> WaveProcessed:
         return WaveProcessed(1, ())
 
-    def close(self) -> None:
-        self.asked.append("close")
-
 
 def engine() -> tuple[LateEngine, list[Fake]]:
     started: list[Fake] = []
@@ -39,20 +36,13 @@ def engine() -> tuple[LateEngine, list[Fake]]:
 def test_it_starts_with_the_first_wave_which_has_waited_for_it():
     late, started = engine()
     late.process(1, (), {}, EarlyCommit())
-    assert [late.next_event(1.0), late.next_event(1.0)] == [PhaseWaits(1), WaveProcessed(1, ())]
+    assert [late.next_event(1.0), late.next_event(1.0)] == [PhaseWaits((1,)), WaveProcessed(1, ())]
     late.process(2, (), {}, EarlyCommit())
     assert late.next_event(1.0) == WaveProcessed(1, ())
-    late.close()
-    assert [fake.asked for fake in started] == [[("process", 1), ("process", 2), "close"]]
+    assert [fake.asked for fake in started] == [[("process", 1), ("process", 2)]]
 
 
 def test_it_starts_when_a_run_that_goes_on_waits_for_something():
     late, started = engine()
     late.next_event(1.0)
     assert len(started) == 1
-
-
-def test_a_run_with_nothing_to_do_closes_what_was_never_started():
-    late, started = engine()
-    late.close()
-    assert started == []

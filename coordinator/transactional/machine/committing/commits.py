@@ -288,7 +288,7 @@ class Commits:
         yield CancelWave(wave_id)
 
     def waits(self, wave_id: int) -> None:
-        """Starts the time of a commit phase of which no task has started again."""
+        """Begins the time of a commit phase again: none of its tasks runs."""
         if self.phase is not None and self._books.transactions.wave_of(self.phase.attempts) == wave_id:
             self.phase.started_s = self._books.now_s
 

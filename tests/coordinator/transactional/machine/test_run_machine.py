@@ -311,11 +311,11 @@ def test_the_timeout_counts_from_when_a_wave_last_waited_for_its_first_task():
     driven = Driven()
     for now_s in (50.0, 100.0, 150.0):
         driven.turn(now_s)
-        assert driven.handle(PhaseWaits(1)) == []
+        assert driven.handle(PhaseWaits((1,))) == []
         assert driven.handle(TimePassed(now_s + 9.9)) == []
     assert driven.handle(TimePassed(219.9)) == []
     assert driven.handle(TimePassed(220.0)) == [CancelWave(1)]
-    assert driven.handle(PhaseWaits(7)) == [], "of a wave that has ended"
+    assert driven.handle(PhaseWaits((7,))) == [], "of a wave that has ended"
 
 
 def test_the_timeout_counts_from_when_a_commit_phase_last_waited_for_its_first_task():
@@ -324,7 +324,7 @@ def test_the_timeout_counts_from_when_a_commit_phase_last_waited_for_its_first_t
     driven.processed(1, (att(1, 1),))
     driven.turn(now_s=100.0)
     driven.turn(now_s=150.0)
-    assert driven.handle(PhaseWaits(1)) == []
+    assert driven.handle(PhaseWaits((1,))) == []
     asked = [driven.handle(TimePassed(now_s)) for now_s in (160.1, 210.0, 210.1)]
     assert asked == [[], [], [CancelWave(1)]]
 

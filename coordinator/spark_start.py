@@ -1,0 +1,95 @@
+"""When the Spark of a run starts: before the run owns its topology, or not before a wave needs it (driver)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+
+from coordinator.building.topology import Topology
+from coordinator.planning.plan import Plan
+from coordinator.planning.slots import in_slots
+from coordinator.run_request import RunRequest
+from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.spouts.row_spout import RowSpout
+from coordinator.transactional.engine import Engine
+from coordinator.transactional.late_engine import LateEngine
+from coordinator.transactional.options import RunOptions
+from state.keys import parse_metadata_field
+from state.printable import counted
+from state.records.run_pulse import Standing, standing_of
+from state.redis_topology.store import RedisStore
+
+_LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkStart:
+    """Starts Spark for one run, unless a session was given, and the engine on it.
+
+    Attributes:
+        topology: as built.
+        plan: of the topology, with a partition for each task.
+        request: names master and settings, or the session.
+        options: of the run.
+        url: where committers read state.
+        nonce: of the run.
+    """
+
+    topology: Topology
+    plan: Plan
+    request: RunRequest
+    options: RunOptions
+    url: str
+    nonce: str
+
+    def may_be_needless(self, store: RedisStore) -> bool:
+        """Returns whether everything that was cut is committed, so that perhaps no wave is needed.
+
+        Not while another run may be working: a run that cannot start Spark must not take the topology from it. Spouts
+        that read by Spark need it to look at their input.
+        """
+        found = store.look()
+        if found is None or self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
+            return False
+        if any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
+            return False
+        connected = store.connected_runs()
+        standing = standing_of(store.pulse(), now=time.time(), connected=connected)
+        return not connected and standing in (Standing.ENDED, Standing.SILENT)
+
+    def later(self, resources: ExitStack) -> Engine:
+        """Returns an engine that starts when it is needed; not for spouts that read by Spark."""
+        from coordinator.spark.session import OUR_SETTINGS, is_fair
+
+        settings = {**OUR_SETTINGS, **(self.request.conf or {})}
+        return LateEngine(lambda: self.now(resources)[1], overlaps=is_fair(settings.get))
+
+    def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
+        """Returns the topology as the driver runs it, and its engine; `resources` closes what was started.
+
+        Raises:
+            TopologyError, EngineError: as `spark_lease`.
+        """
+        from coordinator.spark.engine import SparkEngine
+        from coordinator.spark.session import slots_of, spark_lease
+        from coordinator.spark.shipping import ship_topology
+
+        topology, request, tell = self.topology, self.request, self.request.tell_step
+        is_given = request.spark is not None
+        tell("using the given Spark session" if is_given else f"starting Spark with master {request.master}")
+        lease = resources.enter_context(
+            spark_lease(topology.topology_id, request.spark, request.master, request.conf or {})
+        )
+        plan = in_slots(self.plan, self.options.slots or lease.watch.call(lambda: slots_of(lease.context)))
+        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
+        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
+        code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
+        intake = request.intake
+        if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
+            from coordinator.spark.intake.binding import bound_to_spark
+
+            topology, intake = bound_to_spark(topology, lease, request.spark)
+        engine = SparkEngine(lease, plan, self.url, self.nonce, topology.message_timeout_s, code=code, intake=intake)
+        return topology, resources.enter_context(closing(engine))
