@@ -21,7 +21,7 @@ from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
 from coordinator.sources.files.stores.compressed_file import close_kept, open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import FileStamp, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, identity_of, is_settled
 from coordinator.spouts.committing import SpoutCommitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
@@ -146,7 +146,7 @@ class DoneFiles(SpoutCommitter):
         """The stamp of what is at a path, if it may be the file that was read."""
         with closing(self._store.open(path, self._topology_id)) as found:
             stamp, read = found.stamp, file.mark.stamp
-        if read[0] and identity_of(stamp) != identity_of(read):
+        if read != NO_STAMP and identity_of(stamp) != identity_of(read):
             self._refuse(file, stamp)
         return stamp
 
@@ -155,7 +155,7 @@ class DoneFiles(SpoutCommitter):
         end = file.mark.end
         with closing(open_content(self._store, path, self._topology_id)) as found:
             same = marks_at(found, {end}).get(end)
-            has_more = not file.mark.stamp[0] and found.read_up_to(end, end + 1)
+            has_more = file.mark.stamp == NO_STAMP and found.read_up_to(end, end + 1)
             if same is None or same.digest != file.mark.digest or has_more:
                 self._refuse(file, found.stamp)
         close_kept()
@@ -163,7 +163,7 @@ class DoneFiles(SpoutCommitter):
     def _refuse(self, file: FinishedFile, found: FileStamp) -> None:
         what = "deleted" if self._done == "delete" else "moved"
         read = file.mark.stamp
-        if read[0] and found[0] != read[0] and found[3] == read[3]:
+        if read != NO_STAMP and found[0] != read[0] and found[3] == read[3]:
             raise SourceError(
                 f"input file {file.path!r} had {read[0]} bytes when it was complete, was read and committed, and has "
                 f"{found[0]} bytes now, so it is not {what}: its writer was not done; give Follow a longer quiet_s, or "

@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import InputFile, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
 from coordinator.spouts.input_change import InputChange
 
 
@@ -78,7 +78,7 @@ class GrowingComparison:
                     f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
                     f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
                 )
-            elif self._removes and mark.is_whole and mark.stamp[0] and not _is_the_same(found, mark):
+            elif self._removes and mark.is_whole and mark.stamp != NO_STAMP and not _is_the_same(found, mark):
                 self.replaced.add(path)
                 self._changed.append(
                     f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "

@@ -22,7 +22,7 @@ from tests.support.sources.growing_folder import Crash, at_point, committed, fil
 
 READ = b"m1\nm2\n"
 MOMENTS = ("spout.telling", "done_file.checked", "done_file.set_aside", "done_file.compared")
-CONTENTS = {"same": READ, "other": b"x1\nx2\n", "more": READ + b"m3\n", "less": READ[:3]}
+CONTENTS = {"same": READ, "other": b"x1\nx2\n", "more": READ + b"m3\n", "less": READ[:3], "nothing": b""}
 
 
 def replaced(path: Path, content: bytes) -> None:

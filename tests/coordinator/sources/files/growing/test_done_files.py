@@ -9,7 +9,7 @@ import json
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,17 @@ import pytest
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.transactional_run import TransactionalRun
+from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.prefix_digest import whole_mark
+from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.stores.renaming import rename_to_free_name
 from coordinator.sources.files.text_files import TextFiles
 from state.errors import SourceError, TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
+from tests.support.stores.builders import attempt
 
 REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
 
@@ -75,6 +79,30 @@ def test_a_file_that_took_the_name_after_a_restart_is_neither_deleted_nor_moved(
         ):
             removing(cluster, inbox, done)
     assert path.read_text() == "x1\nx2\n"
+
+
+@REMOVING
+@pytest.mark.parametrize("change", ["written in place", "replaced"])
+def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch, done: Any, change: str
+) -> None:
+    monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been empty for a while
+    path, store, finished = inbox / "m.txt", LocalStore(str(inbox)), FinishedFiles(removes=True)
+    path.touch()
+    with closing(store.open(str(path), "growing")) as file:
+        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
+    done_path = "" if done == "delete" else str(inbox.parent / "done")
+    done_files = DoneFiles(finished, Follow(done=done, done_path=done_path), store, str(inbox), "growing")
+
+    def fill() -> None:
+        path.write_text("x1\n") if change == "written in place" else put(inbox, "m", "x1")
+
+    with (
+        at_point("done_file.checked", fill),
+        pytest.raises(SourceError, match=r"m\.txt' (had 0 bytes|is not the file)"),
+    ):
+        done_files.commit(attempt(1))
+    assert path.read_text() == "x1\n"
 
 
 @REMOVING
