@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, TypeAlias
 
 from coordinated_bolt.components.context import TopologyContext
@@ -101,8 +102,6 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             more: as for `FileCoordinator`.
         """
         self._finished = FinishedFiles(removes=bool(self.destroys_input))
-        if self.follow is not None:
-            self.store.recover(self.patterns)
         found: dict[str, FoundFile] = {}
         if self.follow is None:
             found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
@@ -115,6 +114,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
         finished = self._finished or FinishedFiles()
+        if self.follow is not None:
+            finished.recover = partial(self.store.recover, self.patterns, context.topology_id)
         return DoneFiles(finished, self.follow, self.store, self._folder, context.topology_id)
 
     def describe(self, metadata: Any) -> Sequence[str]:

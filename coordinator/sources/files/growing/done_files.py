@@ -6,12 +6,12 @@ runs have read to its end and committed is dealt with once the last transaction 
 
 By then there may be something else under the name. So a file is compared with what was read, renamed to a private name,
 where no writer finds it, compared again, and only then removed. What a run that died has left under such a name, the
-next one puts back before it looks at anything.
+next one puts back once it owns the topology, before it looks for files. Until then it is compared where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,10 +41,15 @@ class FinishedFiles:
 
     Args:
         removes: whether they are removed, once they are done.
+
+    Attributes:
+        recover: puts back what an earlier run has set aside. Does nothing unless a `DoneFiles` is made: a run without,
+            such as a dry run, leaves the folder alone.
     """
 
     def __init__(self, *, removes: bool = False) -> None:
         self.removes = removes
+        self.recover: Callable[[], None] = lambda: None
         self._by_txid: dict[int, tuple[FinishedFile, ...]] = {}
         self._gone: set[str] = set()
 
@@ -92,7 +97,7 @@ class DoneFiles(SpoutCommitter):
         follow: says what becomes of them; None leaves all alone.
         store: where the files are.
         folder: what a relative `Follow.done_path` starts from.
-        topology_id: for messages.
+        topology_id: for private names and messages.
     """
 
     def __init__(
@@ -125,7 +130,7 @@ class DoneFiles(SpoutCommitter):
         close_kept()
         is_settled_yet = self._stamp_of(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
         reached("done_file.checked")
-        aside = store.set_aside(file.path)
+        aside = store.set_aside(file.path, self._topology_id)
         reached("done_file.set_aside")
         try:
             if not is_settled_yet:
@@ -139,7 +144,7 @@ class DoneFiles(SpoutCommitter):
                 else:
                     store.move(path, self._done_path)
         except SourceError:
-            store.put_back(file.path)
+            store.put_back(file.path, self._topology_id)
             raise
 
     def _stamp_of(self, file: FinishedFile, path: str) -> FileStamp:

@@ -148,18 +148,21 @@ def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, in
     with at_point("done_file.set_aside", Crash.happen), pytest.raises(Crash):
         removing(cluster, inbox, "delete")
     put(inbox, "m", "x1")
-    with pytest.raises(SourceError, match=r"renamed to '\.txbatch-aside-m\.txt' while it was being removed"):
+    with pytest.raises(
+        SourceError, match=r"renamed to '\.txbatch-aside-[0-9a-f]{16}-m\.txt' while it was being removed"
+    ):
         removing(cluster, inbox, "delete")
     assert path.read_text() == "x1\n"
-    assert (inbox / ".txbatch-aside-m.txt").read_text() == "m1\n"
+    (aside,) = inbox.glob(".txbatch-aside-*-m.txt")
+    assert aside.read_text() == "m1\n"
     path.rename(inbox / "n.txt")
     assert drained(removing(cluster, inbox, "delete")) == {"m1": 1, "x1": 1}
     assert files_below(inbox) == []
 
 
-def test_another_topology_leaves_what_it_does_not_match_aside(cluster: LocalCluster, inbox: Path) -> None:
-    aside = inbox / ".txbatch-aside-m.csv"
-    aside.write_text("c1\n")
+def test_what_no_pattern_matches_stays_aside(cluster: LocalCluster, inbox: Path) -> None:
+    (inbox / "m.csv").write_text("c1\n")
+    aside = Path(LocalStore(str(inbox)).set_aside(str(inbox / "m.csv"), "growing"))
     put(inbox, "n", "n1")
     assert drained(removing(cluster, inbox, "delete")) == {"n1": 1}
     assert files_below(inbox) == [aside]
@@ -172,9 +175,9 @@ def test_what_is_set_aside_is_found_again_whatever_the_pattern(inbox: Path, patt
     store, path = LocalStore(str(inbox)), inbox / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("1\n")
-    store.set_aside(str(path))
+    store.set_aside(str(path), "growing")
     assert list(store.look([pattern])) == []
-    store.recover([pattern])
+    store.recover([pattern], "growing")
     assert list(store.look([pattern])) == [str(path)]
 
 
@@ -250,7 +253,7 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
 
 def test_a_name_too_long_to_be_set_aside_is_said_to_be(cluster: LocalCluster, inbox: Path) -> None:
     path = put(inbox, "m" * 245, "m1")
-    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 15 bytes"):
+    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 32 bytes"):
         removing(cluster, inbox, "delete")
     assert path.exists()
 
