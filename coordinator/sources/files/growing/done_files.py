@@ -128,14 +128,14 @@ class DoneFiles(SpoutCommitter):
         if not store.exists(file.path):
             return
         close_kept()
-        is_settled_yet = self._stamp_of(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
+        is_untouched = self._checked_stamp(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
         reached("done_file.checked")
         aside = store.set_aside(file.path, self._topology_id)
         reached("done_file.set_aside")
         try:
-            if not is_settled_yet:
+            if not is_untouched:
                 self._refuse_other_content(file, aside)
-            self._stamp_of(file, aside)
+            self._checked_stamp(file, aside)
             reached("done_file.compared")
             # the marker first: without it a file that a crash leaves is known, and found again by the next run
             for path in [file.path + self._marker, aside] if self._marker else [aside]:
@@ -147,8 +147,8 @@ class DoneFiles(SpoutCommitter):
             store.put_back(file.path, self._topology_id)
             raise
 
-    def _stamp_of(self, file: FinishedFile, path: str) -> FileStamp:
-        """The stamp of what is at a path, if it may be the file that was read."""
+    def _checked_stamp(self, file: FinishedFile, path: str) -> FileStamp:
+        """The stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
         with closing(self._store.open(path, self._topology_id)) as found:
             stamp, read = found.stamp, file.mark.stamp
         if read != NO_STAMP and identity_of(stamp) != identity_of(read):
