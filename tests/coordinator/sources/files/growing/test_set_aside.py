@@ -65,7 +65,7 @@ def asked_for_its_coordinator(_: LocalCluster, inbox: Path) -> None:
 @pytest.mark.parametrize(
     "start",
     [dry, refused_for_another_input, of_another_topology, asked_for_its_coordinator],
-    ids=["a dry run", "a refused start", "a run of another topology", "a refold"],
+    ids=["a dry run", "a refused start", "a run of another topology", "a coordinator alone"],
 )
 def test_only_a_run_that_owns_the_topology_puts_a_file_back(
     cluster: LocalCluster, inbox: Path, start: Callable[[LocalCluster, Path], None]
