@@ -48,15 +48,15 @@ class ICommitterTransactionalSpout(ABC):
     """A mixin for the spec of any kind of spout that is to be told what is durable.
 
     Attributes:
-        destroys_input: why input cannot be read again once its transaction was told, as in "done files are deleted"; ""
-            if it can. A run on Spark that destroys input waits for durability fsync unless its user names a level,
-            since a power cut could otherwise take what was committed of that input.
+        destruction: what being told makes the spout destroy, as a clause such as "done files are deleted"; "" if its
+            input can still be read again. A run on Spark that destroys input waits for durability fsync unless its user
+            names a level, since a power cut could otherwise take what was committed of that input.
 
     Source: backtype.storm.transactional.ICommitterTransactionalSpout.
     Differs from Storm: partitioned and opaque spouts may use it too.
     """
 
-    destroys_input: str = "its spout's committer releases input"
+    destruction: str = "its spout's committer releases input"
 
     @abstractmethod
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:

@@ -303,7 +303,7 @@ def fitting(topology: Topology, options: RunOptions) -> RunOptions:
 
 def durability_of(topology: Topology, options: RunOptions) -> Durability:
     """Returns what the server is to confirm: what the user says, otherwise its disk if the run destroys input."""
-    destroyed = kind_of(topology.spout.spec).destroys_input if options.tells_spout else ""
+    destroyed = kind_of(topology.spout.spec).destruction if options.tells_spout else ""
     if options.durability is None and destroyed:
         return Durability(DurabilityLevel.FSYNC, because=destroyed)
     return options.asked_durability()

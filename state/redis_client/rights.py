@@ -88,8 +88,15 @@ COMMANDS_TO_VERIFY = (
 them."""
 
 
-def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
+def require_all_rights(
+    connection: RedisConnection, keys: Keys, level: DurabilityLevel = DurabilityLevel.MEMORY
+) -> None:
     """Checks that the user may run every command of the function library; called once at start.
+
+    Args:
+        connection: of the user.
+        keys: of the topology.
+        level: the durability that the run asks for, so that the message names the command that grants it too.
 
     Raises:
         StateRefusedError: the user lacks rights, or the server lacks commands; the message names all of them.
@@ -98,10 +105,11 @@ def require_all_rights(connection: RedisConnection, keys: Keys) -> None:
     reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
     lacking = [name.decode() if isinstance(name, bytes) else str(name) for name in reply]
     if lacking:
+        option = f" --durability {level.value}" if level in COMMANDS_OF_LEVEL else ""
         raise StateRefusedError(
             f"server {connection.server} does not let this user run {', '.join(lacking)} on keys "
             f"{keys.pattern!r}, or lacks these commands; nothing was written; grant what "
-            f"`txbatch acl {keys.topology_id}` prints, and undo any rename-command"
+            f"`txbatch acl {keys.topology_id}{option}` prints, and undo any rename-command"
         ).about(Trouble.SERVER_RIGHTS)
 
 

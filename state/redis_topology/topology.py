@@ -130,7 +130,7 @@ class RedisTopology:
                 "then take what was committed, and what was released on its account does not come back"
             ).about(Trouble.DURABILITY)
         self._connection.load_library()
-        require_all_rights(self._connection, self.keys)
+        require_all_rights(self._connection, self.keys, self._asked.level)
 
     @property
     def durability(self) -> DurabilityReport:

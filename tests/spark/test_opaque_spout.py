@@ -29,7 +29,7 @@ class Ranges(IOpaquePartitionedTransactionalSpout, ICommitterTransactionalSpout)
     """Partition p holds the numbers from p * WIDTH on."""
 
     output_fields = ("number",)
-    destroys_input = ""  # what is told is only noted
+    destruction = ""  # what is told is only noted
 
     def __init__(self, folder, redis_url):
         self.folder, self.redis_url = str(folder), redis_url

@@ -86,6 +86,7 @@ class FileCoordinator(SpoutCoordinator):
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
             ).about(Trouble.OTHER_SOURCE)
+        self._finished.recover()  # not before: only a run that owns the topology gets here
         if last is not None:
             try:
                 ranges = parse_ranges(last)
@@ -142,7 +143,9 @@ class FileCoordinator(SpoutCoordinator):
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
         if self._order.is_growing:
-            comparison = GrowingComparison(marks, pending, self._open, self._store, removes=self._finished.removes)
+            comparison = GrowingComparison(
+                marks, pending, self._store, self._topology_id, removes=self._finished.removes
+            )
             self._replaced = comparison.replaced
             return comparison.change()
         sizes = {path: found.size for path, found in self._found.items()}

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any, TypeAlias
 
 from coordinated_bolt.components.context import TopologyContext
@@ -62,7 +63,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self.records_per_batch = _positive(owner, batch_parameter, records_per_batch)
         self.kind = kind
         self.follow = checked_follow(follow)
-        self.destroys_input = "" if self.follow is None else DESTROYED.get(self.follow.done, "")
+        self.destruction = "" if self.follow is None else DESTROYED.get(self.follow.done, "")
         self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
         self.store: FileStore = choose_store(owner, self.patterns, self._folder, filesystem)
         self._paths: tuple[str, ...] | None = None
@@ -100,9 +101,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             clock: seconds, monotonic; says when to look at a folder again.
             more: as for `FileCoordinator`.
         """
-        self._finished = FinishedFiles(removes=bool(self.destroys_input))
-        if self.follow is not None:
-            self.store.recover(self.patterns)
+        self._finished = FinishedFiles(removes=bool(self.destruction))
         found: dict[str, FoundFile] = {}
         if self.follow is None:
             found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
@@ -115,6 +114,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
         finished = self._finished or FinishedFiles()
+        if self.follow is not None:
+            finished.recover = partial(self.store.recover, self.patterns, context.topology_id)
         return DoneFiles(finished, self.follow, self.store, self._folder, context.topology_id)
 
     def describe(self, metadata: Any) -> Sequence[str]:

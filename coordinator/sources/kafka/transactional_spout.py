@@ -58,7 +58,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         TopologyError: an argument cannot be used, or a secret is given in plain text.
     """
 
-    destroys_input = ""  # topics keep what was read; a mirrored offset is for show
+    destruction = ""  # topics keep what was read; a mirrored offset is for show
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
                 )
         self.take, self.url, self.follow = take, url, follow
         self.start, self.trim, self.on_trimmed = start, trim, on_trimmed
-        self.destroys_input = "its streams are trimmed" if trim else ""
+        self.destruction = "its streams are trimmed" if trim else ""
         made = EntryRecord(value_field, record_format) if record_format is not None else EntryFields(_typed(fields))
         self.output = RecordOutput(
             made, offered=ORIGIN_FIELDS, origin_fields=origin_fields, on_bad_record=on_bad_record

@@ -79,9 +79,9 @@ class SpoutKind(ABC):
         return isinstance(self._spec, ICommitterTransactionalSpout)
 
     @property
-    def destroys_input(self) -> str:
-        """What the spout's committer destroys, "" if nothing or if there is none."""
-        return str(self._spec.destroys_input) if self.has_committer else ""
+    def destruction(self) -> str:
+        """What being told makes the spout destroy; "" if nothing, or if it is told nothing."""
+        return str(self._spec.destruction) if self.has_committer else ""
 
     def fingerprint(self) -> Any:
         """The line that identifies the input, as the user's spout returns it."""

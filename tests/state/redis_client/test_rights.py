@@ -16,6 +16,7 @@ from state.commits.commit import CommitStatus
 from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from state.errors import StateRefusedError
 from state.keys import Keys
+from state.records.durability import Durability, DurabilityLevel, ServerDurability
 from state.redis_client.connection import RedisConnection, connect, library_code
 from state.redis_client.rights import COMMANDS, COMMANDS_ON_KEYS, COMMANDS_TO_VERIFY, acl_rules, require_all_rights
 from state.redis_topology.reader import RedisReader
@@ -100,6 +101,14 @@ def test_each_missing_right_is_refused_at_start_before_any_write(limited, client
         whole_life(limited)
     assert command in str(refused.value).upper()
     assert client.keys("*") == []
+
+
+def test_a_run_that_needs_a_level_is_refused_with_the_command_that_grants_it(limited, client, monkeypatch):
+    synced = ServerDurability(has_append_file=True, appendfsync="always")
+    monkeypatch.setattr("state.redis_topology.topology.measure_durability", lambda *_: synced)
+    client.execute_command("ACL", "SETUSER", "alice", "-hset")
+    with opened(limited) as store, pytest.raises(StateRefusedError, match="`txbatch acl wc --durability fsync` prints"):
+        store.check_server(Durability(DurabilityLevel.FSYNC, because="done files are deleted"))
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {"FCALL", "FCALL_RO", "INFO"}))

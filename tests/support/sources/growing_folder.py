@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.transactional_run import TransactionalRun
@@ -46,13 +47,26 @@ def submit(
     lines_per_batch: int = 3,
     parallelism: int = 1,
     adopt: str | bool = False,
-    **follow: Any,
+    **more: Any,
 ) -> TransactionalRun:
+    topology = growing(inbox, lines_per_batch=lines_per_batch, parallelism=parallelism, **more)
+    return cluster.submit(topology, options=RunOptions(max_spout_pending=2, adopt=adopt))
+
+
+def growing(
+    inbox: Path,
+    *,
+    topology_id: str = "growing",
+    pattern: str = "*.txt",
+    lines_per_batch: int = 3,
+    parallelism: int = 1,
+    **follow: Any,
+) -> Topology:
     given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
-    spout = TextFiles(str(inbox / "*.txt"), lines_per_batch, follow=Follow(**given))
-    builder = TransactionalTopologyBuilder("growing", "lines", spout, parallelism=parallelism)
+    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given))
+    builder = TransactionalTopologyBuilder(topology_id, "lines", spout, parallelism=parallelism)
     builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
-    return cluster.submit(builder.build(), options=RunOptions(max_spout_pending=2, adopt=adopt))
+    return builder.build()
 
 
 def put(inbox: Path, name: str, *lines: str, pack: Any = bytes) -> Path:

@@ -13,8 +13,8 @@ from state.codec import pack_exact, unpack
 from tests.support.sources.recorder import Recorder
 
 
-def context() -> TopologyContext:
-    return TopologyContext("letters", "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
+def context(topology_id: str = "letters") -> TopologyContext:
+    return TopologyContext(topology_id, "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
 
 
 def cut(source: FileSpout, previous: Any = None, limit: int | None = None) -> list[Any]:

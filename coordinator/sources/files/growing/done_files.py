@@ -6,12 +6,12 @@ runs have read to its end and committed is dealt with once the last transaction 
 
 By then there may be something else under the name. So a file is compared with what was read, renamed to a private name,
 where no writer finds it, compared again, and only then removed. What a run that died has left under such a name, the
-next one puts back before it looks at anything.
+next one puts back once it owns the topology, before it looks for files. Until then it is compared where it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
 from coordinator.sources.files.stores.compressed_file import close_kept, open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import FileStamp, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, identity_of, is_settled
 from coordinator.spouts.committing import SpoutCommitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
@@ -41,10 +41,15 @@ class FinishedFiles:
 
     Args:
         removes: whether they are removed, once they are done.
+
+    Attributes:
+        recover: puts back what an earlier run has set aside. Does nothing unless a `DoneFiles` is made: a run without,
+            such as a dry run, leaves the folder alone.
     """
 
     def __init__(self, *, removes: bool = False) -> None:
         self.removes = removes
+        self.recover: Callable[[], None] = lambda: None
         self._by_txid: dict[int, tuple[FinishedFile, ...]] = {}
         self._gone: set[str] = set()
 
@@ -92,7 +97,7 @@ class DoneFiles(SpoutCommitter):
         follow: says what becomes of them; None leaves all alone.
         store: where the files are.
         folder: what a relative `Follow.done_path` starts from.
-        topology_id: for messages.
+        topology_id: for private names and messages.
     """
 
     def __init__(
@@ -123,14 +128,14 @@ class DoneFiles(SpoutCommitter):
         if not store.exists(file.path):
             return
         close_kept()
-        is_settled_yet = self._stamp_of(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
+        is_untouched = self._checked_stamp(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
         reached("done_file.checked")
-        aside = store.set_aside(file.path)
+        aside = store.set_aside(file.path, self._topology_id)
         reached("done_file.set_aside")
         try:
-            if not is_settled_yet:
+            if not is_untouched:
                 self._refuse_other_content(file, aside)
-            self._stamp_of(file, aside)
+            self._checked_stamp(file, aside)
             reached("done_file.compared")
             # the marker first: without it a file that a crash leaves is known, and found again by the next run
             for path in [file.path + self._marker, aside] if self._marker else [aside]:
@@ -139,14 +144,14 @@ class DoneFiles(SpoutCommitter):
                 else:
                     store.move(path, self._done_path)
         except SourceError:
-            store.put_back(file.path)
+            store.put_back(file.path, self._topology_id)
             raise
 
-    def _stamp_of(self, file: FinishedFile, path: str) -> FileStamp:
-        """The stamp of what is at a path, if it may be the file that was read."""
+    def _checked_stamp(self, file: FinishedFile, path: str) -> FileStamp:
+        """The stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
         with closing(self._store.open(path, self._topology_id)) as found:
             stamp, read = found.stamp, file.mark.stamp
-        if read[0] and identity_of(stamp) != identity_of(read):
+        if read != NO_STAMP and identity_of(stamp) != identity_of(read):
             self._refuse(file, stamp)
         return stamp
 
@@ -155,7 +160,7 @@ class DoneFiles(SpoutCommitter):
         end = file.mark.end
         with closing(open_content(self._store, path, self._topology_id)) as found:
             same = marks_at(found, {end}).get(end)
-            has_more = not file.mark.stamp[0] and found.read_up_to(end, end + 1)
+            has_more = file.mark.stamp == NO_STAMP and found.read_up_to(end, end + 1)
             if same is None or same.digest != file.mark.digest or has_more:
                 self._refuse(file, found.stamp)
         close_kept()
@@ -163,7 +168,7 @@ class DoneFiles(SpoutCommitter):
     def _refuse(self, file: FinishedFile, found: FileStamp) -> None:
         what = "deleted" if self._done == "delete" else "moved"
         read = file.mark.stamp
-        if read[0] and found[0] != read[0] and found[3] == read[3]:
+        if read != NO_STAMP and found[0] != read[0] and found[3] == read[3]:
             raise SourceError(
                 f"input file {file.path!r} had {read[0]} bytes when it was complete, was read and committed, and has "
                 f"{found[0]} bytes now, so it is not {what}: its writer was not done; give Follow a longer quiet_s, or "

@@ -6,13 +6,14 @@ grown since it was complete is told, because nobody would ever read the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import InputFile, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, identity_of, is_settled
 from coordinator.spouts.input_change import InputChange
 
 
@@ -22,8 +23,8 @@ class GrowingComparison:
     Args:
         marks: path -> mark of every file that was read.
         pending: paths of files that are read again, for transactions that are not committed.
-        open_file: opens a file for its content.
         store: where the files are.
+        topology_id: whose files they are.
         removes: whether files that are done are removed, so that a file of the same content is not as good.
 
     Attributes:
@@ -34,13 +35,13 @@ class GrowingComparison:
         self,
         marks: Mapping[str, PrefixMark],
         pending: Collection[str],
-        open_file: Callable[[str], InputFile],
         store: FileStore,
+        topology_id: str,
         *,
         removes: bool,
     ) -> None:
         self._marks, self._pending, self._removes = marks, pending, removes
-        self._open, self._store = open_file, store
+        self._store, self._topology_id = store, topology_id
         self._changed: list[str] = []
         self._impossible: list[str] = []
         self._notes: dict[str, Any] = {}
@@ -53,14 +54,15 @@ class GrowingComparison:
             SourceError: a file cannot be read.
         """
         for path, mark in sorted(self._marks.items()):
-            if self._store.exists(path):
-                self._look_at(path, mark)
+            place = self._store.place_of(path, self._topology_id)
+            if place is not None:
+                self._look_at(path, mark, place)
             elif path in self._pending or not mark.is_whole:
                 self._tell(path, mark, "is gone")
         return InputChange(changed=tuple(self._changed), impossible=tuple(self._impossible), notes=self._notes)
 
-    def _look_at(self, path: str, mark: PrefixMark) -> None:
-        with closing(self._open(path)) as file:
+    def _look_at(self, path: str, mark: PrefixMark, place: str) -> None:
+        with closing(open_content(self._store, place, self._topology_id)) as file:
             if file.stamp == mark.stamp:
                 return
             found = marks_at(file, {mark.end}).get(mark.end)
@@ -78,7 +80,7 @@ class GrowingComparison:
                     f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
                     f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
                 )
-            elif self._removes and mark.is_whole and mark.stamp[0] and not _is_the_same(found, mark):
+            elif self._removes and mark.is_whole and mark.stamp != NO_STAMP and not _is_the_same(found, mark):
                 self.replaced.add(path)
                 self._changed.append(
                     f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "

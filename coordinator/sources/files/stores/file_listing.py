@@ -9,11 +9,12 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from state.codec import digest64
 from state.errors import TopologyError
 from state.troubles import Trouble
 
 ASIDE = ".txbatch-aside-"
-"""How a file's private name begins while it is being removed; its own name follows."""
+"""How a file's private name begins while it is being removed; a digest of the topology id and its own name follow."""
 
 
 def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
@@ -43,14 +44,24 @@ def candidates(pattern: str, folder: str) -> list[str]:
     return [absolute(Path(folder, name), folders) for name in names if not Path(name).name.startswith(ASIDE)]
 
 
-def set_aside(pattern: str, folder: str) -> list[str]:
-    """Paths, without their private names, of what matches a pattern and is set aside."""
+def aside_prefix(topology_id: str) -> str:
+    """What a topology puts before the name of a file that it sets aside; as long for every topology."""
+    return f"{ASIDE}{digest64(topology_id.encode()):016x}-"
+
+
+def own_path(path: str) -> str:
+    """A path with the file's own name, whichever topology has set it aside, if any has."""
+    folder, name = os.path.split(path)
+    return str(Path(folder, name[len(aside_prefix("")) :])) if name.startswith(ASIDE) else path
+
+
+def paths_set_aside(pattern: str, folder: str, topology_id: str) -> list[str]:
+    """Paths, without their private names, of what matches a pattern and was set aside by a topology."""
     parent, name = os.path.split(pattern)
     inner = glob.escape(parent) if Path(folder, parent).is_dir() else parent
-    hidden = str(Path(inner, "**" if name == "**" else "", f"{ASIDE}*"))
+    hidden = str(Path(inner, "**" if name == "**" else "", f"{aside_prefix(topology_id)}*"))
     found = glob.glob(hidden, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
-    paths = [Path(folder, each) for each in found]
-    own = [path.with_name(path.name.removeprefix(ASIDE)) for path in paths]
+    own = [Path(own_path(str(Path(folder, each)))) for each in found]
     return [absolute(each) for each in own if name in ("**", each.name) or fnmatch.fnmatchcase(each.name, name)]
 
 

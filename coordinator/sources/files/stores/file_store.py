@@ -63,7 +63,15 @@ class FileStore(ABC):
             SourceError: it is missing, is not a file, or may not be read.
         """
 
-    def set_aside(self, path: str) -> str:
+    def place_of(self, path: str, topology_id: str) -> str | None:
+        """Where a file is to be read: under its name, or where it is set aside; None if there is none (driver).
+
+        Raises:
+            SourceError: it is set aside, and there is another file of its name by now.
+        """
+        return path if self.exists(path) else None
+
+    def set_aside(self, path: str, topology_id: str) -> str:
         """Renames a file to a private name in its folder, which no pattern matches, and returns that (driver).
 
         A store that cannot rename in one step leaves the file where it is.
@@ -73,15 +81,17 @@ class FileStore(ABC):
         """
         return path
 
-    def put_back(self, path: str) -> None:  # noqa: B027 - nothing to do for a store that sets nothing aside
-        """Gives a file its name again, if it is set aside (driver).
+    def put_back(self, path: str, topology_id: str) -> None:  # noqa: B027 - nothing to do if nothing is set aside
+        """Gives a file its name again, if this topology has set it aside (driver).
 
         Raises:
             SourceError: there is another file of that name by now, which is never replaced, or it cannot be renamed.
         """
 
-    def recover(self, patterns: Iterable[str]) -> None:  # noqa: B027 - as put_back
-        """Puts back whatever matches patterns and was set aside by a run that has died (driver, before any look).
+    def recover(self, patterns: Iterable[str], topology_id: str) -> None:  # noqa: B027 - as put_back
+        """Puts back whatever matches patterns and was set aside by an earlier run of a topology.
+
+        Called in the driver, by a run that owns the topology, before it looks for files.
 
         Raises:
             SourceError: as `put_back`.

@@ -10,10 +10,17 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordinator.sources.files.stores.file_listing import ASIDE, absolute, candidates, list_files, set_aside
+from coordinator.sources.files.stores.file_listing import (
+    absolute,
+    aside_prefix,
+    candidates,
+    list_files,
+    own_path,
+    paths_set_aside,
+)
 from coordinator.sources.files.stores.file_store import FileFacts, FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
-from coordinator.sources.files.stores.renaming import rename_to_free_name
+from coordinator.sources.files.stores.renaming import are_one, rename_to_free_name
 from state.codec import digest64
 from state.errors import SourceError
 
@@ -57,24 +64,32 @@ class LocalStore(FileStore):
     def open(self, path: str, topology_id: str) -> LocalFile:
         return LocalFile(path, topology_id)
 
-    def set_aside(self, path: str) -> str:
-        aside = _aside(path)
+    def set_aside(self, path: str, topology_id: str) -> str:
+        aside = _aside(path, topology_id)
         try:
-            if aside.is_symlink() or aside.exists():
+            if os.path.lexists(aside):
                 raise SourceError(_taken(path, aside))
             Path(path).rename(aside)
         except OSError as error:
             if error.errno == errno.ENAMETOOLONG:
                 raise SourceError(
                     f"input file {path!r} cannot be renamed to {aside.name!r} before it is removed, since that name is "
-                    f"too long: give files names that are at least {len(ASIDE)} bytes shorter than the file system "
-                    "allows, and remove this one by hand"
+                    f"too long: give files names that are at least {len(aside_prefix(topology_id))} bytes shorter than "
+                    "the file system allows, and remove this one by hand"
                 ) from error
             raise SourceError(_refused(f"renamed to {aside.name!r}", path, error)) from error
         return str(aside)
 
-    def put_back(self, path: str) -> None:
-        aside = _aside(path)
+    def place_of(self, path: str, topology_id: str) -> str | None:
+        aside = _aside(path, topology_id)
+        if not os.path.lexists(aside):
+            return super().place_of(path, topology_id)
+        if os.path.lexists(path) and not are_one(aside, Path(path)):
+            raise SourceError(_taken(path, aside))
+        return str(aside)
+
+    def put_back(self, path: str, topology_id: str) -> None:
+        aside = _aside(path, topology_id)
         try:
             rename_to_free_name(aside, Path(path))
         except FileNotFoundError:
@@ -84,19 +99,19 @@ class LocalStore(FileStore):
         except OSError as error:
             raise SourceError(_refused(f"renamed back from {aside.name!r}", path, error)) from error
 
-    def recover(self, patterns: Iterable[str]) -> None:
+    def recover(self, patterns: Iterable[str], topology_id: str) -> None:
         for pattern in patterns:
-            for path in set_aside(pattern, self.folder):
-                self.put_back(path)
+            for path in paths_set_aside(pattern, self.folder, topology_id):
+                self.put_back(path, topology_id)
 
     def delete(self, path: str) -> None:
         try:
             Path(path).unlink(missing_ok=True)
         except OSError as error:
-            raise SourceError(_refused("deleted", _own(path), error)) from error
+            raise SourceError(_refused("deleted", own_path(path), error)) from error
 
     def move(self, path: str, folder: str) -> None:
-        target, own = Path(self.absolute(folder)), _own(path)
+        target, own = Path(self.absolute(folder)), own_path(path)
         if not Path(path).exists():
             return
         try:
@@ -113,14 +128,9 @@ class LocalStore(FileStore):
         return ""
 
 
-def _own(path: str) -> str:
-    """A path with the file's own name, whether it is set aside or not."""
-    return str(Path(path).with_name(Path(path).name.removeprefix(ASIDE)))
-
-
-def _aside(path: str) -> Path:
+def _aside(path: str, topology_id: str) -> Path:
     own = Path(path)
-    return own.with_name(ASIDE + own.name)
+    return own.with_name(aside_prefix(topology_id) + own.name)
 
 
 def _taken(path: str, aside: Path) -> str:

@@ -31,7 +31,7 @@ def rename_to_free_name(path: Path, new: Path) -> None:
     try:
         os.link(path, new, follow_symlinks=False)
     except FileExistsError:
-        if not _are_one(path, new):
+        if not are_one(path, new):
             raise
     except OSError as error:
         if error.errno not in _NO_LINKS:
@@ -43,6 +43,6 @@ def rename_to_free_name(path: Path, new: Path) -> None:
     path.unlink()
 
 
-def _are_one(path: Path, new: Path) -> bool:
+def are_one(path: Path, new: Path) -> bool:
     """Whether both names are of one file, because a process died between giving it the new one and taking the old."""
     return path.lstat().st_ino == new.lstat().st_ino and path.lstat().st_dev == new.lstat().st_dev

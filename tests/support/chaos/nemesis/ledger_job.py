@@ -127,7 +127,7 @@ class Told(SpoutCommitter):
 class ToldSpout(CutSpout, ICommitterTransactionalSpout):
     """The same with a committer."""
 
-    destroys_input = ""
+    destruction = ""
 
     def get_committer(self, conf, context):
         return Told()

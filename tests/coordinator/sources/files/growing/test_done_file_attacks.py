@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from coordinator.local.cluster import LocalCluster
@@ -22,7 +22,7 @@ from tests.support.sources.growing_folder import Crash, at_point, committed, fil
 
 READ = b"m1\nm2\n"
 MOMENTS = ("spout.telling", "done_file.checked", "done_file.set_aside", "done_file.compared")
-CONTENTS = {"same": READ, "other": b"x1\nx2\n", "more": READ + b"m3\n", "less": READ[:3]}
+CONTENTS = {"same": READ, "other": b"x1\nx2\n", "more": READ + b"m3\n", "less": READ[:3], "nothing": b""}
 
 
 def replaced(path: Path, content: bytes) -> None:
@@ -88,6 +88,7 @@ def run_until_it_ends(cluster: LocalCluster, inbox: Path, done: str) -> Transact
     return None
 
 
+@settings(deadline=None)
 @given(
     kind=st.sampled_from([*ATTACKS, BY_HANDLE]),
     content=st.sampled_from(sorted(CONTENTS)),

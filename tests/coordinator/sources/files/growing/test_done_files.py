@@ -9,7 +9,7 @@ import json
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,17 @@ import pytest
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.transactional_run import TransactionalRun
+from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.prefix_digest import whole_mark
+from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.stores.renaming import rename_to_free_name
 from coordinator.sources.files.text_files import TextFiles
 from state.errors import SourceError, TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
+from tests.support.stores.builders import attempt
 
 REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
 
@@ -78,6 +82,30 @@ def test_a_file_that_took_the_name_after_a_restart_is_neither_deleted_nor_moved(
 
 
 @REMOVING
+@pytest.mark.parametrize("change", ["written in place", "replaced"])
+def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled(
+    inbox: Path, monkeypatch: pytest.MonkeyPatch, done: Any, change: str
+) -> None:
+    monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been empty for a while
+    path, store, finished = inbox / "m.txt", LocalStore(str(inbox)), FinishedFiles(removes=True)
+    path.touch()
+    with closing(store.open(str(path), "growing")) as file:
+        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
+    done_path = "" if done == "delete" else str(inbox.parent / "done")
+    done_files = DoneFiles(finished, Follow(done=done, done_path=done_path), store, str(inbox), "growing")
+
+    def fill() -> None:
+        path.write_text("x1\n") if change == "written in place" else put(inbox, "m", "x1")
+
+    with (
+        at_point("done_file.checked", fill),
+        pytest.raises(SourceError, match=r"m\.txt' (had 0 bytes|is not the file)"),
+    ):
+        done_files.commit(attempt(1))
+    assert path.read_text() == "x1\n"
+
+
+@REMOVING
 def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read(inbox: Path, done: str) -> None:
     path = put(inbox, "m", "m1")
     with LocalCluster() as cluster:
@@ -120,18 +148,21 @@ def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, in
     with at_point("done_file.set_aside", Crash.happen), pytest.raises(Crash):
         removing(cluster, inbox, "delete")
     put(inbox, "m", "x1")
-    with pytest.raises(SourceError, match=r"renamed to '\.txbatch-aside-m\.txt' while it was being removed"):
+    with pytest.raises(
+        SourceError, match=r"renamed to '\.txbatch-aside-[0-9a-f]{16}-m\.txt' while it was being removed"
+    ):
         removing(cluster, inbox, "delete")
     assert path.read_text() == "x1\n"
-    assert (inbox / ".txbatch-aside-m.txt").read_text() == "m1\n"
+    (aside,) = inbox.glob(".txbatch-aside-*-m.txt")
+    assert aside.read_text() == "m1\n"
     path.rename(inbox / "n.txt")
     assert drained(removing(cluster, inbox, "delete")) == {"m1": 1, "x1": 1}
     assert files_below(inbox) == []
 
 
-def test_another_topology_leaves_what_it_does_not_match_aside(cluster: LocalCluster, inbox: Path) -> None:
-    aside = inbox / ".txbatch-aside-m.csv"
-    aside.write_text("c1\n")
+def test_what_no_pattern_matches_stays_aside(cluster: LocalCluster, inbox: Path) -> None:
+    (inbox / "m.csv").write_text("c1\n")
+    aside = Path(LocalStore(str(inbox)).set_aside(str(inbox / "m.csv"), "growing"))
     put(inbox, "n", "n1")
     assert drained(removing(cluster, inbox, "delete")) == {"n1": 1}
     assert files_below(inbox) == [aside]
@@ -144,9 +175,9 @@ def test_what_is_set_aside_is_found_again_whatever_the_pattern(inbox: Path, patt
     store, path = LocalStore(str(inbox)), inbox / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("1\n")
-    store.set_aside(str(path))
+    store.set_aside(str(path), "growing")
     assert list(store.look([pattern])) == []
-    store.recover([pattern])
+    store.recover([pattern], "growing")
     assert list(store.look([pattern])) == [str(path)]
 
 
@@ -222,7 +253,7 @@ def test_no_name_forges_or_splits_a_line_of_the_list_or_is_listed_twice(cluster:
 
 def test_a_name_too_long_to_be_set_aside_is_said_to_be(cluster: LocalCluster, inbox: Path) -> None:
     path = put(inbox, "m" * 245, "m1")
-    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 15 bytes"):
+    with pytest.raises(SourceError, match="since that name is too long: give files names that are at least 32 bytes"):
         removing(cluster, inbox, "delete")
     assert path.exists()
 
