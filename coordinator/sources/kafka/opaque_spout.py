@@ -191,7 +191,7 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
             return False
         missing = [partition for partition in state.away if unread.get(partition, 0) > 0]
         if missing and not pending:
-            raise self._view.absence(state.away[min(missing)])
+            raise self._view.missing(state.away[min(missing)])
         return not missing
 
     def is_finite(self) -> bool:
