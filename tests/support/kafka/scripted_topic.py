@@ -66,7 +66,7 @@ class ScriptedReader:
     def position(self) -> int:
         return self._at
 
-    def is_at_end(self, offset: int) -> bool:
+    def needs_no_wait(self, offset: int) -> bool:
         return offset >= self._log.high
 
 
