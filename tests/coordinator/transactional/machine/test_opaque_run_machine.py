@@ -36,10 +36,11 @@ def test_nothing_is_stored_before_the_emit():
 
 @pytest.mark.parametrize("is_opaque", [True, False], ids=["opaque", "partitioned"])
 def test_where_partitions_begin_is_stored_before_anything_is_cut(is_opaque):
-    states = ByHand(plan={"is_opaque": is_opaque})
+    source = ready()
+    states = ByHand(source, plan={"is_opaque": is_opaque})
     assert states.handle(FirstPositions({"partition.0": 7})) == [StoreMetadata({"partition.0:0": 7})]
     assert states.machine.positions.last_positions() == {"partition.0": 7}
-    assert states.source.asked == []
+    assert source.asked == []
 
 
 def test_every_attempt_is_cut_again_and_whether_the_spout_is_ready_is_asked_once_a_txid():
