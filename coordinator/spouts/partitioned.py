@@ -41,8 +41,9 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
         """Returns partition -> the metadata after which its first batch is cut, for partitions that were never read.
 
         Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
-        and again after a `FailedException`. The answer is stored before anything is emitted, so every attempt and every
-        later run begins there. A partition that is left out begins from None.
+        and again after a `FailedException`. The answer is stored at once, before anything is cut, so every attempt and
+        every later run begins there, even if this run dies before its first transaction. A partition that is left out
+        begins from None.
 
         Args:
             positions: partition -> its last position, of this run and earlier ones; for these the answer is ignored.

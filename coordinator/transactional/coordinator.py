@@ -138,7 +138,7 @@ class Coordinator:
 
     def _turn(self, *, is_awaited: bool) -> bool:
         machine, clock = self._machine, self._clock
-        for due in (self._spout.resume(), self._spout.begin(), self._store.barrier_answer()):
+        for due in (self._spout.resume(), self._spout.first_positions(), self._store.barrier_answer()):
             if due is not None:
                 self._handle(due)
         if not machine.is_halted():

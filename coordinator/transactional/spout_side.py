@@ -8,7 +8,15 @@ from typing import Any
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.run_events import BatchCut, Begun, Cut, InputState, NothingToCut, Resumed, Told
+from coordinator.transactional.machine.run_events import (
+    BatchCut,
+    Cut,
+    FirstPositions,
+    InputState,
+    NothingToCut,
+    Resumed,
+    Told,
+)
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -44,10 +52,10 @@ class SpoutSide:
         self._clock = clock
         self._metadata = metadata
         self._notes_of = notes_of
-        self._first_positions = first_positions
+        self._ask_first_positions = first_positions
         self._untold = untold
         self._withheld = withheld
-        self._has_resumed = self._has_begun = False
+        self._has_resumed = self._has_first_positions = False
 
     def drain(self) -> None:
         """Stops cutting for the rest of the run. Any thread."""
@@ -79,16 +87,16 @@ class SpoutSide:
         has_resumed, self._has_resumed = self._has_resumed, True
         return None if has_resumed else Resumed(self._untold)
 
-    def begin(self) -> Begun | None:
+    def first_positions(self) -> FirstPositions | None:
         """Returns, once, where partitions begin that were never read; None if there are none, or the spout fails."""
-        if self._has_begun or self._spout.error is not None:
+        if self._has_first_positions or self._spout.error is not None:
             return None
         try:
-            positions = self._spout.first_positions(self._first_positions)
+            positions = self._spout.first_positions(self._ask_first_positions)
         except FailedException:
             return None  # it is asked again in the next turn, and nothing is cut before
-        self._has_begun = True
-        return Begun(positions) if positions else None
+        self._has_first_positions = True
+        return FirstPositions(positions) if positions else None
 
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
         """Tells the spout's committer what is durable, under the numbers by which the spout knows it.
@@ -103,7 +111,7 @@ class SpoutSide:
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
-        if not self._has_begun:
+        if not self._has_first_positions:
             return NothingToCut(cut.txid, self._clock())
         try:
             if cut.is_new and not self._spout.is_ready():
@@ -120,7 +128,7 @@ class SpoutSide:
         if spout.error is not None or not (spout.active or spout.draining):
             return InputState(error=spout.error)
         return InputState(
-            is_exhausted=self._has_begun and spout.is_exhausted(last_metadata),
+            is_exhausted=self._has_first_positions and spout.is_exhausted(last_metadata),
             is_draining=spout.draining,
             is_finite=spout.draining and spout.is_finite(),
         )

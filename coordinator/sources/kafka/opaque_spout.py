@@ -191,7 +191,7 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
             return False
         missing = [partition for partition in state.away if unread.get(partition, 0) > 0]
         if missing and not pending:
-            raise self._view.absence(state.away[min(missing)])
+            raise self._view.missing(state.away[min(missing)])
         return not missing
 
     def is_finite(self) -> bool:
@@ -281,7 +281,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         message_count = byte_count = 0
         is_again = False
         while message_count < self._message_limit and byte_count < self._byte_limit:
-            wait_s = NEXT_WAIT_S if reader.is_at_end(at) else FIRST_WAIT_S
+            wait_s = NEXT_WAIT_S if reader.needs_no_wait(at) else FIRST_WAIT_S
             try:
                 limit = min(PORTION, self._message_limit - message_count)
                 messages = reader.messages_from(at, limit, wait_s=wait_s)

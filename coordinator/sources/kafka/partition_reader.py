@@ -151,8 +151,8 @@ class PartitionReader:
         assert self._at is not None
         return self._at
 
-    def is_at_end(self, offset: int) -> bool:
-        """Whether it stands at this offset, and the log ended there when last heard of, or gives nothing for long."""
+    def needs_no_wait(self, offset: int) -> bool:
+        """Whether nothing is expected here: the log ended when last heard of, or has given nothing for long."""
         return self._at == offset and not self._ahead and (self._end >= offset or self._waited_s >= IN_VAIN_S)
 
     def close(self) -> None:

@@ -53,10 +53,12 @@ class TopicState:
         """This, for those who need every partition.
 
         Raises:
-            FailedException: one is away.
+            FailedException: one is away, or none is listed, as just after the topic was made.
         """
         if self.away:
             raise FailedException(self.away[min(self.away)])
+        if not self.bounds:
+            raise FailedException(f"brokers list no partition yet of the topic with id {self.topic_id}")
         return self
 
 
@@ -145,7 +147,8 @@ class BrokerTopic:
     def offsets_at(self, timestamp_ms: int, partitions: Iterable[int]) -> dict[int, int | None]:
         away: dict[int, str] = {}
         found = self._offsets(partitions, OffsetSpec.for_timestamp(timestamp_ms), away)
-        TopicState("", {}, away).whole()
+        if away:
+            raise FailedException(away[min(away)])
         return {partition: None if offset < 0 else offset for partition, offset in found.items()}
 
     def close(self) -> None:

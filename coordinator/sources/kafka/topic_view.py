@@ -14,7 +14,7 @@ LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
 """Brokers that gave no answer are not asked again for so long: the run waits while they are asked."""
 AWAY_S = 300.0
-"""Brokers that give no answer for so long, while nothing else is left to do, end the run."""
+"""Brokers that give no answer for so long, while nothing else is left to do, end the run; so does a partition."""
 
 
 class TopicView:
@@ -31,7 +31,8 @@ class TopicView:
         self._topic, self._name, self._clock, self._needs_all = topic, name, clock, needs_all
         self._state: TopicState | None = None
         self._next_look_s = float("-inf")
-        self._away_since: float | None = None
+        self._silent_since: float | None = None
+        self._missing_since: float | None = None
         self._failure = ""
 
     def known(self) -> TopicState:
@@ -52,8 +53,9 @@ class TopicView:
         if self._needs_all:
             found = found.whole()
         away_before = before.away if before is not None else {}
+        self._silent_since = None
         if not found.away or found.away.keys() != away_before.keys():
-            self._away_since = None
+            self._missing_since = None
         for partition in sorted(found.away.keys() - away_before.keys()):
             _LOG.warning("left out until it is back: %s", found.away[partition])
         for partition in sorted(away_before.keys() & found.bounds.keys()):
@@ -80,17 +82,22 @@ class TopicView:
                 self._failure, self._next_look_s = str(error), self._clock() + AFTER_FAILURE_S
         if self._state is not None and (has_work or not self._failure):
             return self._state
-        raise self.absence(self._failure)
+        if self._silent_since is None:
+            self._silent_since = self._clock()
+        raise self._absence(self._failure, self._silent_since)
 
-    def absence(self, reason: str) -> FailedException | SourceError:
-        """What to raise while nothing can be done before brokers say more: in the end, that they do not.
+    def missing(self, reason: str) -> FailedException | SourceError:
+        """What to raise while only partitions that are away are left to read: in the end, that they stay away.
 
         Args:
             reason: what is missing.
         """
-        if self._away_since is None:
-            self._away_since = self._clock()
-        if self._clock() - self._away_since > AWAY_S:
+        if self._missing_since is None:
+            self._missing_since = self._clock()
+        return self._absence(reason, self._missing_since)
+
+    def _absence(self, reason: str, since_s: float) -> FailedException | SourceError:
+        if self._clock() - since_s > AWAY_S:
             return SourceError(f"brokers have been away for {AWAY_S:g} s: {reason}")
         return FailedException(reason)
 

@@ -129,8 +129,6 @@ class StreamCoordinator(PartitionedCoordinator):
     def _is_at_end(self, partition: int) -> bool:
         position = self.positions()[partition]
         end = self._ends[self._keys[partition]].last_id
-        if position is not None and position.txid == 0 and self._follows:
-            return False  # a first transaction, with or without entries, stores where the run began
         return id_order(BEGINNING if position is None else position.last_id) >= id_order(end)
 
 

@@ -83,9 +83,8 @@ class Cutting:
         self.is_under_way = False
         cut, self._cut = self._cut, {}
         issued, self._issued = self._issued, []
-        stored = {} if self._books.plan.is_opaque else cut
-        if cut and (entries := self._books.metadata.coordinator_entries(stored)):
-            yield StoreMetadata(entries)
+        if cut and not self._books.plan.is_opaque:
+            yield StoreMetadata(self._books.metadata.coordinator_entries(cut))
         if issued:
             yield Issued(tuple(issued))
 

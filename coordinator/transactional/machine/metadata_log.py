@@ -4,7 +4,7 @@ The positions of an opaque spout are stored with the commit that publishes them,
 machine keeps them with their transactions and passes them in. Notes outlive the metadata they were made from: the last
 one of each name is kept for good.
 
-Where a partition begins that was never read is its metadata of txid 0, stored with the next transaction that is cut.
+Where a partition begins that was never read is its metadata of txid 0, stored before anything is cut.
 
 A replayed batch is not one that the spout cuts next: what is stored for its txid is carried over from the transaction
 below it, so that the next one is cut from there. The number of replays is stored too, and the spout counts without.
@@ -60,7 +60,6 @@ class MetadataLog:
         stored = {name: value for name, value in stored.items() if not is_own_scope(parse_metadata_field(name)[0])}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
-        self._first_entries: dict[str, Any] = {}  # where partitions begin, not stored yet
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
 
     @property
@@ -113,18 +112,17 @@ class MetadataLog:
                 found.setdefault(scope, {})[txid] = position
         return found
 
-    def begin(self, positions: Mapping[str, Any]) -> None:
-        """Takes in where partitions begin that were never read."""
+    def take_first_positions(self, positions: Mapping[str, Any]) -> dict[str, Any]:
+        """Takes in where partitions begin that were never read; returns the fields to store."""
         for scope, position in positions.items():
             self._state.put(scope, 0, position)
-        self._first_entries = self._state.take_changes().puts
+        return self._state.take_changes().puts
 
     def coordinator_entries(self, entries: Mapping[int, Any]) -> dict[str, Any]:
-        """Takes in what the coordinator cut; returns the fields to store, with those of `begin`."""
+        """Takes in what the coordinator cut; returns the fields to store."""
         for txid, value in entries.items():
             self._state.put(COORDINATOR_SCOPE, txid, value)
-        first_entries, self._first_entries = self._first_entries, {}
-        return first_entries | self._state.take_changes().puts
+        return self._state.take_changes().puts
 
     def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
         """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""

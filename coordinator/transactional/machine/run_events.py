@@ -48,7 +48,7 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class FirstPositions:
     """The spout has said where partitions begin that were never read; handled before anything is cut.
 
     Attributes:
@@ -177,7 +177,7 @@ class InputState:
 EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
 RunEvent = (
     Resumed
-    | Begun
+    | FirstPositions
     | Turn
     | TimePassed
     | BatchCut

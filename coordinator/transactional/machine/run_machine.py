@@ -49,10 +49,10 @@ from coordinator.transactional.machine.run_events import (
     AskWatch,
     BarrierConfirmed,
     BatchCut,
-    Begun,
     CancelWave,
     Decision,
     Done,
+    FirstPositions,
     Halt,
     InputState,
     NothingToCut,
@@ -124,7 +124,7 @@ class RunMachine:
         self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
             Resumed: lambda resumed: self._releases.resumed(resumed.untold),
-            Begun: self._begun,
+            FirstPositions: self._take_first_positions,
             Turn: self._begin_turn,
             TimePassed: self._give_up_overdue,
             BatchCut: self._batch_cut,
@@ -221,9 +221,8 @@ class RunMachine:
 
     # A turn: commit, cut, start a wave
 
-    def _begun(self, begun: Begun) -> Iterator[Decision]:
-        self._books.metadata.begin(begun.positions)
-        yield from ()
+    def _take_first_positions(self, first: FirstPositions) -> Iterator[Decision]:
+        yield StoreMetadata(self._books.metadata.take_first_positions(first.positions))
 
     def _begin_turn(self, turn: Turn) -> Iterator[Decision]:
         self._books.now_s = turn.now_s

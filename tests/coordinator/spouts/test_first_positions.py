@@ -19,7 +19,7 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import KnowsRunSoFar
-from state.errors import FailedException, SourceError, UserCodeError
+from state.errors import FailedException, FencedError, SourceError, UserCodeError
 from state.kinds.handles import ListState
 from state.redis_topology.topology import RedisTopology
 
@@ -150,10 +150,11 @@ def weights(cluster):
     return {finding.weight for finding in Verifier(topology.records()).verify().findings}
 
 
-def test_it_is_stored_with_the_first_transaction_and_a_replay_begins_there_though_the_log_has_grown(cluster, spout):
+def test_it_is_stored_before_anything_is_cut_and_a_replay_begins_there_though_the_log_has_grown(cluster, spout):
     run = submit(cluster, spout)
     run.run_until_idle()
-    assert first_stored(cluster) == set()
+    assert (run.attempts(), first_stored(cluster)) == ([], {"partition.0:0", "partition.1:0"})
+    assert weights(cluster) == {Weight.OK}
     Log.rows[0] += [0]
     Log.faults[:] = [FailedException("brokers are away")]
     run.run_until_idle()
@@ -161,6 +162,26 @@ def test_it_is_stored_with_the_first_transaction_and_a_replay_begins_there_thoug
     assert Log.asked == [{}]
     assert first_stored(cluster) == set()
     assert weights(cluster) == {Weight.OK}
+
+
+def test_a_run_that_dies_before_it_cuts_anything_leaves_where_it_began(cluster, spout):
+    submit(cluster, spout).tick()
+    Log.rows[0] += [0]
+    again = submit(cluster, spout)
+    again.run_until_idle()
+    assert again.state("rows") == [0]
+    assert [asked.keys() for asked in Log.asked] == [set(), {0, 1}]
+
+
+def test_a_run_that_has_lost_the_topology_stores_no_first_positions(cluster, spout):
+    Log.answers[:] = [FailedException("not now")]
+    former = submit(cluster, spout)
+    former.tick()
+    submit(cluster, spout).tick()
+    cluster.client.hdel("{begins}:txbatch:metadata", "partition.0:0", "partition.1:0")
+    with pytest.raises(FencedError):
+        former.tick()
+    assert first_stored(cluster) == set()
 
 
 def test_a_run_killed_before_its_first_commit_leaves_where_it_began(cluster, spout):

@@ -111,7 +111,7 @@ CUTS_UNSTORED = Mutant(
 CUT_UNSTORED = Mutant(
     "cut-not-stored",
     "What the spout's coordinator cut is not stored.",
-    (Patch(CUTTING, "        if cut and (entries", "        if not cut and (entries"),),
+    (Patch(CUTTING, "        if cut and not self", "        if not cut and not self"),),
 )
 CUT_AGAIN = Mutant(
     "cut-again-on-replay",
@@ -171,8 +171,8 @@ STORED_LAST = Mutant(
     (
         Patch(
             CUTTING,
-            "            yield StoreMetadata(entries)\n",
-            "            self.late = StoreMetadata(entries)\n",
+            "            yield StoreMetadata(",
+            "            self.late = StoreMetadata(",
         ),
         Patch(
             MACHINE,

@@ -66,7 +66,7 @@ class ScriptedReader:
     def position(self) -> int:
         return self._at
 
-    def is_at_end(self, offset: int) -> bool:
+    def needs_no_wait(self, offset: int) -> bool:
         return offset >= self._log.high
 
 
@@ -76,6 +76,7 @@ class World(Drivers):
     Attributes:
         logs: partition -> its log.
         stored: field -> record.
+        saves: how often records were stored.
         ms: the time.
         unlisted: partitions that brokers do not list just now.
         away: partition -> why its leader does not answer.
@@ -84,7 +85,7 @@ class World(Drivers):
     def __init__(self, partitions: int = 1) -> None:
         self.logs = {partition: ScriptedLog() for partition in range(partitions)}
         self.stored: dict[str, str] = {}
-        self.ms = 0
+        self.saves = self.ms = 0
         self.topic_id = "first"
         self.unlisted: set[int] = set()
         self.away: dict[int, str] = {}
@@ -112,6 +113,7 @@ class World(Drivers):
         return self.stored.get(field)
 
     def save(self, texts: dict[str, str]) -> None:
+        self.saves += 1
         self.stored |= texts
 
     def close(self) -> None:

@@ -27,8 +27,8 @@ class Fetches(Protocol):
     def position(self) -> int:
         """Where the next message would be."""
 
-    def is_at_end(self, offset: int) -> bool:
-        """Whether it stands at this offset, and the log ended there when it was last heard of."""
+    def needs_no_wait(self, offset: int) -> bool:
+        """See `PartitionReader.needs_no_wait`."""
 
 
 class Drivers:

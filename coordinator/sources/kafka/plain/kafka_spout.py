@@ -241,7 +241,7 @@ class KafkaSpout(ISpout):
         reader = self._set.reader(manager.partition)
         limit = PORTION if start < manager.emitted_to else min(PORTION, manager.room())
         try:
-            found = reader.messages_from(start, limit, wait_s=0.0 if reader.is_at_end(start) else FETCH_WAIT_S)
+            found = reader.messages_from(start, limit, wait_s=0.0 if reader.needs_no_wait(start) else FETCH_WAIT_S)
         except OutOfRangeError:
             self._set.out_of_range(manager, start)
             self._forget_gone(manager)

@@ -150,6 +150,22 @@ def test_a_continuous_run_reads_on_however_long_a_partition_is_away():
     assert asked.it.is_ready()
 
 
+def test_one_look_that_fails_does_not_end_a_run_that_reads_on_without_a_partition():
+    topic = ScriptedTopic(p0=5, p1=5)
+    topic.away = {1: "it has no leader"}
+    asked = Asked(topic, is_continuous=True)
+    for _ in range(3):
+        assert not asked.is_exhausted(0, p0=5)
+        topic.is_away = True
+        asked.now += 10
+        with pytest.raises(FailedException, match="no broker answers"):
+            asked.is_exhausted(0, p0=5)
+        topic.is_away = False
+        asked.now += 10
+        assert not asked.is_exhausted(0, p0=5)
+        asked.now += 86_400
+
+
 @pytest.mark.parametrize(
     ("start", "first"),
     [

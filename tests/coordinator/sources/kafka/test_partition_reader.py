@@ -167,20 +167,20 @@ def test_messages_from_stops_at_the_end_and_knows_where_it_is():
     reader, _ = reader_of(message(3), end(6))
     assert [each.offset() for each in reader.messages_from(3, 10, wait_s=9.0)] == [3]
     assert reader.position() == 6
-    assert reader.is_at_end(6)
-    assert not reader.is_at_end(3)
+    assert reader.needs_no_wait(6)
+    assert not reader.needs_no_wait(3)
     assert reader.messages_from(6, 10, wait_s=0.0) == []
 
 
 def test_a_partition_that_was_waited_for_in_vain_holds_up_no_other_until_it_gives_something_again():
     reader, consumer = reader_of()
     for _ in range(3):
-        assert not reader.is_at_end(3)
+        assert not reader.needs_no_wait(3)
         assert reader.messages_from(3, 10, wait_s=2.0) == []
-    assert reader.is_at_end(3)
+    assert reader.needs_no_wait(3)
     consumer.given = [message(3)]
     assert len(reader.messages_from(3, 10, wait_s=0.05)) == 1
-    assert not reader.is_at_end(4)
+    assert not reader.needs_no_wait(4)
 
 
 def test_messages_from_an_offset_that_is_not_there_says_so():

@@ -51,6 +51,18 @@ def test_what_arrives_between_the_attempts_at_the_first_transaction_is_counted(b
         assert counted(run) == list(range(8))
 
 
+def test_a_run_that_dies_before_it_cuts_anything_leaves_where_it_began(broker, make_topic):
+    topic, kind = make_topic(2), KafkaOpaqueSpout
+    produce(broker.address, topic, [b"-1"])
+    with LocalCluster(seed=1) as cluster:
+        submit(cluster, spout_of(kind, broker, topic)).tick()
+        produce(broker.address, topic, numbers(0, 5))
+        produce(broker.address, topic, numbers(5, 8), partition=1)
+        again = submit(cluster, spout_of(kind, broker, topic))
+        run_until(again, lambda: len(again.state("rows")) == 8)
+        assert counted(again) == list(range(8))
+
+
 def test_a_run_killed_before_the_first_commit_leaves_where_it_began(broker, make_topic, kind):
     topic = make_topic(2)
     with LocalCluster(seed=1) as cluster:

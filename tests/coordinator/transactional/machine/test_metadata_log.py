@@ -36,18 +36,13 @@ def test_new_entries_are_to_be_stored_once():
     assert log.coordinator == {3: "c3", 4: "c4", 5: "c5", 6: None}
 
 
-def test_where_partitions_begin_is_known_at_once_and_stored_with_what_is_cut_next():
+def test_where_partitions_begin_is_known_and_to_be_stored_at_once():
     log = MetadataLog({})
-    log.begin({"partition.0": "end", "partition.1": "end"})
-    assert log.last_positions() == {"partition.0": "end", "partition.1": "end"}
+    first = {"partition.0": "end", "partition.1": "end"}
+    assert log.take_first_positions(first) == {"partition.0:0": "end", "partition.1:0": "end"}
+    assert log.last_positions() == first
     assert log.last_cut_txid == 0
-    log.committed(0, {}, {})
-    assert log.coordinator_entries({1: 2}) == {
-        "coordinator:1": 2,
-        "partition.0:0": "end",
-        "partition.1:0": "end",
-    }
-    assert log.coordinator_entries({2: 2}) == {"coordinator:2": 2}
+    assert log.coordinator_entries({1: 2}) == {"coordinator:1": 2}
     log.partition_entries([outcome(1, **{"partition.0": "later"})])
     assert log.commit_changes(1, {}, {}).forgets == ("partition.0:0",)
 

@@ -7,7 +7,14 @@ import pytest
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.engine import WaveProcessed
 from coordinator.transactional.guarded_spout import GuardedSpout
-from coordinator.transactional.machine.run_events import Cut, Publish, StartCommit, StartWave, StoreMetadata
+from coordinator.transactional.machine.run_events import (
+    Cut,
+    FirstPositions,
+    Publish,
+    StartCommit,
+    StartWave,
+    StoreMetadata,
+)
 from state.errors import FailedException
 from state.metadata.transactional_state import MetadataChanges
 from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
@@ -25,6 +32,15 @@ def test_nothing_is_stored_before_the_emit():
     states = machine()
     assert states.turn() == [wave(1, (4, 1, "cut 1 of 4"), (5, 2, "cut 2 of 5"), (6, 3, "cut 3 of 6"))]
     assert states.source.asked[0] == Cut(4, None, is_new=True)
+
+
+@pytest.mark.parametrize("is_opaque", [True, False], ids=["opaque", "partitioned"])
+def test_where_partitions_begin_is_stored_before_anything_is_cut(is_opaque):
+    source = ready()
+    states = ByHand(source, plan={"is_opaque": is_opaque})
+    assert states.handle(FirstPositions({"partition.0": 7})) == [StoreMetadata({"partition.0:0": 7})]
+    assert states.machine.positions.last_positions() == {"partition.0": 7}
+    assert source.asked == []
 
 
 def test_every_attempt_is_cut_again_and_whether_the_spout_is_ready_is_asked_once_a_txid():

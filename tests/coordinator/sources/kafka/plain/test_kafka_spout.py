@@ -267,6 +267,16 @@ def test_trap_a_topic_made_again_is_named_and_not_read_at_old_offsets():
     assert Played(world, instance_id="two", force_from_start=True).ask() == [b"a"]
 
 
+def test_a_topic_whose_partitions_are_not_listed_yet_is_named_before_anything_is_stored():
+    world = World()
+    world.unlisted = {0}
+    with pytest.raises(SourceError, match="the spout cannot begin: brokers list no partition yet of the topic with id"):
+        Played(world)
+    assert world.saves == 0
+    world.unlisted = set()
+    assert Played(world).world.saves
+
+
 def test_trap_gaps_of_compaction_and_markers_hold_up_nothing():
     world = World()
     world.logs[0].values, world.logs[0].high = {3: b"a", 7: b"b"}, 12
