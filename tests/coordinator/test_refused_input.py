@@ -90,7 +90,10 @@ WRONG = {
         r"unavailable of Opaque.* is \[1\]",
     ),
     "batches as a number": (lambda: FixedBatchesSpout(anything(3), ["a"]), "batches of FixedBatchesSpout is 3"),
-    "a batch of nothing": (lambda: FixedBatchesSpout([anything(None)], ["a"]), "batch 0 of FixedBatchesSpout is None; give a list of rows"),
+    "a batch of nothing": (
+        lambda: FixedBatchesSpout([anything(None)], ["a"]),
+        "batch 0 of FixedBatchesSpout is None; give a list of rows",
+    ),
 }
 
 

@@ -136,9 +136,7 @@ def test_drop_says_that_the_topology_was_running(
         shown = capsys.readouterr()
         assert "(committed up to txid 0; it is running)" in shown.err
         assert shown.out.endswith(f"on {url}; it was running: that run stops at its next write, with exit code 3\n")
-        with pytest.raises(
-            FencedError, match="topology 'words' was dropped during this run"
-        ) as fenced:
+        with pytest.raises(FencedError, match="topology 'words' was dropped during this run") as fenced:
             run.confirm()
         assert exit_code_of(fenced.value) == 3
         other.confirm()

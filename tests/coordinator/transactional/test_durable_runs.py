@@ -42,10 +42,13 @@ def program(request) -> str:
 
 
 def run_until_heard(coordinator, txid: int) -> None:
-    """Turns until the spout has heard of a transaction."""
+    """Turns until the spout has heard of a transaction, and cuts no more than a window beyond it meanwhile."""
     for _ in range(2_000):
         coordinator.turn()
+        if coordinator.statistics.cut_txid >= txid:
+            coordinator.deactivate()
         if txid in Hearing.heard:
+            coordinator.activate()
             return
     pytest.fail(f"heard {Hearing.heard[-1:]}, never {txid}")
 
