@@ -138,8 +138,8 @@ class IBatchBolt(IComponent):
 class BaseBatchBolt(IBatchBolt):
     """An `IBatchBolt` that stores what `prepare` is given; its `execute` and `finish_batch` do nothing.
 
-    A subclass defines `execute` or `execute_batch`, if only an `execute` that does nothing: without either, which is
-    what a misspelled name comes to, the builder refuses it.
+    Define `execute` or `execute_batch`, even if `execute` does nothing: the builder refuses a bolt with neither, since
+    that usually means a misspelled name.
 
     Call ``super().prepare(...)`` if you override it and use the attributes.
     """

@@ -28,18 +28,18 @@ PLACES = {
         "list": ("commands.list_topologies:list_topologies", "List the topologies on a server"),
         "status": ("commands.status:status", "Show what is committed, and what the topology's run is doing"),
         "inspect": ("commands.inspect:inspect", "Show one transaction"),
-        "state": ("commands.state:app", "Look at a topology's state, export it, or put an export back."),
+        "state": ("commands.state:app", "Look at a topology's state, export it, or put an export back"),
         "ui": ("commands.ui:ui", "Serve a dashboard of the topologies on a server"),
         "explain": ("commands.explain:explain", "Explain an error"),
     },
     "Repair": {
         "verify": ("commands.verify:verify", "Check that what is stored of a topology is undamaged"),
-        "quarantine": ("commands.quarantine:app", "Look at quarantined batches, replay or drop them."),
+        "quarantine": ("commands.quarantine:app", "Look at quarantined batches, replay or drop them"),
         "dead-letters": (
             "commands.dead_letters:dead_letters",
-            "Look at the tuples that bolts and sources have refused, export, replay or drop them.",
+            "Look at the tuples that bolts and sources have refused, export, replay or drop them",
         ),
-        "drop": ("state_commands:drop", "Delete a topology's state and everything txbatch stores about it."),
+        "drop": ("state_commands:drop", "Delete a topology's state and everything txbatch stores about it"),
     },
     "Develop": {
         "plan": ("commands.plan:plan", "Show how a run would execute a topology"),

@@ -57,7 +57,7 @@ class LateEngine:
         return waits or self._started().next_event(timeout_s)
 
     def close(self) -> None:
-        """See `Engine.close`; whoever has started the engine closes it."""
+        """See `Engine.close`: the engine is closed by what started it."""
 
     def _started(self) -> Engine:
         if self._engine is None:

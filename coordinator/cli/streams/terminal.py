@@ -24,7 +24,7 @@ def say(*lines: str, to: TextIO | None = None, end: str = "\n", flush: bool = Fa
         lines: without line breaks; those of a text of ours are split by the caller.
         to: where to; None for standard output.
         end: what follows the last line.
-        flush: whether whoever reads must see it at once.
+        flush: whether it must be visible at once.
     """
     print("\n".join(printable(line, kept="\t") for line in lines), file=to or sys.stdout, end=end, flush=flush)
 

@@ -31,7 +31,7 @@ POLL_S = 0.2
 SILENCE_S = 30.0
 """A partition that gives nothing for so long fails the attempt, which is then tried again."""
 IN_VAIN_S = 5.0
-"""A partition that was waited for so long and gave nothing, as one that is away, holds up no other any more."""
+"""How long a partition may give nothing, because it is away, before it no longer holds up the others."""
 READER_GROUP = "txbatch"
 """Readers are in no group and commit nothing, yet the client wants a name."""
 

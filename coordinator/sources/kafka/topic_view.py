@@ -14,7 +14,7 @@ LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
 """Brokers that gave no answer are not asked again for so long: the run waits while they are asked."""
 AWAY_S = 300.0
-"""Brokers that give no answer for so long, while nothing else is left to do, end the run; so does a partition."""
+"""How long brokers, or one partition, may give no answer before a run with nothing else to do ends."""
 
 
 class TopicView:

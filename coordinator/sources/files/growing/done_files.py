@@ -63,7 +63,7 @@ class FinishedFiles:
         return [file for number in due for file in self._by_txid.pop(number)]
 
     def note_gone(self, path: str) -> None:
-        """Notes that there is no file of this name any more, since the one that was read is dealt with."""
+        """Notes that the file that was read is dealt with, so that its name is free."""
         self._gone.add(path)
 
     def refuse_again(self, found: Iterable[str]) -> None:

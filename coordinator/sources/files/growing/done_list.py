@@ -63,7 +63,7 @@ def line_of(path: str) -> str:
 
 
 def path_of(line: str) -> str:
-    """The path that a line of the list names; what is no line of ours is taken as it is."""
+    """The path that a line of the list names; a line of another form is taken as a path."""
     try:
         return str(json.loads(line)) if line.startswith('"') else line
     except ValueError:

@@ -116,7 +116,7 @@ class InputFile(ABC):
 
 
 def stamp_of(told: FileStamp, now_ns: int) -> FileStamp:
-    """The stamp of a file of which the store has told four facts; one without a time may have changed a moment ago."""
+    """The stamp of a file from what its store knows; a file without a time may have changed a moment ago."""
     _, changed_ns, touched_ns, _ = told
     is_recent = max(changed_ns, touched_ns) > now_ns - RECENT_NS or not (changed_ns or touched_ns)
     return (*told, now_ns) if is_recent else told
