@@ -18,7 +18,7 @@ from coordinator.transactional.late_engine import LateEngine
 from coordinator.transactional.options import RunOptions
 from state.keys import parse_metadata_field
 from state.printable import counted
-from state.records.run_pulse import Standing, standing_of
+from state.records.run_pulse import Standing, owners, standing_of
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
@@ -56,7 +56,9 @@ class SparkStart:
         if any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
             return False
         connected = store.connected_runs()
-        standing = standing_of(store.pulse(), now=time.time(), connected=connected)
+        status = store.status()
+        pulse = None if status is None else owners(store.pulse(), status.fence)
+        standing = standing_of(pulse, now=time.time(), connected=connected)
         return not connected and standing in (Standing.ENDED, Standing.SILENT)
 
     def later(self, resources: ExitStack) -> Engine:

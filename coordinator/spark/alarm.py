@@ -21,8 +21,6 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
 
-AT_ONCE_S = 0.05
-
 
 class OverdueError(Interruption):
     """User code had not returned when the message timeout ran out; the driver reads the story."""
@@ -40,19 +38,18 @@ class Deadline:
     started_s: float
     timeout_s: float
 
-    def seconds_left(self, now_s: float, *, is_retry: bool) -> float:
+    def seconds_left(self, now_s: float) -> float:
         """Seconds until the alarm.
 
-        A clock that differs from the driver's moves it by half the timeout at most, except for a task that Spark
-        tries again: the first try has used up the time.
+        What earlier stages of the job have used is taken off, up to half the timeout. More than that was waiting for
+        executors, a first try of the task, or a clock that differs from the driver's, who watches over the whole.
 
         Args:
             now_s: the worker's clock.
-            is_retry: whether Spark has tried the task before.
         """
         timeout_s = self.timeout_s - min(2.0, self.timeout_s / 10)
         used_s = max(0.0, now_s - self.started_s)
-        return max(AT_ONCE_S, timeout_s - (used_s if is_retry else min(used_s, timeout_s / 2)))
+        return timeout_s - used_s if used_s <= timeout_s / 2 else timeout_s
 
 
 class Alarm:
@@ -98,7 +95,7 @@ def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
         yield alarm
         return
     before = signal.signal(signal.SIGALRM, alarm.ring)
-    signal.setitimer(signal.ITIMER_REAL, deadline.seconds_left(time.time(), is_retry=task.attemptNumber() > 0))
+    signal.setitimer(signal.ITIMER_REAL, deadline.seconds_left(time.time()))
     try:
         yield alarm
     finally:

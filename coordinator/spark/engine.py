@@ -153,9 +153,8 @@ class SparkEngine:
         return event
 
     def _waiting(self) -> PhaseWaits | None:
-        """Returns the waves that have a phase of which no task has started yet."""
-        groups = ((wave_id, self._job_group(phase, wave_id)) for wave_id in list(self._waves) for phase in PHASES)
-        waiting = tuple(wave_id for wave_id, group in groups if self._running.waits(group))
+        """Returns the waves that have a phase of which no task runs."""
+        waiting = self._running.waiting()
         return PhaseWaits(waiting) if waiting else None
 
     def close(self) -> None:
@@ -164,7 +163,7 @@ class SparkEngine:
         With Spark gone there is nothing of that to do.
         """
         try:
-            for wave_id in list(self._waves):
+            for wave_id in self._running.waves():
                 self.cancel(wave_id)
             for lane in (self._commit_lane, self._processing_lane):
                 lane.close(LANE_CLOSE_S if self._watch.lost is None else 0)
@@ -195,7 +194,7 @@ class SparkEngine:
     ) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
         job_group = self._job_group(phase, wave_id)
-        self._running.began(job_group)
+        self._running.began(job_group, wave_id)
         try:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()

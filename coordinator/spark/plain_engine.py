@@ -53,29 +53,29 @@ class SparkPlainEngine:
         Raises:
             EngineError: Spark is gone, gives no executors, or does not end a wave that was cancelled.
         """
-        self._jobs.began(self._job_group)
+        self._jobs.began(self._job_group, wave.wave_id.number)
         running = self._running = self._lane.submit(partial(self._run, wave))
         try:
-            self._await(running)
-            return self._watch.wait(running, 0)
+            if self._exceeds_its_time(running):
+                return self._cancelled(wave, running)
+            return self._watch.wait(running)
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
-            if not running.done():
-                return self._cancelled(wave, running)
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
             return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
 
-    def _await(self, running: Future[WaveDrained]) -> None:
+    def _exceeds_its_time(self, running: Future[WaveDrained]) -> bool:
         """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
         started_s = time.monotonic()
         while not wait([running], LOOK_AFTER_S).done:
             self._watch.check()
-            if self._jobs.waits(self._job_group):
+            if self._jobs.waiting():
                 started_s = time.monotonic()
             elif self._wave_timeout_s is not None and time.monotonic() - started_s > self._wave_timeout_s:
-                return
+                return not running.done()
+        return False
 
     def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""

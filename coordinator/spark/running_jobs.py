@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coordinator.spark.java.java_watch import JavaWatch
@@ -39,31 +40,47 @@ class RunningJobs:
     def __init__(self, context: SparkContext, watch: JavaWatch) -> None:
         self._context, self._watch = context, watch
         self._jobs: dict[str, _RunningJob] = {}
+        self._busy_s = 0.0
 
     def __contains__(self, job_group: str) -> bool:
         return job_group in self._jobs
 
-    def began(self, job_group: str) -> None:
-        """Called when a job is about to be submitted."""
-        self._jobs[job_group] = _RunningJob(time.monotonic())
+    def began(self, job_group: str, wave_id: int) -> None:
+        """Called when a job is about to be submitted for a wave."""
+        self._jobs[job_group] = _RunningJob(wave_id, time.monotonic())
 
     def ended(self, job_group: str) -> None:
         """Called when it has returned."""
         self._jobs.pop(job_group, None)
 
-    def waits(self, job_group: str) -> bool:
-        """Returns whether Spark has a job and has run none of its tasks for a while.
+    def waves(self) -> set[int]:
+        """Returns the waves that have jobs."""
+        return {job.wave_id for job in list(self._jobs.values())}
+
+    def waiting(self) -> tuple[int, ...]:
+        """Returns the waves with a job of which Spark, twice in a row, ran no task.
 
         Raises:
-            EngineError: it has waited for too long, or Spark is gone.
+            EngineError: the run has waited for too long, or Spark is gone.
         """
-        job = self._jobs.get(job_group)
-        waited_s = 0.0 if job is None else time.monotonic() - job.busy_s
-        if job is None or waited_s < LOOK_AFTER_S:
-            return False
+        return tuple(job.wave_id for group, job in list(self._jobs.items()) if self._waits(group, job))
+
+    def _waits(self, job_group: str, job: _RunningJob) -> bool:
+        now_s = time.monotonic()
+        if now_s - job.looked_s < LOOK_AFTER_S:
+            return job.is_waiting
+        job.looked_s = now_s
         if not self._watch.call(lambda: _lacks_executors(self._context, job_group)):
-            job.busy_s, job.log_at_s = time.monotonic(), LOG_AFTER_S
+            self._busy_s = now_s
+            job.idle_s, job.is_waiting, job.log_at_s = None, False, LOG_AFTER_S
             return False
+        job.is_waiting = job.idle_s is not None
+        job.idle_s = now_s if job.idle_s is None else job.idle_s
+        self._judge(now_s - max(job.began_s, self._busy_s), job)
+        return job.is_waiting
+
+    def _judge(self, waited_s: float, job: _RunningJob) -> None:
+        """Says that a job waits, and raises if all that time no job of the run had an executor."""
         story = f"Spark has run no task of a job for {waited_s:.0f} s"
         if waited_s > EXECUTORS_TIMEOUT_S:
             raise EngineError(
@@ -73,16 +90,30 @@ class RunningJobs:
         if waited_s >= job.log_at_s:
             job.log_at_s = waited_s + LOG_EVERY_S
             _LOG.warning("%s; waiting for executors, which does not count against any batch", story)
-        return True
 
 
+@dataclass(slots=True)
 class _RunningJob:
-    """A job, and when it was last known not to wait."""
+    """A job, and what was last seen of it.
 
-    __slots__ = ("busy_s", "log_at_s")
+    Attributes:
+        wave_id: what it runs for.
+        began_s: when it was about to be submitted.
+        looked_s: when it was last asked about; at first, when it began.
+        idle_s: since when it has run no task, None if it ran one at the last look.
+        is_waiting: whether it ran none at the look before, either.
+        log_at_s: how long it must have waited for the log to say so.
+    """
 
-    def __init__(self, busy_s: float) -> None:
-        self.busy_s, self.log_at_s = busy_s, LOG_AFTER_S
+    wave_id: int
+    began_s: float
+    looked_s: float = 0.0
+    idle_s: float | None = None
+    is_waiting: bool = False
+    log_at_s: float = LOG_AFTER_S
+
+    def __post_init__(self) -> None:
+        self.looked_s = self.began_s
 
 
 def _lacks_executors(context: SparkContext, job_group: str) -> bool:

@@ -337,13 +337,14 @@ def test_a_worker_that_is_killed_fails_its_wave_which_is_processed_when_it_comes
     builder = builder_of(range(4))
     builder.set_bolt("work", Killing(2, tmp_path / "killed"), 2).fields_grouping("feed", ["value"])
     builder.set_bolt("end", Seen(path), 2).shuffle_grouping("work")
+    before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
 
     statistics = run(context, builder.build())
 
     assert (tmp_path / "killed").exists()
     assert (statistics.crashed_waves, failed(), acked()) == (1, [0, 1, 2, 3], [0, 1, 2, 3])
     assert set(seen_by(path, "end")) == {0, 1, 2, 3}
-    assert contexts.shuffle_files() == []
+    assert set(contexts.shuffle_files()) <= set(before)
 
 
 @pytest.mark.redis

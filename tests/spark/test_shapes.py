@@ -66,13 +66,14 @@ def test_chained_committers_with_a_bolt_between_them_run_in_the_commit_phase_in_
     builder.set_committer_bolt("last", Last(), parallelism=2).fields_grouping("double", ["txid"])
     topology = builder.build()
     assert len(make_plan(topology, pickle_spec).stages) == 4  # three of them in the commit phase
+    before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
     cluster.run(topology, commit_group_max=commit_group_max)
 
     totals = {str(txid): 2 * sum(range(txid * SIZE)) for txid in range(1, TRANSACTIONS + 1)}
     assert cluster.hash("{chain}:doubled") == totals
     assert cluster.client.lrange("{chain}:order", 0, -1) == [b"%d" % txid for txid in range(1, TRANSACTIONS + 1)]
     assert cluster.hash("{chain}:counts") == exact_counts(TRANSACTIONS)
-    assert contexts.shuffle_files() == []  # of none of the commit phases a wave has had
+    assert set(contexts.shuffle_files()) <= set(before)  # of none of the commit phases a wave has had
 
 
 @pytest.mark.case(id="P-04")

@@ -135,10 +135,11 @@ def test_in_a_job_of_its_own_a_committer_is_not_called_before_its_id(cluster, mo
 
 
 def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
+    before = contexts.shuffle_files()  # Spark SQL leaves its own to the garbage collector
     statistics = cluster.run(numbers_topology(50, size=2, parallelism=2), max_spout_pending=2)
 
     assert statistics.waves >= 50
-    assert contexts.shuffle_files() == []
+    assert set(contexts.shuffle_files()) <= set(before)
 
 
 def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.spark.alarm import AT_ONCE_S, Alarm, Deadline, OverdueError, alarm_for
+from coordinator.spark.alarm import Alarm, Deadline, OverdueError, alarm_for
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
 from tests.support.tasks.wirings import wire
@@ -15,21 +15,21 @@ WIRING = wire(BaseBatchBolt(), component_id="work")
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "later_s", "is_retry", "left_s"),
+    ("timeout_s", "later_s", "left_s"),
     [
-        (60.0, 0.0, False, 58.0),  # a little before the driver cancels the wave
-        (3.0, 0.0, False, 2.7),
-        (60.0, 10.0, False, 48.0),  # earlier stages have used up some of the time
-        (60.0, -3600.0, False, 58.0),  # the worker's clock is behind
-        (60.0, 3600.0, False, 29.0),  # it is ahead, or the stage is late: never less than half of the time
-        (60.0, 58.0, True, AT_ONCE_S),  # the first try has used up the time
-        (60.0, 3600.0, True, AT_ONCE_S),
+        (60.0, 0.0, 58.0),  # a little before the driver cancels the wave
+        (3.0, 0.0, 2.7),
+        (60.0, 10.0, 48.0),  # earlier stages have used up some of the time
+        (60.0, -3600.0, 58.0),  # the worker's clock is behind
+        (60.0, 29.0, 29.0),  # never less than half of the time
+        (60.0, 30.0, 58.0),  # the task has waited for an executor
+        (60.0, 3600.0, 58.0),  # as before, or the worker's clock is ahead
     ],
 )
-def test_the_alarm_rings_before_the_driver_gives_up_and_clocks_may_differ(timeout_s, later_s, is_retry, left_s):
+def test_the_alarm_rings_before_the_driver_gives_up_and_clocks_may_differ(timeout_s, later_s, left_s):
     deadline = Deadline(STARTED_S, timeout_s)
 
-    assert deadline.seconds_left(STARTED_S + later_s, is_retry=is_retry) == pytest.approx(left_s)
+    assert deadline.seconds_left(STARTED_S + later_s) == pytest.approx(left_s)
 
 
 def test_the_alarm_names_component_task_attempt_and_timeout():

@@ -62,41 +62,63 @@ def jobs(tracker):
     return RunningJobs(context, watch)
 
 
-def test_a_job_waits_whenever_spark_has_it_and_runs_none_of_its_tasks(jobs, tracker, clock):
-    jobs.began("g")
+def test_a_wave_waits_whenever_spark_has_its_job_and_twice_in_a_row_runs_none_of_its_tasks(jobs, tracker, clock):
+    jobs.began("g", 5)
     seen = []
     for now, is_submitted, tasks in [
         (20.0, False, 0),
         (40.0, True, 0),
+        (40.5, True, 0),
         (41.0, True, 0),
         (42.0, True, 1),
-        (50.0, True, 1),
-        (60.0, True, 0),
+        (50.0, True, 0),
+        (60.0, True, 1),
     ]:
         clock.now, tracker.is_submitted, tracker.tasks = now, is_submitted, tasks
-        seen.append(jobs.waits("g"))
-    assert seen == [False, True, True, False, False, True]
+        seen.append(jobs.waiting())
+    assert seen == [(), (), (), (5,), (), (), ()]
+
+
+def test_every_wave_that_waits_is_named(jobs, tracker, clock):
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    jobs.began("h", 2)
+    for clock.now in (1.0, 2.0):
+        waiting = jobs.waiting()
+    assert waiting == (1, 2)
+    jobs.ended("g")
+    assert (jobs.waiting(), jobs.waves(), "g" in jobs, "h" in jobs) == ((2,), {2}, False, True)
 
 
 def test_a_job_is_not_asked_about_before_it_has_had_time_to_end(jobs, tracker, clock):
     tracker.is_submitted = True
-    jobs.began("g")
-    clock.now = 0.9
-    assert not jobs.waits("g")
-    clock.now = 1.0
-    assert jobs.waits("g")
-    jobs.ended("g")
-    assert (jobs.waits("g"), "g" in jobs) == (False, False)
+    jobs.began("g", 1)
+    for clock.now in (0.5, 0.9):
+        assert jobs.waiting() == ()
+    for clock.now in (1.0, 2.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,)
 
 
-def test_a_job_that_waits_for_five_minutes_ends_the_run(jobs, tracker, clock):
+def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
     tracker.is_submitted, tracker.tasks = True, 1
-    jobs.began("g")
+    jobs.began("g", 1)
     clock.now = 1000.0
-    assert not jobs.waits("g")
+    assert jobs.waiting() == ()
     tracker.tasks = 0
-    clock.now = 1300.0
-    assert jobs.waits("g")
-    clock.now = 1300.1
-    with pytest.raises(EngineError, match="has run no task of a job for 300 s: the cluster gives the run no executor"):
-        jobs.waits("g")
+    for clock.now in (1100.0, 1300.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,)
+    clock.now = 1301.0
+    with pytest.raises(EngineError, match="has run no task of a job for 301 s: the cluster gives the run no executor"):
+        jobs.waiting()
+
+
+def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker, clock, monkeypatch):
+    tracker.is_submitted = True
+    monkeypatch.setattr(running_jobs, "_lacks_executors", lambda _, group: group == "waits")
+    jobs.began("waits", 1)
+    jobs.began("works", 2)
+    for clock.now in (1.0, 200.0, 400.0, 600.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,)
