@@ -67,17 +67,15 @@ class RunningJobs:
 
     def _waits(self, job_group: str, job: _RunningJob) -> bool:
         now_s = time.monotonic()
-        if now_s - job.looked_s < LOOK_AFTER_S:
-            return job.is_waiting
-        job.looked_s = now_s
-        if not self._watch.call(lambda: _lacks_executors(self._context, job_group)):
-            self._busy_s = now_s
-            job.idle_s, job.is_waiting, job.log_at_s = None, False, LOG_AFTER_S
-            return False
-        job.is_waiting = job.idle_s is not None
-        job.idle_s = now_s if job.idle_s is None else job.idle_s
-        self._judge(now_s - max(job.began_s, self._busy_s), job)
-        return job.is_waiting
+        if now_s - job.looked_s >= LOOK_AFTER_S:
+            job.looked_s = now_s
+            if self._watch.call(lambda: _lacks_executors(self._context, job_group)):
+                job.idle_s = now_s if job.idle_s is None else job.idle_s
+                self._judge(now_s - max(job.idle_s, self._busy_s), job)
+            else:
+                self._busy_s = now_s
+                job.idle_s, job.log_at_s = None, LOG_AFTER_S
+        return job.idle_s is not None and job.idle_s < job.looked_s
 
     def _judge(self, waited_s: float, job: _RunningJob) -> None:
         """Says that a job waits, and raises if all that time no job of the run had an executor."""
@@ -98,22 +96,15 @@ class _RunningJob:
 
     Attributes:
         wave_id: what it runs for.
-        began_s: when it was about to be submitted.
-        looked_s: when it was last asked about; at first, when it began.
-        idle_s: since when it has run no task, None if it ran one at the last look.
-        is_waiting: whether it ran none at the look before, either.
+        looked_s: when it was last asked about; at first, when it was about to be submitted.
+        idle_s: the first of the last looks at which it ran no task, None if it ran one at the last.
         log_at_s: how long it must have waited for the log to say so.
     """
 
     wave_id: int
-    began_s: float
-    looked_s: float = 0.0
+    looked_s: float
     idle_s: float | None = None
-    is_waiting: bool = False
     log_at_s: float = LOG_AFTER_S
-
-    def __post_init__(self) -> None:
-        self.looked_s = self.began_s
 
 
 def _lacks_executors(context: SparkContext, job_group: str) -> bool:

@@ -48,7 +48,7 @@ class ICommitterTransactionalSpout(ABC):
     """A mixin for the spec of any kind of spout that is to be told what is durable.
 
     Attributes:
-        destruction: what being told makes the spout destroy, as a clause such as "done files are deleted"; "" if its
+        destruction: what the committer destroys of its input, as a clause such as "done files are deleted"; "" if its
             input can still be read again. A run on Spark that destroys input waits for durability fsync unless its user
             names a level, since a power cut could otherwise take what was committed of that input.
 

@@ -80,7 +80,7 @@ class SpoutKind(ABC):
 
     @property
     def destruction(self) -> str:
-        """What being told makes the spout destroy; "" if nothing, or if it is told nothing."""
+        """What the spout destroys of its input once that is committed; "" for nothing."""
         return str(self._spec.destruction) if self.has_committer else ""
 
     def fingerprint(self) -> Any:

@@ -120,10 +120,13 @@ class WaveRecords:
         """Returns the waves whose processing phase takes too long; each is reported once per timeout."""
         late = []
         for wave in self._waves.values():
-            is_late = wave.started_s is not None and now_s - wave.started_s > self._timeout_s
-            if wave.is_running and (is_late or wave.started_s is None):
+            if not wave.is_running:
+                continue
+            if wave.started_s is None:
                 wave.started_s = now_s
-                late += [wave] if is_late else []
+            elif now_s - wave.started_s > self._timeout_s:
+                wave.started_s = now_s
+                late.append(wave)
         return late
 
     def waits(self, wave_id: int) -> None:

@@ -106,10 +106,10 @@ def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
     clock.now = 1000.0
     assert jobs.waiting() == ()
     tracker.tasks = 0
-    for clock.now in (1100.0, 1300.0):
+    for clock.now in (1400.0, 1700.0):
         waiting = jobs.waiting()
-    assert waiting == (1,)
-    clock.now = 1301.0
+    assert waiting == (1,), "a long time without a look is no wait"
+    clock.now = 1701.0
     with pytest.raises(EngineError, match="has run no task of a job for 301 s: the cluster gives the run no executor"):
         jobs.waiting()
 

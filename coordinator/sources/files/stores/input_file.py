@@ -115,11 +115,11 @@ class InputFile(ABC):
         )
 
 
-def stamp_of(told: FileStamp, now_ns: int) -> FileStamp:
+def stamp_of(facts: FileStamp, now_ns: int) -> FileStamp:
     """The stamp of a file from what its store knows; a file without a time may have changed a moment ago."""
-    _, changed_ns, touched_ns, _ = told
+    _, changed_ns, touched_ns, _ = facts
     is_recent = max(changed_ns, touched_ns) > now_ns - RECENT_NS or not (changed_ns or touched_ns)
-    return (*told, now_ns) if is_recent else told
+    return (*facts, now_ns) if is_recent else facts
 
 
 def is_settled(stamp: FileStamp) -> bool:
