@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.wave_statistics import WaveStatistics
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts, TransactionAttempt
 
 _LOG = logging.getLogger("txbatch")
-Attempts = tuple[TransactionAttempt, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ class AttemptsFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptReplayed:
-    """An attempt was at fault and its transaction is replayed; `AttemptsFailed` names those that were dropped with it.
+class AttemptRetried:
+    """An attempt was at fault and its transaction is retried; `AttemptsFailed` names those that were dropped with it.
 
     Attributes:
         attempt: that has failed.
@@ -214,7 +214,7 @@ Observation = (
     | WaveEnded
     | GroupCommitted
     | AttemptsFailed
-    | AttemptReplayed
+    | AttemptRetried
     | TurnEnded
     | RunEnded
 )
@@ -230,6 +230,7 @@ class Observers:
 
     def __init__(self, observers: Sequence[Observer] = ()) -> None:
         self._observers = list(observers)
+        self._error: BaseException | None = None
 
     def __bool__(self) -> bool:
         return bool(self._observers)
@@ -242,3 +243,18 @@ class Observers:
             except Exception:  # noqa: BLE001 - an observer must not end a run
                 self._observers.remove(observer)
                 _LOG.exception("observer %r raised and is told nothing more; the run continues", observer)
+
+    def failed(self, error: BaseException) -> None:
+        """Takes what ends the run as soon as it is raised: its caller may close the run as if all were well."""
+        self._error = self._error or error
+
+    @contextmanager
+    def until_the_end(self) -> Iterator[None]:
+        """Encloses everything that a run does once it owns its topology; observers hear how it has ended."""
+        try:
+            yield
+        except BaseException as error:
+            self.failed(error)
+            raise
+        finally:
+            self.tell(RunEnded(self._error))

@@ -27,3 +27,7 @@ class TransactionAttempt:
 
     def __str__(self) -> str:
         return f"{self.txid}:{self.attempt_id:016x}"
+
+
+Attempts = tuple[TransactionAttempt, ...]
+"""Several attempts, ascending by txid unless something else is said."""

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.transactional.attempt_watch import AttemptWatch
-from coordinator.transactional.engine import GroupExecuted, PhaseEnded
+from coordinator.run_observer import AttemptsFailed, AttemptsIssued, GroupCommitted, Observation, WaveEnded
+from coordinator.transactional.engine import FailedByHand, GroupExecuted
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
 
@@ -70,25 +69,33 @@ class HeldPhase:
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     phase: Phase
-    wave_id: int
-    held: AttemptOutcome | GroupExecuted
     since_s: float
+    executed: GroupExecuted | None = None
 
 
-class AttemptBook(AttemptWatch):
-    """Keeps a record of every attempt, and holds the phases that it was asked to hold.
+class AttemptBook:
+    """Observes a run: keeps a record of every attempt, and holds the phases that it was asked to hold.
+
+    A processing phase is held by `commit_limit`, which begins no group that reaches it; a commit phase by the engine,
+    which asks `holds` and keeps the group until it is acked.
 
     Args:
-        deliver: passes an event to the coordinator, for its next turn.
+        deliver: passes an event to the coordinator, for its next turn; None only asks for the turn.
         clock: the run's clock, in seconds.
         timeout_s: a phase that is held longer than this fails.
     """
 
-    def __init__(self, deliver: Callable[[PhaseEnded], None], clock: Callable[[], float], timeout_s: float) -> None:
+    def __init__(
+        self,
+        deliver: Callable[[GroupExecuted | FailedByHand | None], None],
+        clock: Callable[[], float],
+        timeout_s: float,
+    ) -> None:
         self._deliver, self._clock, self._timeout_s = deliver, clock, timeout_s
         self._records: dict[TransactionAttempt, AttemptRecord] = {}
         self._rules: set[tuple[Phase, int | None]] = set()
         self._waiting: dict[TransactionAttempt, _Waiting] = {}
+        self._failing: set[TransactionAttempt] = set()
         self._let_go: set[tuple[Phase, TransactionAttempt]] = set()
 
     def records(self, txid: int | None) -> list[AttemptRecord]:
@@ -101,8 +108,11 @@ class AttemptBook(AttemptWatch):
 
     def held_group(self, txid: int) -> GroupExecuted | None:
         """Returns the group of a transaction whose commit phase is held."""
-        held = (waiting.held for attempt, waiting in self._waiting.items() if attempt.txid == txid)
-        return next((each for each in held if isinstance(each, GroupExecuted)), None)
+        return next((held.executed for attempt, held in self._waiting.items() if attempt.txid == txid), None)
+
+    def held_waves(self) -> tuple[int, ...]:
+        """Returns the waves of groups whose commit phase is held: nothing of them runs, so no time counts."""
+        return tuple(held.executed.wave_id for held in self._waiting.values() if held.executed is not None)
 
     def hold(self, phase: Phase, txids: Sequence[int]) -> None:
         """Holds this phase of all further attempts at these txids, or at every txid if none is given."""
@@ -127,8 +137,12 @@ class AttemptBook(AttemptWatch):
             raise ValueError(f"no phase of transaction {txid} is held; held: {held or 'none'}")
         waiting = self._waiting.pop(attempt)
         self._let_go.add((waiting.phase, attempt))
-        failure = None if reason is None else Failure(FailureKind.FAILED, BY_HAND, 0, reason)
-        self._deliver(PhaseEnded(attempt, waiting.held, waiting.wave_id, failure))
+        if reason is None:
+            self._deliver(waiting.executed)
+        else:
+            failure = Failure(FailureKind.FAILED, BY_HAND, 0, reason)
+            self._failing.add(attempt)
+            self._deliver(FailedByHand(attempt, failure, waiting.executed))
 
     def fail_overdue(self) -> None:
         """Fails phases that are held longer than the message timeout, as a real run would."""
@@ -137,43 +151,50 @@ class AttemptBook(AttemptWatch):
             if now_s - self._waiting[held.attempt].since_s > self._timeout_s:
                 self.end(held.attempt.txid, f"its {held.phase} phase exceeded the message timeout")
 
-    def issued(self, attempt: TransactionAttempt) -> None:
-        self._records[attempt] = AttemptRecord(attempt)
+    def __call__(self, observation: Observation) -> None:
+        """Takes what has happened; see `coordinator.run_observer`."""
+        match observation:
+            case AttemptsIssued(attempts):
+                self._records |= {attempt: AttemptRecord(attempt) for attempt in attempts}
+            case WaveEnded(outcomes=outcomes):
+                for outcome in outcomes:
+                    if outcome.failure is None and self._is_held(Phase.PROCESSING, outcome.attempt):
+                        self._waiting[outcome.attempt] = _Waiting(Phase.PROCESSING, self._clock())
+            case GroupCommitted(attempts):
+                for attempt in attempts:
+                    self._records[attempt] = replace(self._records[attempt], end=AttemptEnd.COMMITTED)
+            case AttemptsFailed((first, *others) as attempts, phase, _, reason):
+                self._records[first] = AttemptRecord(first, AttemptEnd.FAILED, Phase(phase), reason)
+                for attempt in others:
+                    dropped = AttemptRecord(attempt, AttemptEnd.DROPPED, Phase(phase), f"attempt {first} failed")
+                    self._records[attempt] = dropped
+                for attempt in attempts:
+                    self._waiting.pop(attempt, None)
+                    self._failing.discard(attempt)
+            case _:
+                pass
 
-    def committed(self, attempts: Sequence[TransactionAttempt]) -> None:
-        for attempt in attempts:
-            self._records[attempt] = replace(self._records[attempt], end=AttemptEnd.COMMITTED)
-
-    def failed(self, attempts: Sequence[TransactionAttempt], phase: Phase, reason: str) -> None:
-        first, *others = attempts
-        self._records[first] = AttemptRecord(first, AttemptEnd.FAILED, phase, reason)
-        for attempt in others:
-            self._records[attempt] = AttemptRecord(attempt, AttemptEnd.DROPPED, phase, f"attempt {first} failed")
-        for attempt in attempts:
-            self._waiting.pop(attempt, None)
-
-    def holds_processing(self, wave_id: int, outcome: AttemptOutcome) -> bool:
-        attempt = outcome.attempt
-        if not self._is_held(Phase.PROCESSING, attempt):
-            return False
-        self._waiting[attempt] = _Waiting(Phase.PROCESSING, wave_id, outcome, self._clock())
-        return True
-
-    def holds_commit(self, event: GroupExecuted) -> bool:
-        attempt = next((attempt for attempt in event.attempts if self._is_held(Phase.COMMIT, attempt)), None)
-        failed = any(verdict.failure is not None for report in event.reports for verdict in report.verdicts)
+    def holds(self, executed: GroupExecuted) -> bool:
+        """Returns whether to keep a group from the coordinator, now that its commit phase has run; asked once."""
+        attempt = next((attempt for attempt in executed.attempts if self._is_held(Phase.COMMIT, attempt)), None)
+        failed = any(verdict.failure is not None for report in executed.reports for verdict in report.verdicts)
         if attempt is None or failed:
             return False
-        self._waiting[attempt] = _Waiting(Phase.COMMIT, event.wave_id, event, self._clock())
+        self._waiting[attempt] = _Waiting(Phase.COMMIT, self._clock(), executed)
         return True
 
     def commit_limit(self, currtx: int, limit: int) -> int:
-        """Returns a limit that lets a held transaction commit alone, so that no other waits with it."""
+        """Returns a limit that stops below what is held, and lets a held commit run alone, so that no other waits."""
+        waiting = (attempt for attempt, each in self._waiting.items() if each.phase is Phase.PROCESSING)
+        held = [attempt.txid - currtx for attempt in (*waiting, *self._failing)]
         if (Phase.COMMIT, None) in self._rules:
-            return 1
-        txids = [txid for phase, txid in self._rules if phase is Phase.COMMIT and txid is not None and txid >= currtx]
-        return max(1, min([limit, *(txid - currtx for txid in txids)]))
+            return min([1, *held])
+        alone = [txid - currtx for phase, txid in self._rules if phase is Phase.COMMIT and txid and txid >= currtx]
+        return min([max(1, min([limit, *alone])), *held])
 
     def _is_held(self, phase: Phase, attempt: TransactionAttempt) -> bool:
+        record = self._records.get(attempt)
+        if record is None or record.end is not AttemptEnd.UNDER_WAY:
+            return False
         ruled = not self._rules.isdisjoint({(phase, None), (phase, attempt.txid)})
         return ruled and (phase, attempt) not in self._let_go

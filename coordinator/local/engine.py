@@ -58,6 +58,7 @@ class LocalEngine:
         mailroom: moves the letters.
         reader: reads committed state for committers.
         frame_fault: loses, doubles, alters or replaces frames; for tests.
+        holds: whether to keep a group, whose commit phase has run, from the coordinator; it may be delivered later.
 
     Attributes:
         command_count: number of commands from the coordinator so far; shows whether it is still active.
@@ -73,8 +74,9 @@ class LocalEngine:
         reader: StateReader,
         *,
         frame_fault: FrameFault | None = None,
+        holds: Callable[[GroupExecuted], bool] = lambda executed: False,
     ) -> None:
-        self._plan = plan
+        self._plan, self._holds = plan, holds
         self._mailroom = mailroom
         self._frame_fault = frame_fault
         self._letters = Letters(self._send)
@@ -130,7 +132,7 @@ class LocalEngine:
         self.command_count += 1
         wave = self._waves[wave_id]
         if not self._committing:
-            self._events.append(GroupExecuted(wave_id, attempts, ()))
+            self._executed(GroupExecuted(wave_id, attempts, ()))
             return
         wave.phase, wave.group = _Phase.COMMITTING, attempts
         for task_id, task in self._committing.items():
@@ -175,8 +177,8 @@ class LocalEngine:
         return self._mailroom.step()
 
     def deliver(self, event: Event) -> None:
-        """Queues an event from outside for `next_event`."""
-        self._events.append(event)
+        """Makes an event from outside the next one."""
+        self._events.appendleft(event)
 
     def has_event(self) -> bool:
         """Returns whether `next_event` has an event."""
@@ -254,7 +256,11 @@ class LocalEngine:
         elif wave.phase is _Phase.COMMITTING:
             reports = [task.end_group(wave.group) for task in self._committing.values()]
             wave.phase = _Phase.PROCESSED
-            self._events.append(GroupExecuted(wave.wave_id, wave.group, tuple(reports)))
+            self._executed(GroupExecuted(wave.wave_id, wave.group, tuple(reports)))
+
+    def _executed(self, executed: GroupExecuted) -> None:
+        if not self._holds(executed):
+            self._events.append(executed)
 
     def _reporter(self, task_id: int) -> Callable[[TransactionAttempt, TaskResult], None]:
         return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send_report)

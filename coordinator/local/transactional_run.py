@@ -20,6 +20,7 @@ from coordinator.local.timers import Timers
 from coordinator.planning.plan import Plan
 from coordinator.reports.run_tables import tables_of
 from coordinator.transactional.assembly import assembled
+from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
@@ -84,8 +85,8 @@ class TransactionalRun:
         nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
         mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
-        self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault)
-        self._book = AttemptBook(self._engine.deliver, lambda: self._timers.now_s, topology.message_timeout_s)
+        self._book = AttemptBook(self._deliver, lambda: self._timers.now_s, topology.message_timeout_s)
+        self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault, holds=self._book.holds)
         self._open = ExitStack()
         self._open.callback(self._engine.close)
         self._coordinator = self._open.enter_context(
@@ -99,9 +100,9 @@ class TransactionalRun:
                 new_generation=new_generation,
                 clock=lambda: self._timers.now_s,
                 draw_bits=random.getrandbits,
-                watch=self._book,
+                commit_limit=self._book.commit_limit,
                 replay=replay,
-                observers=[ReplayLog(lambda: self._timers.now_s)],
+                observers=[self._book, ReplayLog(lambda: self._timers.now_s)],
             )
         )
 
@@ -171,7 +172,7 @@ class TransactionalRun:
         """Advances the clock; the next tick cancels what exceeds the message timeout."""
         self._timers.advance(seconds)
         self._book.fail_overdue()
-        self._is_due = True
+        self._deliver(PhaseWaits(self._book.held_waves()))
 
     def drain(self) -> None:
         """Cuts no new transactions; the run is done when those in flight are committed."""
@@ -291,6 +292,12 @@ class TransactionalRun:
         """Cancels what is in flight and frees everything; state stays."""
         self._is_closed = True
         self._open.close()
+
+    def _deliver(self, event: Event | None) -> None:
+        """Has the run's next turn begin with an event, if there is one."""
+        self._is_due = True
+        if event is not None:
+            self._engine.deliver(event)
 
     def _tasks_of(self, component_id: str) -> tuple[int, ...]:
         wiring = next(iter(self._plan.wirings.values()))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.run_observer import (
-    Attempts,
     AttemptsIssued,
     GroupCommitted,
     Observation,
@@ -23,6 +22,7 @@ from coordinator.telemetry.measures import Histogram, Measure
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.wave_statistics import WaveStatistics
+from state.attempt import Attempts
 
 EVERY_S = 0.25
 """How old the measures may be while the run turns, in seconds."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.run_observer import (
-    Attempts,
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
@@ -22,7 +21,7 @@ from coordinator.run_observer import (
     WaveEnded,
     WaveStarted,
 )
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts, TransactionAttempt
 from state.errors import TopologyError
 
 MISSING = "traces need opentelemetry, which is not installed; run: pip install 'txbatch[otel]'"

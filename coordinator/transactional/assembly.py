@@ -17,33 +17,25 @@ from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from coordinator.transactional.attempt_watch import AttemptWatch
-from coordinator.transactional.coordinator import Coordinator
+from coordinator.transactional.coordinator import CommitLimit, Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.engine_side import EngineSide
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
-from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
-from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions, adopted_words
-from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.record_stamps import RecordStamps
+from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.replay_side import ReplaySide
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
-from coordinator.transactional.store_side import Barriers, StoreSide
-from coordinator.transactional.watch_side import WatchSide
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_server.watch import ServerWatch
 from state.redis_topology.store import RECEIPTS_KEPT, RedisStore
 from state.values.own_copy import own_copy
 
@@ -61,7 +53,7 @@ def assembled(  # noqa: D417 - the others are what their names say
     clock: Callable[[], float],
     draw_bits: Callable[[int], int],
     pause: Callable[[float], None] | None = None,
-    watch: AttemptWatch | None = None,
+    commit_limit: CommitLimit | None = None,
     wall_clock: Callable[[], float] | None = None,
     replay: ReplayChoice | LetterChoice | None = None,
     observers: Sequence[Observer] = (),
@@ -76,7 +68,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         clock: seconds, monotonic.
         draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
-        watch: notified of every attempt, and may hold its phases.
+        commit_limit: makes groups smaller, or holds them.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
         observers: told what happens, from when the run owns the topology to its end.
@@ -84,14 +76,14 @@ def assembled(  # noqa: D417 - the others are what their names say
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
     """
-    options, observing = fitting(topology, options), ObserverSide(Observers(observers), clock)
+    options, notified = fitting(topology, options), Observers(observers)
     start = _spout_start(topology, plan, options, pause or _ignore)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
         found = Takeover(topology, store, start, spout, options, choice=replay)
         taken = found.take(nonce=nonce, new_generation=new_generation)
-        resources.enter_context(observing.told_of_the_end())
+        resources.enter_context(notified.until_the_end())
         coordinator = new_coordinator(
             plan=plan,
             spout=spout,
@@ -102,13 +94,15 @@ def assembled(  # noqa: D417 - the others are what their names say
             options=options,
             clock=clock,
             message_timeout_s=topology.message_timeout_s,
-            **_committing(store, committer, options, clock),
+            publisher=_publisher(store, taken, options, clock, wall_clock or clock),
+            committer=committer,
+            untold=store.last_group() if committer is not None else (),
+            withheld={record.txid for record in store.quarantined()} if committer is not None else (),
             notices=taken.notices,
             earlier_notes=taken.notes,
             start=start,
-            watch=watch,
-            observers=observing,
-            stamps=_stamps(taken, options, wall_clock or clock),
+            commit_limit=commit_limit,
+            observers=notified,
             replays=taken.replays,
         )
         coordinator.statistics.durability = store.durability
@@ -139,6 +133,7 @@ def refuse_early(
 def new_coordinator(
     *,
     plan: Plan,
+    start: SpoutStart,
     spout: SpoutCoordinator,
     engine: Engine,
     publisher: Publisher,
@@ -149,34 +144,31 @@ def new_coordinator(
     clock: Callable[[], float],
     message_timeout_s: float,
     committer: SpoutCommitter | None = None,
-    untold: tuple[TransactionAttempt, ...] = (),
+    untold: Attempts = (),
+    withheld: Collection[int] = (),
     notices: tuple[str, ...] = (),
     earlier_notes: Notes | None = None,
-    start: SpoutStart | None = None,
-    watch: AttemptWatch | None = None,
-    observers: ObserverSide | None = None,
-    server_watch: ServerWatch | None = None,
-    stamps: RecordStamps | None = None,
+    commit_limit: CommitLimit | None = None,
+    observers: Observers | None = None,
     replays: tuple[Replay, ...] | None = None,
-    withheld: Collection[int] = (),
-    barriers: Barriers | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    run_so_far = _run_so_far(metadata, committed_txid)
+    run_so_far, observers = _run_so_far(metadata, committed_txid), observers or Observers()
     guarded = GuardedSpout(spout, spout_id, run_so_far)
     machine = RunMachine(
-        _waiting_for(_run_plan(plan, engine, start, message_timeout_s, may_hold=watch is not None), barriers),
+        _run_plan(plan, engine, start, publisher, message_timeout_s),
         options,
         metadata,
         committed_txid=committed_txid,
         new_attempt_id=new_attempt_id,
         earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
-    _recall(spout, metadata.notes(earlier_notes or {}), start)
-    _tell_where_it_stands(spout, run_so_far, machine.positions, start)
+    start.recall(spout, {name: note for name, note in metadata.notes(earlier_notes or {}).items() if note is not None})
+    start.follow(spout, machine.positions)
+    spout.inform(replace(run_so_far, last=own_copy(run_so_far.last)))
+    start.resume(spout, run_so_far.last_txid, run_so_far.last)
     machine.statistics.notices = notices
-    watch_side, observers = WatchSide(watch or AttemptWatch()), observers or ObserverSide(Observers(), clock)
     spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
     coordinator = Coordinator(
         machine=machine,
@@ -184,26 +176,18 @@ def new_coordinator(
             GuardedSpoutCommitter(committer, spout_id),
             clock=clock,
             metadata=metadata,
-            notes_of=spout.notes if start is None else lambda given: start.notes(spout, given),
-            first_positions=dict if start is None else lambda: start.kind.first_positions(spout),
+            notes_of=lambda given: start.notes(spout, given),
+            first_positions=lambda: start.kind.first_positions(spout),
             untold=untold,
             withheld=lambda: {*withheld, *machine.statistics.quarantined},
         ),
-        engine=EngineSide(engine, machine.positions),
-        store=StoreSide(
-            publisher,
-            clock=clock,
-            on_committed=watch_side.committed,
-            statistics=machine.statistics,
-            stamps=stamps or RecordStamps(clock, "", "", options.max_quarantined),
-            server_watch=server_watch,
-            barriers=barriers,
-        ),
-        watch=watch_side,
+        engine=engine,
+        publisher=publisher,
         observers=observers,
         clock=clock,
+        commit_limit=commit_limit,
     )
-    observers.began(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
+    observers.tell(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
     return coordinator
 
 
@@ -212,28 +196,26 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _committing(
-    store: RedisStore, committer: SpoutCommitter | None, options: RunOptions, clock: Callable[[], float]
-) -> dict[str, Any]:
-    """Returns what commits and watches over the store; with a spout's committer, also what to tell it and what not."""
-    given: dict[str, Any] = {
-        "publisher": Publisher(store, store.keys.topology_id, history=options.history),
-        "server_watch": store.watch(clock),
-        "barriers": store if options.asked_durability().waits else None,
-    }
-    if committer is not None:
-        withheld = {record.txid for record in store.quarantined()}
-        given |= {"committer": committer, "untold": store.last_group(), "withheld": withheld}
-    return given
-
-
-def _stamps(taken: TakenOver, options: RunOptions, wall_clock: Callable[[], float]) -> RecordStamps:
-    """Returns what the driver adds to the records of quarantined batches."""
-    return RecordStamps(
-        wall_clock,
-        topology_fingerprint=fingerprint_of(taken.description),
-        source_fingerprint=taken.source_fingerprint,
-        limit=options.max_quarantined,
+def _publisher(
+    store: RedisStore,
+    taken: TakenOver,
+    options: RunOptions,
+    clock: Callable[[], float],
+    wall_clock: Callable[[], float],
+) -> Publisher:
+    return Publisher(
+        store,
+        store.keys.topology_id,
+        clock=clock,
+        history=options.history,
+        origin=QuarantineOrigin(
+            wall_clock,
+            topology_fingerprint=fingerprint_of(taken.description),
+            source_fingerprint=taken.source_fingerprint,
+            limit=options.max_quarantined,
+        ),
+        server_watch=store.watch(clock),
+        barriers=store if options.asked_durability().waits else None,
     )
 
 
@@ -242,26 +224,20 @@ def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
     return RunSoFar(number_of(last_txid), metadata.coordinator.get(last_txid), number_of(committed_txid))
 
 
-def _waiting_for(plan: RunPlan, barriers: Barriers | None) -> RunPlan:
-    """Returns the plan with the time that a run may wait for a barrier."""
-    return plan if barriers is None else replace(plan, barrier_timeout_s=barriers.unreachable_timeout_s)
-
-
-def _run_plan(
-    plan: Plan, engine: Engine, start: SpoutStart | None, message_timeout_s: float, *, may_hold: bool
-) -> RunPlan:
-    return RunPlan(
+def _run_plan(plan: Plan, engine: Engine, start: SpoutStart, publisher: Publisher, message_timeout_s: float) -> RunPlan:
+    made = RunPlan(
         commit_tasks=plan.commit_tasks,
         component_order=tuple(plan.component_order),
         spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
-        has_partitions=start is not None and start.kind.has_partitions,
-        is_opaque=start is not None and start.kind.is_opaque,
+        has_partitions=start.kind.has_partitions,
+        is_opaque=start.kind.is_opaque,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
-        may_hold=may_hold,
         message_timeout_s=message_timeout_s,
         letter_limits=plan.letter_limits,
     )
+    timeout_s = publisher.barrier_timeout_s
+    return made if timeout_s is None else replace(made, barrier_timeout_s=timeout_s)
 
 
 def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:
@@ -270,23 +246,6 @@ def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> li
         TransactionRecord(txid, value, spout.estimated_bytes(value), notes.get(txid, {}))
         for txid, value in stored.items()
     ]
-
-
-def _recall(spout: SpoutCoordinator, noted: Mapping[str, Any], start: SpoutStart | None) -> None:
-    """Hands the spout its notes, but for those that it has forgotten."""
-    notes = {name: note for name, note in noted.items() if note is not None}
-    spout.recall(notes) if start is None else start.recall(spout, notes)
-
-
-def _tell_where_it_stands(
-    spout: SpoutCoordinator, so_far: RunSoFar, positions: Positions, start: SpoutStart | None
-) -> None:
-    """Tells the spout where earlier runs stopped; it gets copies, because it may change them."""
-    if start is not None:
-        start.follow(spout, positions)
-    spout.inform(replace(so_far, last=own_copy(so_far.last)))
-    last = own_copy(so_far.last)
-    spout.resume(so_far.last_txid, last) if start is None else start.resume(spout, so_far.last_txid, last)
 
 
 def has_external_effects(topology: Topology) -> bool:

@@ -8,22 +8,29 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.run_observer import Standing
-from coordinator.transactional.engine import PhaseWaits
-from coordinator.transactional.engine_side import EngineSide
+from coordinator.run_observer import (
+    AttemptRetried,
+    AttemptsFailed,
+    AttemptsIssued,
+    GroupCommitted,
+    Observers,
+    Standing,
+    TurnEnded,
+    WaveEnded,
+    WaveStarted,
+)
+from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
-    AskWatch,
     CancelWave,
     Cut,
     Decision,
     Done,
-    Dropped,
     Halt,
-    Issued,
     Publish,
-    RanEarly,
+    Published,
+    Refused,
     ReleaseWave,
     RunEvent,
     StartCommit,
@@ -34,16 +41,19 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_machine import RunMachine
-from coordinator.transactional.observer_side import ObserverSide
+from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
-from coordinator.transactional.store_side import StoreSide
-from coordinator.transactional.watch_side import WatchSide
+from state.attempt import Attempts
+from state.fault_points import reached
 
 BUSY_WAIT_S = 0.5
 """How long the run waits for the engine while new input could not be sent anywhere."""
 IDLE_WAIT_S = 0.05
 """How long it waits while it could: then the spout is asked again."""
+
+CommitLimit = Callable[[int, int], int]
+"""(`currtx`, limit) -> the most transactions of a group that begins there, from 0 to the limit; 0 begins none."""
 
 
 class Coordinator:
@@ -53,10 +63,10 @@ class Coordinator:
         machine: makes the decisions.
         spout: cuts transactions, and is told what is durable.
         engine: runs waves.
-        store: stores and commits, as the owner of the topology.
-        watch: notified of every attempt, and may hold its phases.
+        publisher: stores and commits, as the owner of the topology.
         observers: told what happens.
         clock: seconds, monotonic.
+        commit_limit: makes groups smaller, or holds them; asked every turn.
     """
 
     def __init__(
@@ -64,16 +74,18 @@ class Coordinator:
         *,
         machine: RunMachine,
         spout: SpoutSide,
-        engine: EngineSide,
-        store: StoreSide,
-        watch: WatchSide,
-        observers: ObserverSide,
+        engine: Engine,
+        publisher: Publisher,
+        observers: Observers,
         clock: Callable[[], float],
+        commit_limit: CommitLimit | None = None,
     ) -> None:
         self._machine = machine
-        self._spout, self._engine, self._store, self._watch = spout, engine, store, watch
+        self._spout, self._engine, self._publisher = spout, engine, publisher
         self._observers = observers
         self._clock = clock
+        self._commit_limit = commit_limit
+        self._waves: dict[int, tuple[Attempts, float]] = {}
         self._is_done = False
 
     @property
@@ -118,7 +130,8 @@ class Coordinator:
         Raises:
             FencedError, StateRefusedError, StateUnreachableError: it does not, or cannot be asked.
         """
-        self._store.confirm()
+        self._publisher.confirm()
+        self._note_absences()
 
     def turn(self, *, is_awaited: bool = False) -> bool:
         """Does one turn of `run`: carries out what is due, handles at most one event, returns whether the run is done.
@@ -138,67 +151,134 @@ class Coordinator:
 
     def _turn(self, *, is_awaited: bool) -> bool:
         machine, clock = self._machine, self._clock
-        for due in (self._spout.resume(), self._spout.first_positions(), self._store.barrier_answer()):
+        for due in (self._spout.resume(), self._spout.first_positions(), self._publisher.barrier_answer()):
             if due is not None:
                 self._handle(due)
         if not machine.is_halted():
-            self._store.look()
+            self._publisher.look()
+            self._note_absences()
             self._spout.tell_activity()
         self._spout.note_committed(machine.currtx - 1)
-        self._handle(Turn(clock(), self._watch.commit_limit(machine.currtx, machine.commit_group_max), is_awaited))
+        limit = self._commit_limit and self._commit_limit(machine.currtx, machine.commit_group_max)
+        self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
-            self._store.finish()
+            self._publisher.finish(self.statistics.released_txid)
+            self._note_absences()
             return True
-        event = self._next_event()
+        event = None if machine.has_judged_early else self._next_event()  # else the next group may be ready
         if event is not None:
-            self._observers.happened(event)
             self._handle(event)
+        has_progressed = machine.has_judged_early or not isinstance(event, PhaseWaits | None)
+        if has_progressed:
             self.statistics.active = machine.active_count()
             self.statistics.cut_txid = machine.last_txid()
             self.statistics.fraction = self._spout.progress(machine.last_metadata())
         self._handle(TimePassed(clock()))
-        self._observers.turned(is_idle=machine.is_idle(), has_progressed=not isinstance(event, PhaseWaits | None))
+        if self._observers:
+            self._observers.tell(TurnEnded(machine.is_idle(), has_progressed))
         return False
+
+    # Events
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
         is_idle = self._machine.is_idle()
-        if not self._store.awaits_barrier or not (is_idle or self._machine.is_blocked()):
-            return self._engine.next_event(IDLE_WAIT_S if is_idle or self._machine.has_room() else BUSY_WAIT_S)
-        confirmed = self._store.barrier_answer(IDLE_WAIT_S)
-        return confirmed if confirmed is not None or is_idle else self._engine.next_event(0.0)
+        if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
+            wait_s = IDLE_WAIT_S if is_idle or self._machine.has_room() else BUSY_WAIT_S
+            return self._engine_event(wait_s)
+        confirmed = self._publisher.barrier_answer(IDLE_WAIT_S)
+        return confirmed if confirmed is not None or is_idle else self._engine_event(0.0)
+
+    def _engine_event(self, timeout_s: float) -> Event | None:
+        event = self._engine.next_event(timeout_s)
+        match event:
+            case WaveProcessed(wave_id, outcomes):
+                reached("wave.processed")
+                self._observers.tell(WaveEnded(wave_id, *self._ended(wave_id), outcomes))
+            case WaveCrashed(wave_id, reason):
+                reached("wave.processed")
+                self._observers.tell(WaveEnded(wave_id, *self._ended(wave_id), crash=reason))
+            case None | PhaseWaits():
+                pass
+            case _:
+                reached("group.executed")
+        return event
+
+    def _ended(self, wave_id: int) -> tuple[Attempts, float]:
+        """Returns the attempts of a wave, and how long it took."""
+        now_s = self._clock()
+        attempts, started_s = self._waves.pop(wave_id, ((), now_s))
+        return attempts, now_s - started_s
+
+    # Decisions
 
     def _handle(self, event: RunEvent) -> None:
         """Carries out everything that follows from an event."""
         decisions = deque(self._machine.handle(event))
         while decisions:  # bounded: each answer leads to fewer decisions
-            answer = self._observers.carry_out(decisions.popleft(), self._carry_out)
+            answer = self._carry_out(decisions.popleft())
             if answer is not None:
                 decisions.extend(self._machine.handle(answer))
 
-    def _carry_out(self, decision: Decision) -> RunEvent | None:
-        """Carries out a decision, unless it is for observers alone; returns the answer, None if there is none."""
+    def _carry_out(self, decision: Decision) -> RunEvent | None:  # noqa: C901, PLR0912 - a case for each decision
+        """Carries out a decision; returns the answer, None if there is none."""
         match decision:
             case Cut():
                 return self._spout.cut(decision)
+            case StoreMetadata(entries):
+                self._publisher.store_metadata(entries)
+            case AttemptsIssued() | AttemptsFailed() | AttemptRetried():
+                self._observers.tell(decision)
+            case StartWave():
+                self._start_wave(decision)
+            case StartCommit(wave_id, attempts, composed):
+                reached("group.submitting")
+                self._engine.commit(wave_id, attempts, composed=composed)
+                reached("group.submitted")
             case Publish():
-                return self._store.publish(decision)
+                return self._publish(decision)
+            case AskBarrier():
+                self._publisher.ask_barrier(decision)
             case Tell(attempts):
                 return self._spout.tell(attempts)
+            case CancelWave(wave_id):
+                self._engine.cancel(wave_id)
+            case ReleaseWave(wave_id):
+                reached("wave.releasing")
+                self._engine.release(wave_id)
             case AskForEnd(last_metadata):
                 return self._spout.input_state(last_metadata)
-            case AskWatch():
-                return self._watch.ask(decision)
-            case StoreMetadata() | AskBarrier():
-                self._store.write(decision)
-            case RanEarly(executed):
-                self._engine.hand_in(executed)
             case Done():
                 self._is_done = True
             case Halt(error):
-                self._store.halt(error)
-            case Issued() | Dropped():
-                self._watch.notify(decision)
-            case StartWave() | StartCommit() | CancelWave() | ReleaseWave():
-                self._engine.command(decision)
+                self._publisher.halt(error)
         return None
+
+    def _start_wave(self, start: StartWave) -> None:
+        reached("wave.submitting")
+        self._engine.process(start.wave_id, start.batches, start.stored, start.early)
+        reached("wave.submitted")
+        attempts = tuple(batch.attempt for batch in start.batches)
+        self._waves[start.wave_id] = attempts, self._clock()
+        self._observers.tell(WaveStarted(start.wave_id, attempts))
+
+    def _publish(self, publish: Publish) -> Published | Refused:
+        started_s = self._clock()
+        answer = self._publisher.publish(publish)
+        if isinstance(answer, Published):
+            replay = publish.replay
+            committed = GroupCommitted(
+                publish.attempts,
+                self._clock() - started_s,
+                publish.write_set.operations(),
+                answer.byte_count,
+                publish.reports,
+                is_set_aside=publish.poison is not None,
+                replayed_txid=0 if replay is None or replay.letters else replay.txid,
+                replayed_letters=0 if replay is None else len(replay.letters),
+            )
+            self._observers.tell(committed)
+        return answer
+
+    def _note_absences(self) -> None:
+        self.statistics.server_away_count, self.statistics.server_away_s = self._publisher.absences

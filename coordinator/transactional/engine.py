@@ -101,23 +101,21 @@ class PhaseWaits:
 
 
 @dataclass(frozen=True, slots=True)
-class PhaseEnded:
-    """A phase that was held (see `AttemptWatch`) ends now.
+class FailedByHand:
+    """An attempt fails although its phase has succeeded; only `LocalCluster` lets its user do that.
 
     Attributes:
-        attempt: the attempt for which it was held.
-        held: its result: the outcome of a processing phase, or the group of a commit phase.
-        wave_id: of the attempt.
-        failure: why it is to count as failed; None if it succeeded.
+        attempt: that fails.
+        failure: why.
+        executed: its group, whose commit phase has run and was not reported; None to fail the processing phase.
     """
 
     attempt: TransactionAttempt
-    held: AttemptOutcome | GroupExecuted
-    wave_id: int
-    failure: Failure | None = None
+    failure: Failure
+    executed: GroupExecuted | None = None
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
 
 
 class Engine(Protocol):

@@ -1,25 +1,32 @@
-"""Publishes groups to the store and turns its refusals into errors."""
+"""Publishes groups to the store of a run: turns its replies into events, waits for barriers, watches its server."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from state.attempt import TransactionAttempt
+from coordinator.log_fields import fields
+from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Publish, Published, Refused
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
-from state.commits.write_set import WriteSet
+from state.commits.quarantine import QuarantineRecord
 from state.errors import (
     FencedError,
     ProtocolError,
     QuarantineFullError,
+    ReplayLimitError,
     StateRefusedError,
     TransactionError,
     TransactionTooLargeError,
 )
-from state.metadata.transactional_state import MetadataChanges
-from state.printable import one_line
+from state.printable import counted, one_line
+from state.redis_server.watch import ServerWatch
 from state.redis_topology.refusals import state_not_as_left, trouble_of
 from state.troubles import Trouble
+
+_LOG = logging.getLogger("txbatch")
 
 
 class Store(Protocol):
@@ -35,107 +42,223 @@ class Store(Protocol):
         """Checks that the store has lost nothing that it confirmed."""
 
 
-class RefusedGroup(Exception):  # noqa: N818 - not an error of the run yet
-    """The store refused a group because of its content and changed nothing.
+class Barriers(Protocol):
+    """The part of `RedisStore` that confirms how durable commits are.
 
     Attributes:
-        error: ends the run if the group was a single transaction.
+        unreachable_timeout_s: how long a run may have nothing to do but wait for a confirmation.
     """
 
-    def __init__(self, error: TransactionError) -> None:
-        super().__init__(error)
-        self.error = error
+    unreachable_timeout_s: float
+
+    def ask_barrier(self, confirmed_txid: int) -> None:
+        """Asks whether everything written so far is as durable as the run has asked."""
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
+        """Returns whether that is confirmed by now, after at most `timeout_s`."""
+
+    def note_durable(self, confirmed_txid: int) -> None:
+        """Stores the last txid that is known to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineOrigin:
+    """What the record of a quarantined batch says of the run that set it aside.
+
+    Attributes:
+        wall_clock: seconds since the epoch.
+        topology_fingerprint: digest of the topology's description.
+        source_fingerprint: of the input.
+        limit: most quarantined batches the topology may have.
+    """
+
+    wall_clock: Callable[[], float]
+    topology_fingerprint: str = ""
+    source_fingerprint: str = ""
+    limit: int = 0
+
+    def set_aside(self, poison: Poison) -> SetAside:
+        """Returns what the commit stores of a batch that is given up; called once per commit, which may be repeated."""
+        record = QuarantineRecord(
+            txid=poison.txid,
+            batch=poison.batch,
+            cause=poison.cause,
+            set_aside_at_s=self.wall_clock(),
+            topology_fingerprint=self.topology_fingerprint,
+            source_fingerprint=self.source_fingerprint,
+        )
+        return SetAside(record, self.limit)
 
 
 class Publisher:
-    """Publishes for one run.
+    """Publishes for one run, on its thread.
 
     Args:
         store: acquired by this run.
         topology_id: for messages.
+        clock: seconds, monotonic.
         history: how many transactions keep their receipt and metadata.
+        origin: what records of quarantined batches say of this run.
+        server_watch: checks the server during the run.
+        barriers: confirms how durable commits are; None if the run waits for nothing.
     """
 
-    def __init__(self, store: Store, topology_id: str, *, history: int = HISTORY_KEPT) -> None:
-        self._store = store
-        self._topology_id, self._history = topology_id, history
+    def __init__(
+        self,
+        store: Store,
+        topology_id: str,
+        *,
+        clock: Callable[[], float],
+        history: int = HISTORY_KEPT,
+        origin: QuarantineOrigin | None = None,
+        server_watch: ServerWatch | None = None,
+        barriers: Barriers | None = None,
+    ) -> None:
+        self._store, self._topology_id, self._clock, self._history = store, topology_id, clock, history
+        self._origin = origin or QuarantineOrigin(clock)
+        self._server_watch, self._barriers = server_watch, barriers
+        self._barrier: AskBarrier | None = None
+
+    # Writing
 
     def store_metadata(self, entries: Mapping[str, Any]) -> None:
         """Stores metadata; called before anything that depends on it is emitted or committed."""
         self._store.store_metadata(entries)
 
-    def confirm(self) -> None:
-        """Checks that the store still holds everything this run has published.
+    def publish(self, publish: Publish) -> Published | Refused:
+        """Commits a group in one atomic step; returns once this call or an earlier identical one has published it.
 
         Raises:
-            FencedError, StateRefusedError, StateUnreachableError: see `commit`.
-        """
-        self._store.confirm()
-
-    def commit(
-        self,
-        attempts: tuple[TransactionAttempt, ...],
-        write_set: WriteSet,
-        metadata: MetadataChanges,
-        *,
-        told_txid: int | None = None,
-        set_aside: SetAside | None = None,
-        replayed_txid: int | None = None,
-    ) -> int:
-        """Publishes a group; returns once this call or an earlier identical one has published it.
-
-        Args:
-            attempts: the group, ascending.
-            write_set: its changes.
-            metadata: what to store and forget in the same step.
-            told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
-            set_aside: see `Commit`.
-            replayed_txid: see `Commit`.
-
-        Returns:
-            The size of what was sent, in bytes.
-
-        Raises:
-            RefusedGroup: the store refused the content of the group and changed nothing.
             FencedError: a newer run owns the topology, or it was dropped.
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        puts, forgets = metadata.puts, metadata.forgets
-        commit = Commit(attempts, write_set, puts, forgets, told_txid, set_aside, replayed_txid, self._history)
+        poison, replay = publish.poison, publish.replay
+        set_aside = None if poison is None else self._origin.set_aside(poison)
+        commit = Commit(
+            publish.attempts,
+            publish.write_set,
+            publish.metadata.puts,
+            publish.metadata.forgets,
+            publish.told_txid,
+            set_aside,
+            None if replay is None or replay.letters else replay.txid,
+            self._history,
+        )
         reply = self._store.commit(commit)
-        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
-            return reply.byte_count
-        detail = one_line(reply.detail)
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            return Refused(self._refusal(commit, reply))
+        attempt = publish.attempts[0]
+        if poison is not None:
+            cause = poison.cause
+            about = fields(attempt, component=cause.component_id or None, reason=cause.reason)
+            _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
+        if replay is not None:
+            count = len(replay.letters)
+            what = f"{counted(count, 'dead letter')} replayed" if count else f"quarantined txid {replay.txid} replayed"
+            _LOG.info("%s as txid %d", what, attempt.txid, extra=fields(attempt))
+        return Published(self._clock(), reply.byte_count)
+
+    def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:
+        """Returns why the store refused the content of a group, which changed nothing.
+
+        Raises:
+            TransactionError: it was not the content: the run cannot continue.
+        """
+        attempts, detail = commit.attempts, one_line(reply.detail)
         names = str(attempts[0]) if len(attempts) == 1 else f"{attempts[0]} to {attempts[-1]}"
-        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
-            raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
-        if reply.status is CommitStatus.TYPE:
-            raise RefusedGroup(
-                StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
-            )
-        if reply.status is CommitStatus.LIMIT:
-            operation_count = write_set.operations()
-            if operation_count > COMMIT_OPERATIONS_LIMIT:
-                error: TransactionError = TransactionTooLargeError(
-                    attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT
-                )
-            else:
-                error = StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
-            raise RefusedGroup(error)
-        if reply.status is CommitStatus.FULL and set_aside is not None:
-            txid, reason = set_aside.record.txid, set_aside.record.cause.reason
-            raise RefusedGroup(QuarantineFullError(self._topology_id, txid, int(reply.detail), reason))
-        if reply.status is CommitStatus.GONE:
-            raise RefusedGroup(
-                StateRefusedError(
+        operation_count = commit.write_set.operations()
+        match reply.status:
+            case CommitStatus.FENCED | CommitStatus.DROPPED:
+                raise FencedError(self._topology_id, reply.status is CommitStatus.DROPPED)
+            case CommitStatus.LIMIT if operation_count > COMMIT_OPERATIONS_LIMIT:
+                return TransactionTooLargeError(attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT)
+            case CommitStatus.TYPE | CommitStatus.LIMIT:
+                return StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
+            case CommitStatus.FULL if commit.set_aside is not None:
+                record = commit.set_aside.record
+                return QuarantineFullError(self._topology_id, record.txid, int(reply.detail), record.cause.reason)
+            case CommitStatus.GONE:
+                return StateRefusedError(
                     f"quarantined txid {reply.detail} of topology {self._topology_id!r} was dropped while it was "
                     "replayed; nothing of it was published"
                 )
-            )
-        if reply.status is CommitStatus.ORDER:
-            raise ProtocolError(f"transactions {names} were sent out of order: {detail}")
+            case CommitStatus.ORDER:
+                raise ProtocolError(f"transactions {names} were sent out of order: {detail}")
         raise StateRefusedError(
             f"topology {self._topology_id!r}: commit of {names} was answered {reply.status}: {detail}; "
             f"{state_not_as_left(reply)}"
         ).about(trouble_of(reply.status))
+
+    # Barriers
+
+    def ask_barrier(self, barrier: AskBarrier) -> None:
+        """Makes the write that a barrier waits for."""
+        if self._barriers is None:
+            raise ProtocolError("a barrier was asked for in a run that waits for nothing")
+        self._barriers.ask_barrier(barrier.confirmed_txid)
+        self._barrier = barrier
+
+    @property
+    def awaits_barrier(self) -> bool:
+        """Whether a barrier is out."""
+        return self._barrier is not None
+
+    @property
+    def barrier_timeout_s(self) -> float | None:
+        """How long the run may have nothing to do but wait for a barrier; None if it waits for nothing."""
+        return None if self._barriers is None else self._barriers.unreachable_timeout_s
+
+    def barrier_answer(self, timeout_s: float = 0.0) -> BarrierConfirmed | None:
+        """Returns the answer to the barrier that is out; None if there is none after at most `timeout_s`."""
+        barrier = self._barrier
+        if barrier is None or self._barriers is None or not self._barriers.barrier_answer(timeout_s):
+            return None
+        self._barrier = None
+        return BarrierConfirmed(barrier.up_to_txid, self._clock())
+
+    # The server
+
+    @property
+    def absences(self) -> tuple[int, float]:
+        """How often the server was away, and for how many seconds in all."""
+        return (0, 0.0) if self._server_watch is None else (self._server_watch.away_count, self._server_watch.away_s)
+
+    def look(self) -> None:
+        """Checks the server if that is due.
+
+        Raises:
+            StateRefusedError: the server can no longer be used.
+        """
+        if self._server_watch is not None:
+            self._server_watch.look()
+
+    def confirm(self) -> None:
+        """Checks that the store still holds everything this run has published.
+
+        Raises:
+            FencedError, StateRefusedError, StateUnreachableError: it does not, or cannot be asked.
+        """
+        self._store.confirm()
+
+    def finish(self, released_txid: int) -> None:
+        """Checks the store once more, and stores how durable everything is; called when the run is done."""
+        self.confirm()
+        if self._barriers is not None and released_txid:
+            self._barriers.note_durable(released_txid)
+
+    def halt(self, error: TransactionError) -> None:
+        """Ends the run with an error, or with its cause if the run has lost the topology.
+
+        A committer that reads state is the first to notice that the state was dropped or belongs to a newer run, and
+        can only fail.
+
+        Raises:
+            TransactionError: always.
+        """
+        if isinstance(error, (StateRefusedError, ReplayLimitError)):
+            try:
+                self.confirm()
+            except TransactionError as lost:
+                raise lost from error
+        raise error

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from coordinator.bounded_log import BoundedLog
 from coordinator.gist import TRACEBACK, gist
 from coordinator.log_fields import fields
-from coordinator.run_observer import AttemptReplayed, Observation, RunEnded
+from coordinator.run_observer import AttemptRetried, Observation, RunEnded
 
 
 class ReplayLog:
@@ -23,7 +23,7 @@ class ReplayLog:
     def __call__(self, observation: Observation) -> None:
         """Takes what has happened; see `coordinator.run_observer`."""
         match observation:
-            case AttemptReplayed(attempt, reason, wave_id):
+            case AttemptRetried(attempt, reason, wave_id):
                 told = gist(reason) if TRACEBACK in reason else reason
                 about = fields(attempt, wave=wave_id or None, reason=told)
                 self._log.warn(f"attempt {attempt} failed and is replayed: {told}", about)

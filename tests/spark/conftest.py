@@ -90,7 +90,7 @@ class Cluster:
 
 def _install(fault: FrameFault, coordinator: Coordinator) -> None:
     """Has a run's engine lose or alter frames on their way; called before its first wave."""
-    engine = coordinator._engine._engine
+    engine = coordinator._engine
     assert isinstance(engine, SparkEngine)
     engine.frame_fault = fault
 

@@ -29,12 +29,10 @@ class AttemptState(Enum):
     """Issued; the next wave with room takes it."""
     PROCESSING = "processing"
     """Its wave is running."""
-    HELD = "held"
-    """Its tree has closed, but the watch holds the end of its processing phase."""
     PROCESSED = "processed"
     """Its tree has closed; it waits for its turn to commit."""
     COMMITTING = "committing"
-    """Its commit phase runs, or has run and is held; nothing was sent to the store yet."""
+    """Its commit phase runs; nothing was sent to the store yet."""
     PUBLISHING = "publishing"
     """Its commit was sent; only the answer ends this."""
     SETTING_ASIDE = "setting aside"
@@ -49,8 +47,6 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
     {
         (_S.WAITING, _S.PROCESSING),  # a wave took it
         (_S.PROCESSING, _S.PROCESSED),  # its tree has closed
-        (_S.PROCESSING, _S.HELD),  # the same, in a run that is watched
-        (_S.HELD, _S.PROCESSED),  # the watch let it pass
         (_S.PROCESSED, _S.COMMITTING),  # it is in the run of processed attempts from currtx
         (_S.COMMITTING, _S.PROCESSED),  # the group was cut before it
         (_S.COMMITTING, _S.PUBLISHING),  # it is in the good prefix
@@ -61,7 +57,6 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
         (_S.SETTING_ASIDE, _S.COMMITTED),
         (_S.WAITING, _S.DROPPED),
         (_S.PROCESSING, _S.DROPPED),
-        (_S.HELD, _S.DROPPED),
         (_S.PROCESSED, _S.DROPPED),
         (_S.COMMITTING, _S.DROPPED),  # but not from PUBLISHING or SETTING_ASIDE: a commit sent is not given up
     }

@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from coordinator.run_observer import AttemptsIssued, TransactionCut
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.run_books import RunBooks
-from coordinator.transactional.machine.run_events import (
-    BatchCut,
-    Cut,
-    Decision,
-    Issued,
-    NothingToCut,
-    StoreMetadata,
-)
+from coordinator.transactional.machine.run_events import BatchCut, Cut, Decision, NothingToCut, StoreMetadata
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -42,6 +36,7 @@ class Cutting:
         self.has_rest = False
         self._cut: dict[int, Any] = {}
         self._issued: list[TransactionAttempt] = []
+        self._cuts: list[TransactionCut] = []
 
     def begin(self) -> Iterator[Decision]:
         """Begins the round of a turn."""
@@ -56,6 +51,7 @@ class Cutting:
             self._cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
         attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
         self._issued.append(attempt)
+        self._cuts.append(TransactionCut(cut.txid, cut.now_s, cut.byte_count))
         yield from self._continue(cut.txid + 1)
 
     def end(self, nothing: NothingToCut) -> Iterator[Decision]:
@@ -83,10 +79,11 @@ class Cutting:
         self.is_under_way = False
         cut, self._cut = self._cut, {}
         issued, self._issued = self._issued, []
+        cuts, self._cuts = self._cuts, []
         if cut and not self._books.plan.is_opaque:
             yield StoreMetadata(self._books.metadata.coordinator_entries(cut))
         if issued:
-            yield Issued(tuple(issued))
+            yield AttemptsIssued(tuple(issued), tuple(cuts))
 
     def _is_to_be_cut(self, txid: int) -> bool:
         """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""

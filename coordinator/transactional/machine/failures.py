@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.log_fields import fields
+from coordinator.run_observer import AttemptRetried, AttemptsFailed
 from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.attempt_record import AttemptRecord, TransactionRecord
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
-from coordinator.transactional.machine.run_events import Attempts, CancelWave, Decision, Dropped, Replayed
+from coordinator.transactional.machine.run_events import CancelWave, Decision
 from coordinator.transactional.phase import Phase
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts, TransactionAttempt
 from state.commits.quarantine import PoisonCause
 from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
 
@@ -32,7 +33,7 @@ class _Fault:
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
         failure: what a task has reported; None after a crash or a refusal.
-        suspects: see `Dropped`.
+        suspects: see `AttemptsFailed`.
     """
 
     reason: str
@@ -101,7 +102,7 @@ class Failures:
             error = _error_of(record, failure, attempt)
             yield from self._halt(attempt, phase, error, _Fault(str(failure), counts_as))
             return
-        yield Replayed(attempt, str(failure), self._books.transactions.wave_of((attempt,)))
+        yield AttemptRetried(attempt, str(failure), self._books.transactions.wave_of((attempt,)))
         fault = _Fault(str(failure), counts_as, is_of_batch=is_of_batch, failure=failure)
         yield from self._lose(attempt, phase, fault)
 
@@ -228,7 +229,7 @@ class Failures:
         failed = [ended.attempt.txid for ended in dropped if ended.wave_id]
         self._books.statistics.failed(failed, txid, fault.counts_as)
         attempts = tuple(ended.attempt for ended in dropped)
-        yield Dropped(attempts, phase, fault.reason, fault.counts_as, fault.suspects)
+        yield AttemptsFailed(attempts, phase, fault.counts_as, fault.reason, fault.suspects)
         yield from self._let_go(dropped)
 
     def _let_go(self, dropped: list[AttemptRecord]) -> Iterator[Decision]:

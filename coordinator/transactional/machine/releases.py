@@ -10,15 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coordinator.transactional.machine.run_books import RunBooks
-from coordinator.transactional.machine.run_events import (
-    AskBarrier,
-    Attempts,
-    BarrierConfirmed,
-    Decision,
-    Halt,
-    Tell,
-)
-from state.attempt import TransactionAttempt
+from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Decision, Halt, Tell
+from state.attempt import Attempts, TransactionAttempt
 from state.errors import NotDurableError
 
 UNRELEASED_MAX = 1_024

@@ -1,8 +1,8 @@
 """The events that go into the run machine and the decisions that it returns. Plain data.
 
-The driver carries out decisions in order. Five of them have an answer, an event that goes into the machine before
-anything else happens: Cut, Publish, Tell, AskForEnd and, unless the watch holds the phase, AskWatch. A sixth,
-AskBarrier, is answered later.
+The driver carries out decisions in order. Four of them have an answer, an event that goes into the machine before
+anything else happens: Cut, Publish, Tell and AskForEnd. A fifth, AskBarrier, is answered later. Three are only for the
+run's observers: AttemptsIssued, AttemptsFailed and AttemptRetried.
 """
 
 from __future__ import annotations
@@ -11,27 +11,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from committers.task_report import TaskReport
 from coordinator.emitting.emitter_task import Batch
+from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.transactional.engine import (
     EarlyCommit,
+    FailedByHand,
     GroupCrashed,
     GroupExecuted,
-    PhaseEnded,
     PhaseWaits,
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.replay import Replay
-from coordinator.transactional.phase import Phase
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
 from state.metadata.transactional_state import MetadataChanges
-
-Attempts = tuple[TransactionAttempt, ...]
 
 # Events
 
@@ -64,7 +61,7 @@ class Turn:
 
     Attributes:
         now_s: the time.
-        commit_limit: most transactions of a group that begins now, if the watch wants fewer than the options do.
+        commit_limit: most transactions of a group that begins now; 0 begins none, None is what the options say.
         is_awaited: the caller has nothing more to give until what is committed is released.
     """
 
@@ -174,7 +171,7 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | PhaseEnded | PhaseWaits
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
 RunEvent = (
     Resumed
     | FirstPositions
@@ -223,14 +220,13 @@ class StartWave:
         wave_id: of the wave.
         batches: one for each attempt, ascending.
         early: groups to run early.
-        replay: what the only batch of the wave replays, if it is quarantined; emitters then continue from its own
-            positions.
+        stored: scope -> txid -> metadata of partitions, from which emitters continue.
     """
 
     wave_id: int
     batches: tuple[Batch, ...]
     early: EarlyCommit
-    replay: Replay | None = None
+    stored: Mapping[str, Mapping[int, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +249,7 @@ class Publish:
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
         poison: the batch to set aside in the same step; the group is then its transaction, and empty.
         replay: the quarantined batch that the group's only transaction publishes.
+        reports: of the commit tasks; their verdicts begin with those on these attempts.
     """
 
     attempts: Attempts
@@ -261,6 +258,7 @@ class Publish:
     told_txid: int | None = None
     poison: Poison | None = None
     replay: Replay | None = None
+    reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,68 +296,6 @@ class ReleaseWave:
 
 
 @dataclass(frozen=True, slots=True)
-class RanEarly:
-    """The commit phase of the next group ran with its wave: take this event instead of the engine's next one."""
-
-    executed: GroupExecuted
-
-
-@dataclass(frozen=True, slots=True)
-class AskWatch:
-    """A phase has succeeded: ask the watch whether it may end; answered by PhaseEnded, later if it is held.
-
-    Attributes:
-        ended: the outcome of a processing phase, or the group of a commit phase.
-        wave_id: of the attempt or group.
-    """
-
-    ended: AttemptOutcome | GroupExecuted
-    wave_id: int
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """Attempts were issued."""
-
-    attempts: Attempts
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """The first of these attempts has failed; the others are above it and therefore void.
-
-    Attributes:
-        attempts: ascending.
-        phase: of the failure.
-        reason: of the failure.
-        cause: of the failure, as it is counted.
-        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
-            the first one.
-    """
-
-    attempts: Attempts
-    phase: Phase
-    reason: str
-    cause: FailureCause
-    suspects: Attempts = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """An attempt was at fault and its transaction is replayed: nothing to carry out, but observers log it.
-
-    Attributes:
-        attempt: that has failed.
-        reason: of the failure.
-        wave_id: of the attempt.
-    """
-
-    attempt: TransactionAttempt
-    reason: str
-    wave_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class AskForEnd:
     """Nothing is in flight: ask for the state of the input; answered by InputState.
 
@@ -392,11 +328,9 @@ Decision = (
     | Tell
     | CancelWave
     | ReleaseWave
-    | RanEarly
-    | AskWatch
-    | Issued
-    | Dropped
-    | Replayed
+    | AttemptsIssued
+    | AttemptsFailed
+    | AttemptRetried
     | AskForEnd
     | Done
     | Halt

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
@@ -22,9 +22,9 @@ from coordinator.emitting.emitter_task import Batch
 from coordinator.log_fields import fields
 from coordinator.transactional.engine import (
     CrashKind,
+    FailedByHand,
     GroupCrashed,
     GroupExecuted,
-    PhaseEnded,
     PhaseWaits,
     WaveCrashed,
     WaveProcessed,
@@ -46,7 +46,6 @@ from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
-    AskWatch,
     BarrierConfirmed,
     BatchCut,
     CancelWave,
@@ -75,6 +74,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
 from state.codec import pack
+from state.errors import ProtocolError
 from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
@@ -133,7 +133,7 @@ class RunMachine:
             WaveCrashed: self._wave_crashed,
             GroupExecuted: self._commits.executed,
             GroupCrashed: self._commits.crashed,
-            PhaseEnded: self._phase_ended,
+            FailedByHand: self._failed_by_hand,
             PhaseWaits: self._phase_waits,
             Published: self._commits.published,
             BarrierConfirmed: self._barrier_confirmed,
@@ -176,6 +176,11 @@ class RunMachine:
         """The most transactions of a group, according to the options."""
         return self._books.options.commit_group_max
 
+    @property
+    def has_judged_early(self) -> bool:
+        """Whether this turn judged a group that had run with its wave; the next turn is then due at once."""
+        return self._commits.has_judged_early
+
     def is_halted(self) -> bool:
         """Returns whether the next turn ends the run with an error."""
         return self._failures.is_halted()
@@ -210,7 +215,7 @@ class RunMachine:
         counts = Counter(record.state for record in self._transactions.active())
         return {
             "waiting": counts[AttemptState.WAITING],
-            "processing": counts[AttemptState.PROCESSING] + counts[AttemptState.HELD],
+            "processing": counts[AttemptState.PROCESSING],
             "processed": counts[AttemptState.PROCESSED],
             "committing": sum(counts[state] for state in IN_COMMIT_PHASE),
         }
@@ -249,13 +254,14 @@ class RunMachine:
         yield from self._after_cutting()
 
     def _after_cutting(self) -> Iterator[Decision]:
-        """Ends the turn, unless a batch is still being cut: starts a wave if there is room for one."""
+        """Ends the turn, unless a batch is still being cut: starts a wave if there is room, and commits meanwhile."""
         if self._cutting.is_under_way:
             return
         if self.has_room():
             yield from self._start_wave()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
+        yield from self._commits.judge_early()  # last: what fails in it is cut again by the next turn
 
     def _start_wave(self) -> Iterator[Decision]:
         waiting = self._transactions.waiting()
@@ -268,7 +274,13 @@ class RunMachine:
         for record in chosen:
             record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
         self._books.statistics.started(len(chosen), self._books.now_s)
-        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), chosen[0].replay)
+        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
+
+    def _stored(self, first: TransactionRecord) -> Mapping[str, Mapping[int, Any]]:
+        """Returns what the emitters of a wave continue from: a replay's own positions, or the topology's."""
+        if first.replay is None:
+            return self._books.positions.by_scope()
+        return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
 
     def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
         packed, replay = pack(record.metadata), record.replay
@@ -319,9 +331,6 @@ class RunMachine:
             elif outcome.failure is not None:
                 self._books.statistics.failed_outcomes([outcome])
                 yield from self._failures.failed(outcome.attempt, Phase.PROCESSING, outcome.failure)
-            elif self._plan.may_hold:
-                record.move(AttemptState.HELD).outcome = outcome
-                yield AskWatch(outcome, event.wave_id)
             else:
                 record.move(AttemptState.PROCESSED).outcome = outcome
         self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
@@ -362,16 +371,16 @@ class RunMachine:
         what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
         yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
 
-    def _phase_ended(self, event: PhaseEnded) -> Iterator[Decision]:
-        """Ends a phase that was held, unless a lower attempt has failed meanwhile."""
-        if not self._transactions.is_current(event.attempt):
-            return
-        if isinstance(event.held, GroupExecuted):
-            yield from self._commits.held_ended(event, event.held)
-        elif event.failure is None:
-            self._transactions.move((event.attempt,), AttemptState.PROCESSED, "let pass")
-        else:
+    def _failed_by_hand(self, event: FailedByHand) -> Iterator[Decision]:
+        current = self._transactions.current_of(event.attempt.txid)
+        if current is None or current.attempt != event.attempt:
+            return  # a lower attempt has failed meanwhile
+        if event.executed is not None:
+            yield from self._commits.failed_by_hand(event, event.executed)
+        elif current.state is AttemptState.PROCESSED:
             yield from self._failures.failed(event.attempt, Phase.PROCESSING, event.failure)
+        else:
+            raise ProtocolError(f"attempt {event.attempt} was failed by hand while it was {current.state.value}")
 
     # What takes too long
 
@@ -410,5 +419,3 @@ class RunMachine:
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()
         self._releases.validate()
-        held = [record for record in active if record.state is AttemptState.HELD]
-        assert self._plan.may_hold or not held, "attempts are held in a run without a watch"

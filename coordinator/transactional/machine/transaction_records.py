@@ -14,7 +14,7 @@ from state.errors import ProtocolError
 
 IN_COMMIT_PHASE = (AttemptState.COMMITTING, AttemptState.PUBLISHING, AttemptState.SETTING_ASIDE)
 WITHOUT_WAVE = (AttemptState.WAITING, AttemptState.SETTING_ASIDE)
-WITH_OUTCOME = (AttemptState.HELD, AttemptState.PROCESSED, AttemptState.COMMITTING, AttemptState.PUBLISHING)
+WITH_OUTCOME = (AttemptState.PROCESSED, AttemptState.COMMITTING, AttemptState.PUBLISHING)
 
 
 class TransactionRecords:

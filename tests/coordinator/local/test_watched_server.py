@@ -82,7 +82,7 @@ def test_a_server_that_was_away_is_counted_in_the_statistics(monkeypatch: pytest
         run = cluster.submit(topology(Count()))
         run.tick()
         plain, now = cluster.client.execute_command, iter([0.0, *range(7, 1000, 7)])
-        connection = run._coordinator._store._server_watch._connection
+        connection = run._coordinator._publisher._server_watch._connection
         errors = [redis.ConnectionError("Connection refused")]
 
         def flaky(*arguments, **options):

@@ -49,7 +49,7 @@ def observed_run(*, transactions=5, **options):
 
 
 def observe(run):
-    with run.observing.told_of_the_end():
+    with run.observers.until_the_end():
         run()
 
 

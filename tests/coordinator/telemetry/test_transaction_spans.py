@@ -94,7 +94,7 @@ def test_what_never_commits_ends_with_the_run(traced):
     exporter, tracer = traced
     run = Run(3, max_spout_pending=6, observers=[TransactionSpans(tracer, clock_ns=ticking())])
     run.engine.on_wave = failing_at(run, 2, kind=USER)
-    with pytest.raises(UserCodeError), run.observing.told_of_the_end():
+    with pytest.raises(UserCodeError), run.observers.until_the_end():
         run()
 
     whole, (attempt,) = runs_of(exporter, 2)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactional.publisher import Publisher, RefusedGroup
+from coordinator.transactional.machine.run_events import Publish, Published, Refused
+from coordinator.transactional.publisher import Publisher
 from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
@@ -16,12 +17,22 @@ GROUP = (TransactionAttempt(1, 10), TransactionAttempt(2, 20))
 NOTHING = WriteSet()
 
 
+def publisher(store):
+    return Publisher(store, "job", clock=lambda: 5.0)
+
+
 def publish(*replies, attempts=GROUP, write_set=NOTHING, forget=()):
+    """The store, and the answer to a commit that it replies to like this."""
     store = MemoryStore()
     store.metadata = dict.fromkeys(forget)
     store.replies = list(replies)
-    Publisher(store, "job").commit(attempts, write_set, MetadataChanges(forgets=forget))
-    return store
+    return store, publisher(store).publish(Publish(attempts, write_set, MetadataChanges(forgets=forget)))
+
+
+def refusal(*replies, **sent):
+    _, refused = publish(*replies, **sent)
+    assert isinstance(refused, Refused)
+    return refused.error
 
 
 def test_a_commit_carries_attempts_changes_and_what_to_store_and_to_forget():
@@ -36,19 +47,22 @@ def test_a_commit_carries_attempts_changes_and_what_to_store_and_to_forget():
     store = Store()
     store.metadata = {"coordinator:0": None}
     metadata = MetadataChanges({"partition.0:2": [0, 2]}, ("coordinator:0",))
-    Publisher(store, "job").commit(GROUP, write_set, metadata)
+    assert isinstance(publisher(store).publish(Publish(GROUP, write_set, metadata)), Published)
     assert sent == [Commit(GROUP, write_set, {"partition.0:2": [0, 2]}, ("coordinator:0",))]
     assert store.states == {"s": {"a": True}}
     assert store.metadata == {"partition.0:2": [0, 2]}
 
 
 def test_a_commit_that_was_published_before_is_as_good_as_published():
-    assert publish(CommitReply(CommitStatus.ALREADY)).committed == [[1, 2]]
+    store, answer = publish(CommitReply(CommitStatus.ALREADY))
+    assert store.committed == [[1, 2]]
+    assert isinstance(answer, Published)
+    assert answer.now_s == 5.0
 
 
 def test_metadata_is_handed_on():
     store = MemoryStore()
-    Publisher(store, "job").store_metadata({"coordinator:1": 5})
+    publisher(store).store_metadata({"coordinator:1": 5})
     assert store.calls == [("metadata", {"coordinator:1": 5})]
 
 
@@ -58,28 +72,23 @@ def test_a_fenced_run_stops():
 
 
 def test_a_wrong_type_refuses_the_group_and_names_what_was_found():
-    with pytest.raises(RefusedGroup) as refusal:
-        publish(CommitReply(CommitStatus.TYPE, "key {job}:s is a list"))
-    assert isinstance(refusal.value.error, StateRefusedError)
-    assert str(refusal.value.error) == (
-        "transaction 1:000000000000000a to 2:0000000000000014 was refused: key {job}:s is a list"
-    )
+    error = refusal(CommitReply(CommitStatus.TYPE, "key {job}:s is a list"))
+    assert isinstance(error, StateRefusedError)
+    assert str(error) == ("transaction 1:000000000000000a to 2:0000000000000014 was refused: key {job}:s is a list")
 
 
 def test_a_limit_refuses_the_group():
-    with pytest.raises(RefusedGroup) as refusal:
-        publish(CommitReply(CommitStatus.LIMIT, "field 'a' would be 2^60"), attempts=GROUP[:1])
-    assert isinstance(refusal.value.error, StateRefusedError)
-    assert str(refusal.value.error) == "transaction 1:000000000000000a was refused: field 'a' would be 2^60"
+    error = refusal(CommitReply(CommitStatus.LIMIT, "field 'a' would be 2^60"), attempts=GROUP[:1])
+    assert isinstance(error, StateRefusedError)
+    assert str(error) == "transaction 1:000000000000000a was refused: field 'a' would be 2^60"
 
 
 def test_too_many_operations_are_named_with_their_number():
     appends = [0] * (COMMIT_OPERATIONS_LIMIT + 1)
     write_set = WriteSet({"s": StateWrites(StateKind.LIST, ValueType.INT, appends=appends)})
-    with pytest.raises(RefusedGroup) as refusal:
-        publish(CommitReply(CommitStatus.LIMIT, "too many"), attempts=GROUP[:1], write_set=write_set)
-    assert isinstance(refusal.value.error, TransactionTooLargeError)
-    assert (refusal.value.error.txid, refusal.value.error.operation_count) == (1, 500_001)
+    error = refusal(CommitReply(CommitStatus.LIMIT, "too many"), attempts=GROUP[:1], write_set=write_set)
+    assert isinstance(error, TransactionTooLargeError)
+    assert (error.txid, error.operation_count) == (1, 500_001)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +108,10 @@ def test_every_other_answer_stops_the_run(status, error):
 def test_every_status_is_answered():
     for status in CommitStatus:
         try:
-            publish(CommitReply(status, "the detail"))
-        except (RefusedGroup, FencedError, ProtocolError, StateRefusedError):
+            _, answer = publish(CommitReply(status, "the detail"))
+        except (FencedError, ProtocolError, StateRefusedError):
             continue
-        assert status in (CommitStatus.OK, CommitStatus.ALREADY)
+        assert isinstance(answer, Published) == (status in (CommitStatus.OK, CommitStatus.ALREADY))
 
 
 def test_no_answer_is_handed_on():

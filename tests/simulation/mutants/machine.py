@@ -42,8 +42,8 @@ LATE_GROUP = Mutant(
     (
         Patch(
             COMMITS,
-            "        if phase is None or phase.attempts != event.attempts:\n            return  # this group was given up\n        if self",
-            "        if phase is None:\n            return  # this group was given up\n        if self",
+            "        if self.phase is not None and self.phase.attempts == event.attempts:  # else",
+            "        if self.phase is not None:  # else",
         ),
     ),
     dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
@@ -156,10 +156,10 @@ REISSUED = Mutant(
     "A commit that was sent and not answered is taken for refused, and its transactions are committed otherwise.",
     (
         Patch(
-            "coordinator/transactional/store_side.py",
-            "        except RefusedGroup as refusal:\n            return Refused(refusal.error)",
-            "        except RefusedGroup as refusal:\n            return Refused(refusal.error)\n"
-            "        except TransactionError as error:\n            return Refused(error)",
+            "coordinator/transactional/publisher.py",
+            "        reply = self._store.commit(commit)\n",
+            "        try:\n            reply = self._store.commit(commit)\n"
+            "        except TransactionError as error:\n            return Refused(error)\n",
         ),
     ),
     dies_in="tests/coordinator/transactional/test_coordinator.py",

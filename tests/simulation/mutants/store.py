@@ -184,8 +184,8 @@ EVERYTHING_WORKED = Mutant(
     (
         Patch(
             "coordinator/transactional/publisher.py",
-            "        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):\n            return",
-            "        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY, CommitStatus.CONFLICT):\n            return",
+            "        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):\n",
+            "        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY, CommitStatus.CONFLICT):\n",
         ),
     ),
     dies_in="tests/coordinator/transactional/test_publisher.py",
@@ -275,8 +275,8 @@ UNCONFIRMED_DONE = Mutant(
     (
         Patch(
             "coordinator/transactional/coordinator.py",
-            "            self._store.finish()\n            return True",
-            "            return True",
+            "            self._publisher.finish(self.statistics.released_txid)\n",
+            "",
         ),
     ),
     dies_in="tests/coordinator/transactional/test_forgetful_server.py"

@@ -17,21 +17,17 @@ from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.emitting.emitter_task import Batch
+from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
-    Attempts,
     BatchCut,
     Cut,
     Decision,
-    Dropped,
-    Issued,
     NothingToCut,
     Publish,
     Published,
-    RanEarly,
     Refused,
-    Replayed,
     RunEvent,
     StartCommit,
     StartWave,
@@ -44,7 +40,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.wave_records import WaveRecord, WaveRecords
 from coordinator.transactional.options import RunOptions
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts, TransactionAttempt
 from state.codec import pack
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import StateRefusedError
@@ -76,11 +72,12 @@ def snapshot(driven: Driven) -> tuple[Any, ...]:
     return copy.deepcopy(parts)
 
 
-def wave(wave_id: int, *batches: tuple[int, int, Any]) -> StartWave:
+def wave(
+    wave_id: int, *batches: tuple[int, int, Any], stored: Mapping[str, Mapping[int, Any]] | None = None
+) -> StartWave:
     """A wave of (txid, attempt id, metadata)."""
-    return StartWave(
-        wave_id, tuple(Batch(att(txid, i), pack(metadata)) for txid, i, metadata in batches), EarlyCommit()
-    )
+    sent = tuple(Batch(att(txid, i), pack(metadata)) for txid, i, metadata in batches)
+    return StartWave(wave_id, sent, EarlyCommit(), stored or {})
 
 
 def store(**metadata: Any) -> StoreMetadata:
@@ -161,7 +158,7 @@ class Driven:
         self.group: Attempts = ()
         self.composed = True
         self.sent: Publish | None = None
-        self.notified: list[Issued | Dropped | Replayed] = []
+        self.notified: list[AttemptsIssued | AttemptsFailed | AttemptRetried] = []
 
     def handle(self, event: RunEvent) -> list[Decision]:
         """One event; what is decided, as it is. Outcomes begin where those below them end, unless they say where."""
@@ -171,7 +168,7 @@ class Driven:
         self.machine.validate()
         done: list[Decision] = []
         for decision in decisions:
-            if isinstance(decision, Issued | Dropped | Replayed):
+            if isinstance(decision, AttemptsIssued | AttemptsFailed | AttemptRetried):
                 self.notified.append(decision)
                 continue
             done.append(decision)
@@ -182,21 +179,18 @@ class Driven:
         return done
 
     def turn(self, now_s: float = 0.0, *, commit_limit: int | None = None) -> list[Decision]:
-        """One turn; what the spout is asked is answered, a group that ran early handed in, neither is in the result."""
+        """One turn; what the spout is asked is answered, which is not in the result."""
         decided: list[Decision] = []
         if isinstance(self.source, ScriptedSource):
             self.source.now_s = now_s
         waiting = deque(self.handle(Turn(now_s, commit_limit)))
-        early: RunEvent | None = None
         while waiting:
             decision = waiting.popleft()
             if isinstance(decision, Cut):
                 waiting.extend(self.handle(self.source(decision)))
-            elif isinstance(decision, RanEarly):
-                early = decision.executed
             else:
                 decided.append(decision)
-        return decided if early is None else [*decided, *self.handle(early)]
+        return decided
 
     # Waves
 

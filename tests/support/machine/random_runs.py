@@ -16,12 +16,13 @@ from unittest import mock
 from committers.task_report import AttemptVerdict, TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import (
     CrashKind,
+    FailedByHand,
     GroupCrashed,
     GroupExecuted,
-    PhaseEnded,
     WaveCrashed,
     WaveProcessed,
 )
@@ -31,25 +32,19 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
-    AskWatch,
-    Attempts,
     BarrierConfirmed,
     BatchCut,
     CancelWave,
     Cut,
     Decision,
     Done,
-    Dropped,
     Halt,
     InputState,
-    Issued,
     NothingToCut,
     Publish,
     Published,
-    RanEarly,
     Refused,
     ReleaseWave,
-    Replayed,
     Resumed,
     RunEvent,
     StartCommit,
@@ -63,7 +58,7 @@ from coordinator.transactional.machine.run_events import (
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import (
@@ -85,6 +80,10 @@ UNRELEASED_MAX = 5
 """Few enough for a run to be blocked by a barrier that is not confirmed."""
 
 
+FOLLOWS_FROM_A_GROUP = (AttemptRetried, AttemptsFailed, CancelWave, StartCommit, Publish)
+"""What is decided once a group has run: its end, or that it runs again."""
+
+
 @dataclass(slots=True)
 class Wave:
     """One wave as the engine has it."""
@@ -101,14 +100,13 @@ class Wave:
 
 @dataclass(slots=True)
 class Group:
-    """One group in its commit phase, which runs, is held or is sent; `stuck` counts how often it was run again."""
+    """One group in its commit phase, which runs or is sent; `stuck` counts how often it was run again."""
 
     wave_id: int
     attempts: Attempts
     composed: bool
     started_s: float
     runs: bool = True
-    is_held: bool = False
     is_late: bool = False
     is_void: bool = False
     stuck: int = 0
@@ -166,10 +164,10 @@ class RandomRun:
             is_opaque=draw() < 0.4,
             may_commit_early=draw() < 0.5,
             engine_overlaps=draw() < 0.6,
-            may_hold=draw() < 0.4,
             message_timeout_s=TIMEOUT_S,
             barrier_timeout_s=TIMEOUT_S,
         )
+        self.by_hand = draw() < 0.4
         self.apart = Random(f"{seed} durability")
         self.confirms = self.apart.choice((0.0, 0.02, 0.3, 0.3, 1.0))
         self.window = self.random.choice((1, 2, 3, 4, 6, 8))
@@ -240,11 +238,8 @@ class RandomRun:
         books.own_failures.clear()
         books.told.clear()
         books.poison.clear()
-        self.closed: dict[TransactionAttempt, AttemptOutcome] = {}
-        self.held: dict[TransactionAttempt, AskWatch] = {}
         self.void_count = 0
         self.wave_max = -(-self.window // 2)
-        self.next_event: RunEvent | None = None
         self.waves: dict[int, Wave] = {}
         self.group: Group | None = None
         self.late: list[RunEvent] = []
@@ -254,6 +249,16 @@ class RandomRun:
         self.barrier: AskBarrier | None = None
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
+        self.closed: dict[int, AttemptOutcome] = {}  # of the wave that ends
+        self.was_early = False
+        self.taken: GroupExecuted | None = None
+        take = self.machine._commits.early.take
+
+        def note_taken(attempts: Attempts) -> GroupExecuted | None:
+            self.taken = take(attempts)
+            return self.taken
+
+        self.machine._commits.early.take = note_taken  # type: ignore[method-assign] # the only sign of it
         self.reads_early = False
         self.is_early_off = False
         self.nothing_more = False
@@ -338,12 +343,10 @@ class RandomRun:
 
     def _turn(self) -> None:
         self.nothing_more, self.input_state = False, None
-        limit = self.random.randint(1, self.options.commit_group_max) if self.plan.may_hold and self._bad() else None
+        limit = self.random.randint(0, self.options.commit_group_max) if self.by_hand and self._bad() else None
         self._feed(Turn(self.now_s, limit))
-        event, self.next_event = self.next_event, None
-        if event is not None:
-            self._early_is_dealt_with()
-            self._feed(event)
+        if self.was_early:
+            self.was_early = False
             self._forget_group_without_future()
 
     def _late_event(self) -> None:
@@ -428,17 +431,10 @@ class RandomRun:
             scope, at = name.rpartition(":")[0], int(name.rpartition(":")[2])
             if scope.startswith("partition.") and at < txid and at >= found.get(scope, (0, None))[0]:
                 found[scope] = (at, value)
-        cut = {
-            one: outcome for one, outcome in [*self._closed_by_txid().items(), *books.processed.items()] if one < txid
-        }
+        cut = {one: outcome for one, outcome in [*self.closed.items(), *books.processed.items()] if one < txid}
         for one in sorted(cut):
             found |= {scope: (one, position) for scope, position in cut[one].metadata.items()}
         return {scope: value for scope, (_, value) in found.items()}
-
-    def _closed_by_txid(self) -> dict[int, AttemptOutcome]:
-        """Outcomes that the watch holds, or is about to be asked of."""
-        held = [asked.ended for asked in self.held.values() if isinstance(asked.ended, AttemptOutcome)]
-        return {outcome.attempt.txid: outcome for outcome in [*self.closed.values(), *held]}
 
     def _fails(self, attempt: TransactionAttempt, failure: Failure) -> None:
         """An attempt fails by itself, if it is alive."""
@@ -466,8 +462,8 @@ class RandomRun:
     # The engine
 
     def _engine_works(self) -> None:
-        while self.held and self.ended is None and (not self.is_faulty or self.random.random() < 0.4):
-            self._held_ends(self.random.choice(list(self.held)))
+        if self.by_hand and self._bad() and self._bad():
+            self._fail_one_by_hand()
         if self.ended is not None:
             return
         running = [wave for wave in self.waves.values() if wave.runs]
@@ -505,18 +501,15 @@ class RandomRun:
                 self._fails(attempt, failure)
             elif self._is_alive(attempt):
                 assert outcome is not None
-                self.closed[attempt] = outcome
-        self.closed = {attempt: self.closed[attempt] for attempt in self.closed if self._is_alive(attempt)}
-        if not self.plan.may_hold:
-            self.books.processed |= {attempt.txid: outcome for attempt, outcome in self.closed.items()}
-            self.closed.clear()
+                self.closed[attempt.txid] = outcome
+        self.books.processed |= {txid: one for txid, one in self.closed.items() if self._is_alive(one.attempt)}
+        self.closed.clear()
         self.kinds["wave processed"] += 1
         for group in executed:
             if all(map(self._is_alive, group.attempts)):
                 self.ran_early[group.attempts[0].txid] = group
                 self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
         self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
-        assert not self.closed, "the watch was not asked"
 
     def _note_told(self, wave: Wave, by_attempt: dict[TransactionAttempt, AttemptOutcome]) -> None:
         """What emitters have cut is known of attempts that are well, or whose batch is to blame."""
@@ -545,53 +538,27 @@ class RandomRun:
             return CrashKind.OVERDUE
         return CrashKind.CERTAIN if self.may_halt and fate < 0.3 else CrashKind.LOST
 
-    # The watch
+    # Failures by hand
 
-    def _ask_watch(self, asked: AskWatch) -> PhaseEnded | None:
-        assert self.plan.may_hold
-        ended = asked.ended
-        is_held = self.is_faulty and self.random.random() < 0.4
-        if isinstance(ended, AttemptOutcome):
-            attempt = ended.attempt
-            assert self.closed.pop(attempt) == ended, "asked of an attempt that is void"
-            if not is_held:
-                self.books.processed[attempt.txid] = ended
-        else:
-            attempt = self.random.choice(ended.attempts)
-            assert self.group is not None
-            assert self.group.attempts == ended.attempts
-            assert not self.group.runs
-            if is_held:
-                self.group.is_held = True
-            else:
-                self._judge(ended.attempts, ended.reports)
-        if not is_held:
-            return PhaseEnded(attempt, ended, asked.wave_id)
-        self.kinds["held group" if isinstance(ended, GroupExecuted) else "held attempt"] += 1
-        self.held[attempt] = asked
-        return None
-
-    def _held_ends(self, attempt: TransactionAttempt) -> None:
-        asked = self.held.pop(attempt)
-        ended = asked.ended
-        failure = self._failure() if self._bad() else None
-        event = PhaseEnded(attempt, ended, asked.wave_id, failure)
-        self.kinds["held failed" if failure else "held passed"] += 1
-        if isinstance(ended, GroupExecuted):
-            assert self.group is not None
-            self.group.is_held = False
-        if failure is not None:
-            self._fails(attempt, failure)
-            if isinstance(ended, GroupExecuted):
-                self.group = None
-        elif isinstance(ended, GroupExecuted):
-            self._judge(ended.attempts, ended.reports)
-        elif self._is_alive(attempt):
-            self.books.processed[attempt.txid] = ended
-        self._feed(event)
-        self._forget_group_without_future()
-        if not self._is_alive(attempt):
+    def _fail_one_by_hand(self) -> None:
+        """Fails an attempt whose processing phase has succeeded, and whose commit phase has not begun."""
+        committing = () if self.group is None else self.group.attempts
+        done = [one for txid, one in self.books.alive.items() if txid in self.books.processed and one not in committing]
+        if done:
+            self.kinds["failed by hand"] += 1
+            event = FailedByHand(self.random.choice(done), self._failure())
+            self._fails(event.attempt, event.failure)
+            self._feed(event)
+            self._forget_group_without_future()
             self.late.append(event)
+
+    def _group_fails_by_hand(self, executed: GroupExecuted) -> FailedByHand:
+        """Fails an attempt of a group whose commit phase has run and is not reported."""
+        self.kinds["group failed by hand"] += 1
+        event = FailedByHand(self.random.choice(executed.attempts), self._failure(), executed)
+        self._fails(event.attempt, event.failure)
+        self.group = None
+        return event
 
     def _goes_missing(self, outcome: AttemptOutcome) -> bool:
         lost = self._bad() and self._bad()
@@ -671,9 +638,11 @@ class RandomRun:
         else:
             self.kinds["group executed"] += 1
             reports = self._reports(group.attempts, group.composed)
-            if not self.plan.may_hold:
-                self._judge(group.attempts, reports)
             event = GroupExecuted(group.wave_id, group.attempts, reports)
+            if self.by_hand and self._bad():
+                event = self._group_fails_by_hand(event)
+            else:
+                self._judge(group.attempts, reports)
         self._feed(event)
         if self.group is group:
             self._forget_group_without_future()
@@ -682,24 +651,26 @@ class RandomRun:
 
     def _forget_group_without_future(self) -> None:
         """A group of which nothing was good is done with; any other is published or run again."""
-        if self.group is not None and not self.group.runs and not self.group.is_held:
+        if self.group is not None and not self.group.runs:
             assert not any(map(self._is_alive, self.group.attempts)), "nothing followed"
             self.group = None
 
     def _early_is_dealt_with(self) -> None:
         """The machine has looked at the group that ran early and is next: what failed in it is void from here on."""
-        group = self.ran_early.pop(self.books.committed + 1)
+        group, self.taken, self.was_early = self.ran_early.pop(self.books.committed + 1), None, True
+        self.events += 1  # as many as if it had been reported now
         self.kinds["early"] += 1
         assert not self.reads_early, "used though a committer reads"
         assert self.group is None
         self._check_group(group.attempts)
-        if not self.plan.may_hold:
-            self._judge(group.attempts, group.reports)
+        self._judge(group.attempts, group.reports)
         self.group = Group(group.wave_id, group.attempts, composed=True, started_s=self.now_s, runs=False)
 
     # What is decided
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
+        if self.taken is not None and isinstance(decision, FOLLOWS_FROM_A_GROUP):
+            self._early_is_dealt_with()
         match decision:
             case Cut():
                 return self._cut(decision)
@@ -711,8 +682,6 @@ class RandomRun:
                 return self._tell(attempts)
             case AskForEnd(last_metadata):
                 return self._how_the_input_stands(last_metadata)
-            case AskWatch():
-                return self._ask_watch(decision)
             case _:
                 self._do(decision)
         return None
@@ -731,14 +700,11 @@ class RandomRun:
                 self._cancel(wave_id)
             case ReleaseWave(wave_id):
                 self._release(wave_id)
-            case RanEarly(executed):
-                assert self.ran_early[self.books.committed + 1] == executed
-                self.next_event = executed
-            case Issued(attempts):
+            case AttemptsIssued(attempts):
                 self._issued(attempts)
-            case Dropped(attempts):
+            case AttemptsFailed(attempts):
                 self._dropped(attempts)
-            case Replayed(attempt):
+            case AttemptRetried(attempt):
                 assert not self._is_alive(attempt), "replayed while it is well"
             case Done() | Halt():
                 self.ended = decision
@@ -756,7 +722,6 @@ class RandomRun:
         assert not any(map(self._is_alive, attempts)), "dropped while it is well"
         for attempt in attempts:
             del issued[attempt.txid]
-            self.held.pop(attempt, None)
 
     def _cut(self, cut: Cut) -> BatchCut | NothingToCut:
         books = self.books
@@ -847,7 +812,6 @@ class RandomRun:
             return self._set_aside(publish)
         assert self.group is not None, "of no group"
         assert not self.group.runs, "published before its commit phase has ended"
-        assert not self.group.is_held, "published while it is held"
         assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
         self._check_group(attempts)
         changes = publish.write_set.states["counts"].increments
@@ -992,7 +956,6 @@ class RandomRun:
             self._void_from(self.books.committed + 1)
             self.void_count = void_count  # none of them has failed
             self.books.issued.clear()
-            self.held.clear()
             if self.group is not None:
                 self.group.is_void = True
         return Told(self.told_error)

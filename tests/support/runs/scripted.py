@@ -29,10 +29,10 @@ from coordinator.transactional.engine import (
 )
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
-from coordinator.transactional.observer_side import ObserverSide
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.run_summary import RunStatistics
+from coordinator.transactional.start.spout_start import SpoutStart
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply
@@ -228,7 +228,7 @@ class Run:
 
     Attributes:
         log: every call of engine and store, in order.
-        observing: the observers, told from when the run is made.
+        observers: of the run, from when it is made.
         progress: statistics after every event: (committed, active).
     """
 
@@ -258,19 +258,22 @@ class Run:
         self.progress: list[tuple[int, int]] = []
         self.on_progress: Callable[[RunStatistics], None] = lambda s: self.progress.append((s.committed, s.active))
         all_observers: list[Observer] = [ProgressCallback(self._tell_progress), *observers]
-        self.observing = ObserverSide(Observers(all_observers), lambda: self.engine.now_s)
+        self.observers = Observers(all_observers)
+        topology = build(("count", Count(), ["lines"]))
+        context = self.plan.wirings[self.plan.emitter_tasks[0]].context()
         self.coordinator = new_coordinator(
             plan=self.plan,
             spout=self.source,
             engine=self.engine,
-            publisher=Publisher(self.store, "test"),
+            start=SpoutStart(topology, context, tries=1, pause=lambda seconds: None),
+            publisher=Publisher(self.store, "test", clock=lambda: self.engine.now_s),
             metadata=MetadataLog(self.store.metadata),
             committed_txid=currtx - 1,
             new_attempt_id=count(1).__next__,
             options=self.options,
             clock=lambda: self.engine.now_s,
             message_timeout_s=message_timeout_s,
-            observers=self.observing,
+            observers=self.observers,
         )
         self.machine = self.coordinator._machine
         validated(self.machine)

@@ -22,7 +22,7 @@ from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.publisher import Publisher
+from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -88,7 +88,9 @@ def run(
         plan=made,
         spout=source,
         engine=engine,
-        publisher=Publisher(store, "test"),
+        publisher=Publisher(
+            store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, limit=run_options.max_quarantined)
+        ),
         metadata=metadata,
         committed_txid=store.committed_txid,
         new_attempt_id=count(1 + 1_000 * len(store.calls)).__next__,

@@ -21,8 +21,7 @@ class CommitPhase:
         attempts: those for which the commit phase currently runs.
         asked: how many there were at first.
         started_s: when it began, or was last found to take too long.
-        is_early: it ran in the wave's job, so the engine runs nothing for it.
-        held: the result of the commit phase, while the watch holds its end; the engine runs nothing for it.
+        ran_early: what was reported of it, if it ran in the wave's job; the engine then runs nothing for it.
         publishing: what was sent to the store and is not answered yet.
         reports: of the commit tasks, about what was sent.
         poison: the batch that is set aside by what was sent.
@@ -31,8 +30,7 @@ class CommitPhase:
     attempts: tuple[TransactionAttempt, ...]
     asked: int
     started_s: float
-    is_early: bool = False
-    held: GroupExecuted | None = None
+    ran_early: GroupExecuted | None = None
     publishing: Publish | None = None
     reports: tuple[TaskReport, ...] = ()
     poison: Poison | None = None
@@ -50,9 +48,7 @@ def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord
     if phase is None:
         assert not found, "attempts commit without a group"
         return
-    assert phase.held is None or phase.held.attempts == phase.attempts, "another group is held"
     if phase.publishing is not None:
-        assert phase.held is None, "the group that was sent is held"
         assert found == phase.publishing.attempts, "the group that was sent is not the one that publishes"
     else:
         assert found == phase.attempts, "the group that runs is not the one that commits"

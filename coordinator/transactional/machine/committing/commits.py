@@ -11,7 +11,8 @@ from committers.group_commit import Publish as PublishStep
 from committers.group_size import GroupSize
 from committers.task_report import TaskReport
 from coordinator.log_fields import fields
-from coordinator.transactional.engine import EarlyCommit, GroupCrashed, GroupExecuted, PhaseEnded
+from coordinator.run_observer import AttemptsIssued
+from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commit_phase import CommitPhase, validate_phase
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
@@ -21,21 +22,11 @@ from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
-from coordinator.transactional.machine.run_events import (
-    AskWatch,
-    Attempts,
-    CancelWave,
-    Decision,
-    Issued,
-    Publish,
-    Published,
-    RanEarly,
-    Refused,
-    StartCommit,
-)
+from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
+from state.attempt import Attempts
 from state.commits.commit import GROUP_BYTES_AIM
 from state.commits.dead_letters import add_letters, letter_count
 from state.commits.write_set import WriteSet
@@ -56,6 +47,7 @@ class Commits:
     Attributes:
         phase: the group in its commit phase, None if there is none.
         early: the groups whose commit phase runs with their wave.
+        has_judged_early: this turn has judged one of them.
     """
 
     def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
@@ -64,6 +56,7 @@ class Commits:
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM)
         self._composed = True
         self.phase: CommitPhase | None = None
+        self.has_judged_early = False
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
 
     def early_groups(self, attempts: Attempts) -> EarlyCommit:
@@ -77,6 +70,7 @@ class Commits:
 
     def start_next(self, commit_limit: int | None) -> Iterator[Decision]:
         """Starts the commit phase of the next processed attempts, unless another group is in its commit phase."""
+        self.has_judged_early = False
         if self.phase is not None:
             return
         transactions = self._books.transactions
@@ -86,42 +80,39 @@ class Commits:
         if not attempts or not self._releases.has_room(len(attempts)):
             return
         transactions.move(attempts, AttemptState.COMMITTING)
-        executed = self.early.take(attempts)
-        self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, is_early=executed is not None)
-        yield self._start(self.phase, attempts, self._composed) if executed is None else RanEarly(executed)
+        self.phase = CommitPhase(attempts, len(attempts), self._books.now_s, self.early.take(attempts))
+        if self.phase.ran_early is None:
+            yield self._start(self.phase, attempts, self._composed)
+
+    def judge_early(self) -> Iterator[Decision]:
+        """Judges the group of this turn if it ran with its wave; called last, so that the next wave runs meanwhile."""
+        if self.phase is not None and self.phase.ran_early is not None:
+            self.has_judged_early = True
+            yield from self._judge(self.phase, self.phase.ran_early)
 
     def _start(self, phase: CommitPhase, attempts: Attempts, composed: bool) -> StartCommit:
-        phase.attempts, phase.started_s, phase.is_early = attempts, self._books.now_s, False
+        phase.attempts, phase.started_s, phase.ran_early = attempts, self._books.now_s, None
         return StartCommit(self._books.transactions.wave_of(attempts), attempts, composed)
 
     # What engines report
 
     def executed(self, event: GroupExecuted) -> Iterator[Decision]:
-        """Handles a group whose commit phase has run; the watch may hold its end."""
+        """Handles a group whose commit phase has run."""
         self._books.causes.ended(event.wave_id)
-        phase = self.phase
-        if phase is None or phase.attempts != event.attempts:
-            return  # this group was given up
-        if self._books.plan.may_hold:
-            phase.held = event
-            yield AskWatch(event, event.wave_id)
-        else:
-            yield from self._judge(phase, event)
+        if self.phase is not None and self.phase.attempts == event.attempts:  # else this group was given up
+            yield from self._judge(self.phase, event)
 
-    def held_ended(self, event: PhaseEnded, held: GroupExecuted) -> Iterator[Decision]:
-        """Ends the commit phase that was held, with success or failure."""
-        phase = self.phase
-        if phase is None or phase.held != held:
-            raise ProtocolError(f"the commit phase of attempt {event.attempt} ended but was not held")
-        phase.held = None
-        if event.failure is None:
-            yield from self._judge(phase, held)
-            return
+    def failed_by_hand(self, event: FailedByHand, executed: GroupExecuted) -> Iterator[Decision]:
+        """Fails an attempt of the group whose commit phase has run and was not reported; those below it wait again."""
+        if self.phase is None or self.phase.attempts != executed.attempts:
+            raise ProtocolError(
+                f"attempt {event.attempt} was failed by hand in a group that is not in its commit phase"
+            )
         self.phase = None
-        place = held.attempts.index(event.attempt)
-        self._books.statistics.worked(work_of(held.reports, slice(place, None)), is_committed=False)
+        place = executed.attempts.index(event.attempt)
+        self._books.statistics.worked(work_of(executed.reports, slice(place, None)), is_committed=False)
         yield from self._failures.failed(event.attempt, Phase.COMMIT, event.failure)
-        self._books.transactions.defer(held.attempts[:place])
+        self._books.transactions.defer(executed.attempts[:place])
 
     def crashed(self, event: GroupCrashed) -> Iterator[Decision]:
         """Handles a group whose commit phase ended without a report."""
@@ -143,7 +134,7 @@ class Commits:
             yield from self._failures.failed(attempt, Phase.COMMIT, failure)
         step = decision.step
         self._books.transactions.defer(event.attempts[len(step.attempts) :])
-        if phase.is_early:
+        if phase.ran_early is not None:
             self.early.settled(is_wasted=isinstance(step, Again) and decision.failed is None)
         if isinstance(step, Again):
             _LOG.debug("commit phase of %d of %d repeated: %s", len(step.attempts), len(event.attempts), step.reason)
@@ -180,7 +171,8 @@ class Commits:
         metadata = books.metadata.commit_changes(
             last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
         )
-        return Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, replay=replay)
+        told_txid = self._releases.told_txid
+        return Publish(step.attempts, step.write_set, metadata, told_txid, replay=replay, reports=reports)
 
     def set_aside(self, poison: Poison) -> Iterator[Decision]:
         """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
@@ -191,7 +183,7 @@ class Commits:
             return
         transactions = self._books.transactions
         attempt = transactions.issue(poison.txid)
-        yield Issued((attempt,))
+        yield AttemptsIssued((attempt,))
         transactions.move((attempt,), AttemptState.SETTING_ASIDE, poison.cause.reason)
         step = PublishStep((attempt,), WriteSet())
         self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
@@ -269,13 +261,13 @@ class Commits:
     def give_up(self) -> Iterator[Decision]:
         """Gives up the group in its commit phase, because nothing more is to be committed; its attempts are dropped."""
         phase, self.phase = self.phase, None
-        if phase is not None and phase.held is None and not phase.is_early:
+        if phase is not None and phase.ran_early is None:
             yield CancelWave(self._books.transactions.wave_of(phase.attempts))
 
     def give_up_overdue(self) -> Iterator[Decision]:
-        """Cancels a commit phase that exceeds the message timeout, unless it is held, when nothing runs."""
+        """Cancels a commit phase that exceeds the message timeout."""
         phase, books = self.phase, self._books
-        if phase is None or phase.held is not None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
+        if phase is None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
             return
         _LOG.warning(
             "the commit phase of %s exceeds the message timeout and is cancelled",

@@ -21,6 +21,7 @@ from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, em
 from tests.support.topologies.components import LinesCoordinator
 
 STORED = {"partition.0:3": 30, "partition.1:2": 12}
+BY_SCOPE = {"partition.0": {3: 30}, "partition.1": {2: 12}}
 
 
 def machine(source=None, **given):
@@ -30,7 +31,7 @@ def machine(source=None, **given):
 
 def test_nothing_is_stored_before_the_emit():
     states = machine()
-    assert states.turn() == [wave(1, (4, 1, "cut 1 of 4"), (5, 2, "cut 2 of 5"), (6, 3, "cut 3 of 6"))]
+    assert states.turn() == [wave(1, (4, 1, "cut 1 of 4"), (5, 2, "cut 2 of 5"), (6, 3, "cut 3 of 6"), stored=BY_SCOPE)]
     assert states.source.asked[0] == Cut(4, None, is_new=True)
 
 
@@ -49,7 +50,7 @@ def test_every_attempt_is_cut_again_and_whether_the_spout_is_ready_is_asked_once
     states.turn()
     source.asked.clear()
     states.fail(att(5, 2))
-    assert states.turn() == [wave(1, (5, 4, "cut 4 of 5"), (6, 5, "cut 5 of 6"))]
+    assert states.turn() == [wave(1, (5, 4, "cut 4 of 5"), (6, 5, "cut 5 of 6"), stored=BY_SCOPE)]
     assert source.asked == [Cut(5, "cut 1 of 4", is_new=False), Cut(6, "cut 4 of 5", is_new=False)]
 
 

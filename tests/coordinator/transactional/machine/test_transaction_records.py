@@ -12,7 +12,7 @@ from coordinator.transactional.machine.transaction_records import TransactionRec
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
-WAITING, PROCESSING, HELD, PROCESSED, COMMITTING, PUBLISHING, SETTING_ASIDE, COMMITTED, DROPPED = AttemptState
+WAITING, PROCESSING, PROCESSED, COMMITTING, PUBLISHING, SETTING_ASIDE, COMMITTED, DROPPED = AttemptState
 
 
 def att(txid, attempt_id=None):

@@ -125,7 +125,7 @@ def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
     watch.run.engine.on_group = committing_fails_at(watch.run, 9)
     watch.run()
     assert watch.book._first_cut_s == {}
-    assert watch.run.observing._waves == {}
+    assert watch.run.coordinator._waves == {}
 
 
 def test_the_failure_that_ends_a_run_is_counted_and_told_last() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coordinator.run_observer import (
-    AttemptReplayed,
+    AttemptRetried,
     AttemptsFailed,
     AttemptsIssued,
     GroupCommitted,
@@ -73,7 +73,7 @@ def test_a_failure_is_told_with_its_cause_and_those_it_takes_with_it():
     assert [told(one) for one in seen if isinstance(one, AttemptsFailed)] == [
         ("AttemptsFailed", [2, 3], "processing", "asked_for")
     ]
-    (replayed,) = [one for one in seen if isinstance(one, AttemptReplayed)]
+    (replayed,) = [one for one in seen if isinstance(one, AttemptRetried)]
     assert (replayed.attempt.txid, replayed.wave_id) == (2, 1)
     assert run.coordinator.statistics.failures == {"asked_for": 1, "lower_failed": 1}
     assert run.coordinator.statistics.failed_attempts == 2
@@ -110,7 +110,7 @@ def test_the_error_that_ends_a_run_is_the_last_thing_told():
     seen: list[Any] = []
     run = Run(3, observers=[seen.append])
     run.engine.on_wave = failing_at(run, 1, kind=USER)
-    with pytest.raises(UserCodeError) as caught, run.observing.told_of_the_end():
+    with pytest.raises(UserCodeError) as caught, run.observers.until_the_end():
         run()
     assert seen[0] == RunBegan("test", run.coordinator.statistics, 60.0)
     assert seen[-1] == RunEnded(caught.value)
@@ -121,7 +121,7 @@ def test_what_ended_a_run_is_told_although_its_caller_closes_it_as_if_all_were_w
     run = Run(3, observers=[seen.append])
     run.engine.on_wave = failing_at(run, 1, kind=USER)
     with ExitStack() as resources:  # as `ExactlyOnce` does
-        resources.enter_context(run.observing.told_of_the_end())
+        resources.enter_context(run.observers.until_the_end())
         with pytest.raises(UserCodeError) as caught:
             run()
     assert seen[-1] == RunEnded(caught.value)
