@@ -18,7 +18,7 @@ from tests.conftest import Backend
 from tests.support.documents import blocks
 
 PAGES = Path(__file__).resolve().parent.parent / "docs" / "coming-from"
-README = PAGES.parent.parent / "README.md"
+PERFORMANCE = PAGES.parent / "performance.md"
 LINES = ["to be", "or not", "to be"]
 WORDS = {"to": 2, "be": 2, "or": 1, "not": 1}
 CLICKS = [("/", 1), ("/docs", 2), ("/", 3), ("/", 1)]
@@ -110,7 +110,7 @@ def test_the_next_batch_is_the_one_after_the_last_that_spark_has_noted(tmp_path:
 
 def test_the_latency_of_one_micro_batch_is_that_of_the_figures() -> None:
     said = [re.search(r"(\d+) ms for one micro-batch", (PAGES / "foreach-batch.md").read_text(encoding="utf-8"))]
-    said.append(re.search(r"one micro-batch of the\s+control takes (\d+) ms", README.read_text(encoding="utf-8")))
+    said.append(re.search(r"one micro-batch of the\s+control takes (\d+) ms", PERFORMANCE.read_text(encoding="utf-8")))
     assert len({found and found[1] for found in said}) == 1
     assert None not in said
 

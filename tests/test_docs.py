@@ -107,13 +107,26 @@ def test_every_block_on_dead_letters_runs():
 @pytest.mark.redis
 def test_every_block_of_the_readme_runs_and_counts(saved_word_count, capsys):
     (saved_word_count / "lines.txt").write_text("the cat\nthe dog\n")
-    assert run_blocks("README.md", "readme") == 3
-    counted_before_any_run, counted_in_process = capsys.readouterr().out.splitlines()
-    assert (counted_before_any_run, counted_in_process) == ("None", "2")
+    assert run_blocks("README.md", "readme") == 2
+    assert capsys.readouterr().out.splitlines() == ["2"]
 
 
-def test_the_readme_shows_the_word_count_verbatim():
-    assert PYTHON_BLOCK.findall(read("README.md"))[0] == read("examples/word_count.py")
+def without_docstrings(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ast.unparse(tree)
+
+
+def test_the_readme_shows_the_word_count_without_its_docstrings():
+    assert without_docstrings(PYTHON_BLOCK.findall(read("README.md"))[0]) == without_docstrings(
+        read("examples/word_count.py")
+    )
+
+
+def test_the_readme_is_read_in_three_minutes():
+    assert len(read("README.md").splitlines()) <= 130
 
 
 @cache

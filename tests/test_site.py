@@ -171,9 +171,8 @@ def test_a_source_page_shows_the_file() -> None:
 
 
 def test_a_picture_is_drawn_into_the_page_without_its_own_colours(tmp_path: Path) -> None:
-    (tmp_path / "pictures").mkdir()
     svg = '<?xml version="1.0"?>\n<svg><title>Two</title><style>svg{color:#222}</style><path/></svg>'
-    (tmp_path / "pictures" / "two.svg").write_text(svg)
+    (tmp_path / "two.svg").write_text(svg)
     html = '<p><img alt="Two" src="pictures/two.svg" /> and <img alt="x" src="other.svg" /></p>'
     assert with_pictures(html, tmp_path) == (
         '<p><span class="picture"><svg><title>Two</title><path/></svg></span> and <img alt="x" src="other.svg" /></p>'

@@ -117,11 +117,11 @@ def source_page(path: str) -> str:
     return f"---\nsearch:\n  exclude: true\n---\n# {path}\n\n````{language}\n{text}\n````\n"
 
 
-def with_pictures(html: str, folder: Path) -> str:
+def with_pictures(html: str, folder: Path = ROOT / "docs/pictures") -> str:
     """Returns a page's HTML with its pictures in place of the links to them."""
 
     def drawn(image: re.Match[str]) -> str:
-        svg = STYLE.sub("", (folder / image[2]).read_text(encoding="utf-8"))
+        svg = STYLE.sub("", (folder / Path(image[2]).name).read_text(encoding="utf-8"))
         return f'<span class="picture">{svg[svg.index("<svg") :]}</span>'
 
     return PICTURE.sub(drawn, html)
@@ -189,6 +189,6 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     return with_plans_marked(for_the_site(markdown, document_of(uri)), uri)
 
 
-def on_page_content(html: str, page: Page, **_: Any) -> str:
+def on_page_content(html: str, **_: Any) -> str:
     """Puts the pictures and plans into the page."""
-    return with_pictures(with_plans(html), (ROOT / document_of(page.file.src_uri)).parent)
+    return with_pictures(with_plans(html))
