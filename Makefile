@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo test lint docs bench chaos clean
+.PHONY: help demo check test lint docs bench chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -10,6 +10,16 @@ help:  ## show this list
 demo:  ## count the words of real text on the embedded server; kill it and start it again
 	@tools/bootstrap.sh java
 	@$(PYTHON_ENV) tools/demo.py $(ARGS)
+
+check:  ## in a minute, while you write: lint, types, architecture, and the tests of everything pure
+	@tools/bootstrap.sh
+	$(PYTHON_ENV) -m ruff check
+	$(PYTHON_ENV) -m ruff format --check
+	$(PYTHON_ENV) -m mypy
+	TXBATCH_RANDOM_RUNS=300 $(PYTHON_ENV) -m pytest -q -n 2 --hypothesis-profile=check \
+		-m "not spark and not redis and not kafka and not slow and not thorough and not chaos" \
+		tests/test_architecture.py tests/state tests/coordinated_bolt tests/committers tests/golden \
+		tests/coordinator/transactional/machine $(ARGS)
 
 test:  ## run the tests
 	@tools/bootstrap.sh java redis-server maven prometheus lowest-pyspark

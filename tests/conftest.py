@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import fakeredis
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 from pyspark.logger import PySparkLogger
 
 from state.errors import StateRefusedError
@@ -29,6 +30,9 @@ from state.redis_server.program import find_server_program
 from tests.support.kafka.broker import Broker
 from tests.support.kafka.jars import NoBrokerError
 
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("check", settings.get_profile("patient"), max_examples=5)  # `make check` has a minute
+settings.load_profile("patient")  # no verdict depends on how busy the machine is
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0
 

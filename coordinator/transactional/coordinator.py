@@ -191,24 +191,18 @@ class Coordinator:
 
     def _engine_event(self, timeout_s: float) -> Event | None:
         event = self._engine.next_event(timeout_s)
-        match event:
-            case WaveProcessed(wave_id, outcomes):
-                reached("wave.processed")
-                self._observers.tell(WaveEnded(wave_id, *self._ended(wave_id), outcomes))
-            case WaveCrashed(wave_id, reason):
-                reached("wave.processed")
-                self._observers.tell(WaveEnded(wave_id, *self._ended(wave_id), crash=reason))
-            case None | PhaseWaits():
-                pass
-            case _:
-                reached("group.executed")
+        if isinstance(event, WaveProcessed | WaveCrashed):
+            reached("wave.processed")
+            self._wave_ended(event)
+        elif not isinstance(event, PhaseWaits | None):
+            reached("group.executed")
         return event
 
-    def _ended(self, wave_id: int) -> tuple[Attempts, float]:
-        """Returns the attempts of a wave, and how long it took."""
+    def _wave_ended(self, event: WaveProcessed | WaveCrashed) -> None:
         now_s = self._clock()
-        attempts, started_s = self._waves.pop(wave_id, ((), now_s))
-        return attempts, now_s - started_s
+        attempts, started_s = self._waves.pop(event.wave_id, ((), now_s))
+        outcomes, crash = (event.outcomes, None) if isinstance(event, WaveProcessed) else ((), event.reason)
+        self._observers.tell(WaveEnded(event.wave_id, attempts, now_s - started_s, outcomes, crash))
 
     # Decisions
 
