@@ -182,11 +182,12 @@ def step(tell: OnStep, phrase: str) -> Iterator[None]:
 
 def _observers(request: RunRequest, store: RedisStore, options: RunOptions, master: str) -> list[Observer]:
     """Returns everything that is told what happens in the run."""
+    durability, history = options.asked_durability().level, options.history
     return [
         *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),
         ReplayLog(time.monotonic),
         SlowLog(time.monotonic),
-        *([pulse_observer(store, options, master)] if options.pulse else []),
+        *([pulse_observer(store, durability=durability, history=history, master=master)] if options.pulse else []),
         *request.observers,
     ]
 

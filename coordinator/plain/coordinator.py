@@ -25,7 +25,8 @@ from coordinator.plain.spout_wave import SpoutOutbox, SpoutWave
 from coordinator.plain.wave_size import WaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
-from coordinator.transactional.engine import CrashKind, WaveCrashed
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.errors import EngineError, WaveCrashError
 from state.fault_points import reached
 from state.printable import counted

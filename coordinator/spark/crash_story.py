@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
-from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.failure_cause import CrashKind
 from state.troubles import Trouble
 
 TEXT_LIMIT = 1000

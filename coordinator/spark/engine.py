@@ -25,15 +25,8 @@ from coordinator.spark.session import SparkLease, is_fair
 from coordinator.spark.stage import Reading, WaveInput
 from coordinator.spark.stage_entry import StageEntry
 from coordinator.spark.wave import Wave, deploy
-from coordinator.transactional.engine import (
-    CrashKind,
-    EarlyCommit,
-    Event,
-    GroupCrashed,
-    GroupExecuted,
-    PhaseWaits,
-    WaveCrashed,
-)
+from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, PhaseWaits, WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.errors import EngineError
 from state.redis_topology.reader import save_redis_url

@@ -15,7 +15,8 @@ from coordinator.spark.lane import Lane
 from coordinator.spark.plain_wave import PlainDeployment
 from coordinator.spark.running_jobs import LOOK_AFTER_S, RunningJobs
 from coordinator.spark.session import SparkLease
-from coordinator.transactional.engine import CrashKind, WaveCrashed
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Protocol
 
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure
 from coordinator.emitting.emitter_task import Batch
+from coordinator.transactional.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 
 
@@ -57,17 +57,6 @@ class WaveProcessed:
     outcomes: tuple[AttemptOutcome, ...]
     executed: tuple[GroupExecuted, ...] = ()
     seconds: float = 0.0
-
-
-class CrashKind(Enum):
-    """What to do after a crash."""
-
-    LOST = "lost"
-    """A worker died, or something else happened that may not happen again: retry with fewer attempts."""
-    OVERDUE = "overdue"
-    """It took too long: retry with fewer attempts, and never run as many again."""
-    CERTAIN = "certain"
-    """A retry would end in the same way: stop."""
 
 
 @dataclass(frozen=True, slots=True)

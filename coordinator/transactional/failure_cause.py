@@ -1,11 +1,21 @@
-"""Why an attempt failed, in one word: few enough to count by."""
+"""Why an attempt failed, in one word, few enough to count by; and what to do after a crash."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from enum import Enum, StrEnum
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinator.transactional.engine import CrashKind
+
+
+class CrashKind(Enum):
+    """What to do after a crash."""
+
+    LOST = "lost"
+    """A worker died, or something else happened that may not happen again: retry with fewer attempts."""
+    OVERDUE = "overdue"
+    """It took too long: retry with fewer attempts, and never run as many again."""
+    CERTAIN = "certain"
+    """A retry would end in the same way: stop."""
 
 
 class FailureCause(StrEnum):

@@ -17,7 +17,8 @@ from coordinator.spark.frame_flow import Addressed
 from coordinator.spark.plain_stage import plain_stage, wave_drained
 from coordinator.spark.plain_wave import emitted_parts
 from coordinator.spark.stage_entry import StageEntry
-from coordinator.transactional.engine import CrashKind, WaveCrashed
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.codec import CodecError
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords

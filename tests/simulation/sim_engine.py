@@ -27,14 +27,8 @@ from coordinator.spark.stage import (
     wave_processed,
 )
 from coordinator.spark.stage_entry import StageEntry
-from coordinator.transactional.engine import (
-    CrashKind,
-    EarlyCommit,
-    Event,
-    GroupCrashed,
-    GroupExecuted,
-    WaveCrashed,
-)
+from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
 from tests.simulation.executors import Executors, Output, Stage, TaskDiedError

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.transactional.engine import CrashKind, GroupCrashed, WaveCrashed
+from coordinator.transactional.engine import GroupCrashed, WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 
 
 class CrashCauses:

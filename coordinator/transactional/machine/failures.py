@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.log_fields import fields
 from coordinator.run_observer import AttemptRetried, AttemptsFailed
-from coordinator.transactional.engine import CrashKind
-from coordinator.transactional.failure_cause import FailureCause
+from coordinator.transactional.failure_cause import CrashKind, FailureCause
 from coordinator.transactional.machine.attempt_record import AttemptRecord, TransactionRecord
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks

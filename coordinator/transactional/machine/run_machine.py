@@ -21,7 +21,6 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.emitting.emitter_task import Batch
 from coordinator.log_fields import fields
 from coordinator.transactional.engine import (
-    CrashKind,
     FailedByHand,
     GroupCrashed,
     GroupExecuted,
@@ -29,6 +28,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.attempt_record import (
     AttemptRecord,
     AttemptState,

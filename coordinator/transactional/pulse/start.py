@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.identity import identity_of_this_process
 from coordinator.transactional.pulse.pulse_observer import PulseObserver
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
@@ -12,12 +11,13 @@ from state.records.run_pulse import to_json
 from state.redis_topology.store import RedisStore
 
 
-def pulse_observer(store: RedisStore, options: RunOptions, master: str) -> PulseObserver:
+def pulse_observer(store: RedisStore, *, durability: str, history: int, master: str) -> PulseObserver:
     """Returns the observer that tells the pulse of a run; its writer starts once the run owns the topology.
 
     Args:
         store: of the run.
-        options: of the run.
+        durability: the level that the run waits for.
+        history: how many transactions keep their story.
         master: Spark master.
     """
 
@@ -27,11 +27,11 @@ def pulse_observer(store: RedisStore, options: RunOptions, master: str) -> Pulse
             fence=sender.fence,
             started_at=time.time(),
             master=master,
-            durability=options.asked_durability().level,
+            durability=durability,
             server_can_lose=store.durability.server_can_lose,
-            history=options.history,
+            history=history,
         )
-        writer = PulseWriter(sender, to_json(identity), wall_clock=time.time, kept=options.history)
+        writer = PulseWriter(sender, to_json(identity), wall_clock=time.time, kept=history)
         writer.start()
         return writer
 

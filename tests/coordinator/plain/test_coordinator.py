@@ -17,7 +17,8 @@ from coordinator.plain.engine import WaveDrained
 from coordinator.plain.options import PlainRunOptions
 from coordinator.run import run
 from coordinator.run_plain import run_plain
-from coordinator.transactional.engine import CrashKind, WaveCrashed
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.spark.crash_story import crash_story
-from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.failure_cause import CrashKind
 
 JAVA_STACK = "\n".join(f"\tat org.apache.spark.{name}(Executor.scala:{name})" for name in range(60))
 CALLING = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.runJob.\n"

@@ -18,7 +18,8 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import IDLE_WAIT_S
-from coordinator.transactional.engine import CrashKind, GroupExecuted, WaveProcessed
+from coordinator.transactional.engine import GroupExecuted, WaveProcessed
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet

@@ -18,14 +18,8 @@ from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.spouts.kinds.partition_cut import link_to
-from coordinator.transactional.engine import (
-    CrashKind,
-    FailedByHand,
-    GroupCrashed,
-    GroupExecuted,
-    WaveCrashed,
-    WaveProcessed,
-)
+from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import releases
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog

@@ -18,15 +18,8 @@ from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.transactional.assembly import new_coordinator
-from coordinator.transactional.engine import (
-    CrashKind,
-    EarlyCommit,
-    Event,
-    GroupCrashed,
-    GroupExecuted,
-    WaveCrashed,
-    WaveProcessed,
-)
+from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.options import RunOptions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactional.engine import CrashKind, GroupCrashed, WaveCrashed
+from coordinator.transactional.engine import GroupCrashed, WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.crash_causes import CrashCauses
 
 REMEDY = "; if it needs longer, raise the limit with the builder's set_message_timeout_s"

@@ -6,8 +6,8 @@ import pytest
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
-from coordinator.transactional.engine import CrashKind, FailedByHand, GroupExecuted, WaveCrashed
-from coordinator.transactional.failure_cause import FailureCause
+from coordinator.transactional.engine import FailedByHand, GroupExecuted, WaveCrashed
+from coordinator.transactional.failure_cause import CrashKind, FailureCause
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.run_events import (
     CancelWave,

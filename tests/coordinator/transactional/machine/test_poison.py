@@ -9,7 +9,8 @@ import pytest
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.transactional.engine import CrashKind, GroupCrashed, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import GroupCrashed, WaveCrashed, WaveProcessed
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     BatchCut,

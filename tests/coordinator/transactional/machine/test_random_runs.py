@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.transactional.engine import CrashKind
+from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commits import Commits

@@ -8,8 +8,7 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.run_observer import Observation, Standing, TurnEnded
-from coordinator.transactional.engine import CrashKind
-from coordinator.transactional.failure_cause import FailureCause
+from coordinator.transactional.failure_cause import CrashKind, FailureCause
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.story_book import FAILED_TOLD, StoryBook
 from coordinator.transactional.run_summary import RunStatistics
