@@ -28,7 +28,7 @@ from coordinator.transactional.assembly import assembled, durability_of, refuse_
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.pulse.start import pulse_observer
+from coordinator.transactional.pulse.pulse_start import pulse_observer
 from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven

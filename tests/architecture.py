@@ -110,7 +110,7 @@ PURE_MODULES = (
     "coordinator/telemetry/run_metrics",
     "coordinator/transactional/machine",
     "coordinator/transactional/pulse/pulse_book",
-    "coordinator/transactional/pulse/story_book",
+    "coordinator/transactional/pulse/stories",
     "coordinator/transfer/state_lines",
     "coordinator/transfer/typed_json",
     "coordinator/ui/charts",

@@ -84,8 +84,12 @@ class RunStatistics(WaveStatistics):
 
     def commit_lag_s(self, now_s: float) -> float:
         """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
+        return self.since_commit_s(now_s) if self.active else 0.0
+
+    def since_commit_s(self, now_s: float) -> float:
+        """Returns the seconds since the last commit, or since the first wave before it; 0 before that."""
         since = self.last_result_s or self.first_wave_s
-        return 0.0 if since is None or not self.active else max(0.0, now_s - since)
+        return 0.0 if since is None else max(0.0, now_s - since)
 
     def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
         """Counts a transaction that was committed."""

@@ -1,23 +1,15 @@
-"""Keeps the figures of a run from what is observed of it: observations in, figures out. Pure."""
+"""Keeps the figures and stories of a run from what is observed of it: observations in, figures out. Pure."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.gist import gist
-from coordinator.run_observer import (
-    AttemptsFailed,
-    AttemptsIssued,
-    GroupCommitted,
-    Observation,
-    Standing,
-    TurnEnded,
-    WaveEnded,
-    WaveStarted,
-)
+from coordinator.run_observer import AttemptsFailed, GroupCommitted, Observation, Standing, TurnEnded, WaveEnded
 from coordinator.transactional.failure_cause import FailureCause
+from coordinator.transactional.pulse.stories import Stories
 from coordinator.transactional.run_summary import RunStatistics
 from state.records.run_pulse import ComponentFigures, LastFailure, PulseSample, RunFigures, RunState, Spread
 
@@ -27,16 +19,19 @@ RATE_SPAN_S = 10.0
 
 
 class PulseBook:
-    """The figures of one run; told of everything on the coordinator's thread.
+    """The figures of one run, and its stories; notified of everything on the coordinator's thread.
 
     Args:
         epoch_s: what to add to the run's clock to get seconds since the epoch.
+
+    Attributes:
+        stories: of its transactions.
     """
 
     def __init__(self, epoch_s: float) -> None:
         self._epoch_s = epoch_s
         self._last_failure: LastFailure | None = None
-        self._first_cut_s: dict[int, float] = {}
+        self.stories = Stories(epoch_s)
         self._latencies, self._commits, self._waves = (deque[float](maxlen=RECENT) for _ in range(3))
         self._totals: deque[tuple[float, int, int]] = deque()
         self._error = ""
@@ -47,19 +42,14 @@ class PulseBook:
 
     def note(self, observation: Observation, now_s: float) -> None:
         """Takes what was observed just now."""
+        self._latencies.extend(now_s - story.cut_s for story in self.stories.note(observation, now_s))
         match observation:
-            case AttemptsIssued(cuts=cuts):
-                for cut in cuts:
-                    self._first_cut_s.setdefault(cut.txid, cut.cut_s)
             case TurnEnded(is_idle=is_idle):
                 self._has_been_idle = self._has_been_idle or is_idle
-            case WaveStarted(attempts=attempts):
-                for attempt in attempts:
-                    self._first_cut_s.setdefault(attempt.txid, now_s)  # cut by an earlier run
             case WaveEnded(seconds=seconds, crash=None):
                 self._waves.append(seconds)
-            case GroupCommitted():
-                self._committed(observation, now_s)
+            case GroupCommitted(seconds=seconds):
+                self._commits.append(seconds)
             case AttemptsFailed(attempts, _, cause, reason, suspects):
                 first, words = attempts[0], FailureCause(cause).words
                 at = round(self._epoch_s + now_s, 3)
@@ -93,7 +83,7 @@ class PulseBook:
             window=dict(standing.window),
             transactions_per_s=round(transactions_per_s, 2),
             tuples_per_s=round(tuples_per_s, 1),
-            lag_s=round(_lag_s(statistics, standing.window, now_s), 3),
+            lag_s=round(statistics.since_commit_s(now_s) if any(standing.window.values()) else 0.0, 3),
             fraction=statistics.fraction,
             latency_s=spread_of(self._latencies),
             commit_s=spread_of(self._commits),
@@ -116,13 +106,6 @@ class PulseBook:
             return RunState.DRAINING
         has_begun = self._has_been_idle or statistics.first_wave_s is not None
         return RunState.RUNNING if has_begun else RunState.STARTING
-
-    def _committed(self, group: GroupCommitted, now_s: float) -> None:
-        self._commits.append(group.seconds)
-        for attempt in group.attempts:
-            cut_s = self._first_cut_s.pop(attempt.txid, None)
-            if cut_s is not None:
-                self._latencies.append(now_s - cut_s)
 
     def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
         """Returns transactions and tuples committed a second, over about the last `RATE_SPAN_S` seconds."""
@@ -176,8 +159,3 @@ def component_figures(done: ComponentMetrics) -> ComponentFigures:
         dead_letters=done.work.dead_letters,
         busy_s=round((sum(done.work.execute_ns.values()) + done.work.finish_ns) / 1e9, 3),
     )
-
-
-def _lag_s(statistics: RunStatistics, window: Mapping[str, int], now_s: float) -> float:
-    since = statistics.last_result_s or statistics.first_wave_s
-    return 0.0 if since is None or not any(window.values()) else max(0.0, now_s - since)

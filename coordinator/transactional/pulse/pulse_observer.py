@@ -7,7 +7,6 @@ from collections.abc import Callable
 from coordinator.run_observer import Observation, RunBegan, RunEnded, Standing, TurnEnded
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
-from coordinator.transactional.pulse.story_book import StoryBook
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import Interruption
 from state.records.run_pulse import PULSE_EVERY_S, RunState, to_json
@@ -25,7 +24,7 @@ class PulseObserver:
     def __init__(self, start_writer: Callable[[], PulseWriter], *, clock: Callable[[], float], epoch_s: float) -> None:
         self._start_writer, self._clock = start_writer, clock
         self._writer: PulseWriter | None = None
-        self._book, self._stories = PulseBook(epoch_s), StoryBook(epoch_s)
+        self._book = PulseBook(epoch_s)
         self._next_s = clock()
         self._statistics = RunStatistics()
         self._standing: Callable[[], Standing] = Standing
@@ -53,9 +52,7 @@ class PulseObserver:
                 self._tell(is_last=True)
                 self._close()
             case _:
-                now_s = self._clock()
-                self._book.note(observation, now_s)
-                self._stories.note(observation, now_s)
+                self._book.note(observation, self._clock())
 
     def _end(self, error: BaseException | None) -> None:
         if isinstance(error, (Interruption, KeyboardInterrupt)) or (error is None and self._statistics.is_interrupted):
@@ -71,8 +68,9 @@ class PulseObserver:
         now_s = self._clock()
         self._next_s = now_s + PULSE_EVERY_S
         figures = self._book.figures(self._statistics, self._standing(), now_s)
-        failed = self._stories.take_failed(self._writer.kept) if is_last else []
-        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*self._stories.take(), *failed])
+        stories = self._book.stories
+        failed = stories.take_failed(self._writer.kept) if is_last else []
+        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*stories.take(), *failed])
 
     def _close(self) -> None:
         if self._writer is not None:

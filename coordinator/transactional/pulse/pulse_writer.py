@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from coordinator.transactional.pulse.story_book import Story
+from coordinator.transactional.pulse.stories import Story
 from state.errors import TransactionError
 from state.printable import said_by
 from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_PREFIX, SAMPLES_KEPT, SEEN_FIELD

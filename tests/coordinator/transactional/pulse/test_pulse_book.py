@@ -10,7 +10,7 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.run_observer import Observation, Standing, TurnEnded
 from coordinator.transactional.failure_cause import CrashKind, FailureCause
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
-from coordinator.transactional.pulse.story_book import FAILED_TOLD, StoryBook
+from coordinator.transactional.pulse.stories import FAILED_TOLD
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
 from state.records.run_pulse import RunFigures, RunState, Spread
@@ -25,7 +25,7 @@ class Watched:
     """Lets the books observe a scripted run, and looks at it every turn."""
 
     def __init__(self, transactions: int, **options: Any) -> None:
-        self.book, self.stories = PulseBook(EPOCH_S), StoryBook(EPOCH_S)
+        self.book = PulseBook(EPOCH_S)
         self.seen: list[RunFigures] = []
         self.now_s = lambda: 0.0  # what is told while the run is made
         self.run = Run(transactions, observers=[self], **options)
@@ -33,7 +33,6 @@ class Watched:
 
     def __call__(self, observation: Observation) -> None:
         self.book.note(observation, self.now_s())
-        self.stories.note(observation, self.now_s())
         if isinstance(observation, TurnEnded):
             self.seen.append(self.figures())
 
@@ -123,7 +122,7 @@ def test_what_is_kept_of_attempts_is_bounded_by_those_in_flight() -> None:
     watch = watched(50, max_spout_pending=4)
     watch.run.engine.on_group = committing_fails_at(watch.run, 9)
     watch.run()
-    assert watch.book._first_cut_s == {}
+    assert watch.book.stories._open == {}
     assert watch.run.coordinator._waves == {}
 
 
@@ -143,8 +142,8 @@ class TestStories:
 
     def told(self, watch: Watched) -> dict[int, TransactionStory]:
         watch.run()
-        told = {closed.txid: closed.story() for closed in watch.stories.take()}
-        assert watch.stories._open == {}
+        told = {closed.txid: closed.story() for closed in watch.book.stories.take()}
+        assert watch.book.stories._open == {}
         return told
 
     def test_every_committed_transaction_is_told_with_its_group_and_counts(self) -> None:
@@ -199,8 +198,8 @@ class TestStories:
         watch.run.engine.on_wave = failing_at(watch.run, 3, times=3, kind=kind, text="its lookup is away")
         with pytest.raises((ReplayLimitError, UserCodeError)):
             watch.run()
-        assert [closed.txid for closed in watch.stories.take()] == [1, 2]
-        third, fourth = watch.stories.take_failed()
+        assert [closed.txid for closed in watch.book.stories.take()] == [1, 2]
+        third, fourth = watch.book.stories.take_failed()
         story = third.story()
         attempts = 1 if kind is USER else 3
         assert (third.txid, story.attempt_count, story.committed_at, story.components) == (3, attempts, 0.0, {})
@@ -213,8 +212,8 @@ class TestStories:
         watch.run.engine.on_wave = failing_at(watch.run, 2, kind=USER)
         with pytest.raises(UserCodeError):
             watch.run()
-        assert [told.txid for told in watch.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
-        assert [told.txid for told in watch.stories.take_failed(3)] == [2, 3, 4]
+        assert [told.txid for told in watch.book.stories.take_failed()] == [*range(2, 2 + FAILED_TOLD)]
+        assert [told.txid for told in watch.book.stories.take_failed(3)] == [2, 3, 4]
 
     def test_a_story_survives_its_text_and_what_is_none_is_not_read(self) -> None:
         story = self.told(watched(1))[1]

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import pytest
 
 from coordinator.transactional.pulse.pulse_writer import STORIES_PER_CALL, STORIES_WAITING, PulseWriter
-from coordinator.transactional.pulse.story_book import ClosedStory
+from coordinator.transactional.pulse.stories import Story
 from state.errors import StateUnreachableError
 
-Story = tuple[int, str]
+Sending = tuple[int, str]
 TEXT = "a story"
 
 
@@ -20,10 +20,10 @@ class Sent:
 
     def __init__(self, *faults: Exception, owns: bool = True) -> None:
         self.faults, self.owns = list(faults), owns
-        self.calls: list[tuple[dict[str, str], list[Story]]] = []
+        self.calls: list[tuple[dict[str, str], list[Sending]]] = []
         self.fields: dict[str, str] = {}
 
-    def send(self, fields: Mapping[str, str], stories: list[Story], *, kept: int) -> bool:
+    def send(self, fields: Mapping[str, str], stories: list[Sending], *, kept: int) -> bool:
         self.calls.append((dict(fields), list(stories)))
         if self.faults:
             raise self.faults.pop(0)
@@ -35,15 +35,15 @@ def writer(sent: Sent) -> PulseWriter:
     return PulseWriter(sent, "who", wall_clock=lambda: 1207.5, kept=10)
 
 
-class Told(ClosedStory):
-    """A story that is told already."""
+class Told(Story):
+    """A story of which only the text counts."""
 
     def to_json(self) -> str:
         return TEXT
 
 
-def stories(*txids: int) -> list[ClosedStory]:
-    return [Told(txid, None, None, 0) for txid in txids]  # type: ignore[arg-type] # only its text is asked for
+def stories(*txids: int) -> list[Story]:
+    return [Told(txid, 0.0, 0.0) for txid in txids]
 
 
 def away() -> StateUnreachableError:

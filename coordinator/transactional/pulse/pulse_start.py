@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
+import socket
 import time
+from importlib.metadata import PackageNotFoundError, version
 
-from coordinator.transactional.pulse.identity import identity_of_this_process
 from coordinator.transactional.pulse.pulse_observer import PulseObserver
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
-from state.records.run_pulse import to_json
+from state.processes import pid_space
+from state.records.run_pulse import RunIdentity, to_json
 from state.redis_topology.store import RedisStore
 
 
@@ -36,3 +41,38 @@ def pulse_observer(store: RedisStore, *, durability: str, history: int, master: 
         return writer
 
     return PulseObserver(start_writer, clock=time.monotonic, epoch_s=time.time() - time.monotonic())
+
+
+def identity_of_this_process(
+    *, fence: str, started_at: float, master: str, durability: str, server_can_lose: str, history: int
+) -> RunIdentity:
+    """Returns who runs; the arguments are attributes of `RunIdentity` that only the run knows."""
+    versions = {"python": platform.python_version()}
+    versions |= {name: found for name in ("pyspark", "txbatch") if (found := _version(name))}
+    return RunIdentity(
+        fence=fence,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        user=_user(),
+        started_at=round(started_at, 3),
+        versions=versions,
+        master=master,
+        durability=durability,
+        server_can_lose=server_can_lose,
+        history=history,
+        pid_space=pid_space(),
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return str(os.getuid())
