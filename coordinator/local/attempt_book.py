@@ -9,7 +9,7 @@ from enum import StrEnum
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.run_observer import AttemptsFailed, AttemptsIssued, GroupCommitted, Observation, WaveEnded
 from coordinator.transactional.engine import FailedByHand, GroupExecuted
-from coordinator.transactional.phase import Phase
+from coordinator.transactional.failure_cause import Phase
 from state.attempt import TransactionAttempt
 
 BY_HAND = "by hand"

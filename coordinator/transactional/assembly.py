@@ -19,8 +19,7 @@ from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.transactional.coordinator import CommitLimit, Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.guarded_spout import GuardedSpout
-from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
+from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
 from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
 from coordinator.transactional.machine.replay import Replay

@@ -1,10 +1,17 @@
-"""Why an attempt failed, in one word, few enough to count by; and what to do after a crash."""
+"""In which phase and why an attempt failed, in one word each; and what to do after a crash."""
 
 from __future__ import annotations
 
 from enum import Enum, StrEnum
 
 from coordinated_bolt.completeness.failure import FailureKind
+
+
+class Phase(StrEnum):
+    """A phase of an attempt."""
+
+    PROCESSING = "processing"
+    COMMIT = "commit"
 
 
 class CrashKind(Enum):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from coordinator.transactional.guarded_spout import GuardedSpout
-from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
+from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
     BatchCut,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.positions import Positions
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from coordinator.transactional.machine.wave_records import WaveRecords
+from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 

@@ -28,7 +28,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine.attempt_record import (
     AttemptRecord,
     AttemptState,
@@ -36,12 +36,10 @@ from coordinator.transactional.machine.attempt_record import (
     TransactionRecord,
 )
 from coordinator.transactional.machine.committing.commits import Commits
-from coordinator.transactional.machine.crash_causes import CrashCauses
 from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.position_chain import chained
-from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.positions import Positions, chained
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
@@ -68,10 +66,9 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
-from coordinator.transactional.machine.wave_records import WaveRecords, in_order
+from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import RunStatistics
 from state.codec import pack
 from state.errors import ProtocolError

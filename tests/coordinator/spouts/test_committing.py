@@ -15,7 +15,7 @@ from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.transactional.assembly import group_max
-from coordinator.transactional.guarded_spout_committer import GuardedSpoutCommitter
+from coordinator.transactional.guarded_spout import GuardedSpoutCommitter
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus

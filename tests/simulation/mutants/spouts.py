@@ -6,10 +6,10 @@ from tests.simulation.mutants.machine import OPAQUE_EARLY
 from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
 
-CHAIN = "coordinator/transactional/machine/position_chain.py"
+CHAIN = "coordinator/transactional/machine/positions.py"
 OPAQUE = "coordinator/spouts/kinds/opaque_kind.py"
 PARTITIONED = "coordinator/spouts/kinds/partitioned_kind.py"
-TOLD = "coordinator/transactional/guarded_spout_committer.py"
+TOLD = "coordinator/transactional/guarded_spout.py"
 
 UNCHAINED = Mutant(
     "positions-unchained",
@@ -21,7 +21,7 @@ UNCHAINED = Mutant(
             "        loose: list[str] = []",
         ),
     ),
-    dies_in="tests/coordinator/transactional/machine/test_position_chain.py",
+    dies_in="tests/coordinator/transactional/machine/test_positions.py",
     spared="it takes two ackers that read two executions of one emitter task which cut differently; a simulation of just these faults finds it, in test_simulation.py",
 )
 OPAQUE_FROM_COMMITTED = Mutant(

@@ -1,16 +1,39 @@
-"""The group in its commit phase. Plain data."""
+"""The group in its commit phase, and the dead letters that it publishes. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from committers.group_commit import Publish
 from committers.task_report import TaskReport
+from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinator.transactional.engine import GroupExecuted
 from coordinator.transactional.machine.attempt_record import AttemptRecord
 from coordinator.transactional.machine.poison import Poison
 from state.attempt import TransactionAttempt
+
+TaskLetters = list[tuple[int, Sequence[bytes]]]
+"""(task id, what the task refused, in order)."""
+
+
+def letters_of_group(
+    attempts: Sequence[TransactionAttempt],
+    outcomes: Mapping[TransactionAttempt, AttemptOutcome],
+    reports: Sequence[TaskReport],
+) -> Iterator[tuple[int, TaskLetters]]:
+    """Yields the txid and the letters of each attempt that is published and has any.
+
+    Args:
+        attempts: a prefix of the group.
+        outcomes: of their processing phase.
+        reports: of all commit tasks, which may report on later attempts too.
+    """
+    for place, attempt in enumerate(attempts):
+        found: TaskLetters = list(outcomes[attempt].letters.items())
+        found += [(report.task_id, report.verdicts[place].letters) for report in reports]
+        if any(letters for _, letters in found):
+            yield attempt.txid, found
 
 
 @dataclass(slots=True)

@@ -13,18 +13,17 @@ from committers.task_report import TaskReport
 from coordinator.log_fields import fields
 from coordinator.run_observer import AttemptsIssued
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
+from coordinator.transactional.failure_cause import Phase
 from coordinator.transactional.machine.attempt_record import AttemptState
-from coordinator.transactional.machine.committing.commit_phase import CommitPhase, validate_phase
+from coordinator.transactional.machine.committing.commit_phase import CommitPhase, letters_of_group, validate_phase
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
-from coordinator.transactional.machine.group_letters import letters_of_group
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.replay import Replay
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
-from coordinator.transactional.phase import Phase
 from coordinator.transactional.run_summary import work_of
 from state.attempt import Attempts
 from state.commits.commit import GROUP_BYTES_AIM

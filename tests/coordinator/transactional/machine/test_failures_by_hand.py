@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
 from coordinator.transactional.engine import FailedByHand, GroupExecuted, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind, FailureCause
+from coordinator.transactional.failure_cause import CrashKind, FailureCause, Phase
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.run_events import (
     CancelWave,
@@ -18,7 +18,6 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Told,
 )
-from coordinator.transactional.phase import Phase
 from state.errors import EngineError, ProtocolError
 from tests.support.machine.by_hand import (
     LATER,

@@ -18,7 +18,7 @@ from unittest import mock
 import pytest
 
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commits import Commits
@@ -34,7 +34,6 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
-from coordinator.transactional.phase import Phase
 from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 

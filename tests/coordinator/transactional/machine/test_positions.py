@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.batches.batch_acker import AttemptOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import link_to
-from coordinator.transactional.machine.position_chain import chained
+from coordinator.transactional.machine.positions import chained
 from state.attempt import TransactionAttempt
 
 P = "partition.0"
