@@ -19,12 +19,13 @@ from coordinator.newer_run import newer_run_named
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
-from coordinator.run_request import OnStep, RunRequest
-from coordinator.server_choice import ServerChoice
+from coordinator.run_request import OnStart, OnStep, RunRequest
+from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark_start import SparkStart
+from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
-from coordinator.transactional.assembly import assembled, durability_of, refuse_early
+from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
@@ -39,7 +40,8 @@ from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
-OnStart = Callable[[Coordinator], None]
+RETRY_BACKOFF_S = 0.2
+"""The pause before the third attempt at a txid, unless the options set another one."""
 
 
 def run(
@@ -94,13 +96,12 @@ def run(
         TransactionError: see `Coordinator.run`.
     """
     request = RunRequest(
-        redis_url=redis_url,
-        data_dir=data_dir,
-        allow_plaintext=allow_plaintext,
+        server=choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext),
         spark=spark,
         master=master,
         conf=conf,
-        options=options,
+        options=options or RunOptions(),
+        on_start=on_start,
         on_step=on_step,
         on_progress=on_progress,
         factory_module=factory_module,
@@ -108,14 +109,14 @@ def run(
         replay_letters=replay_letters,
         observers=observers,
     )
-    return run_as(topology, request, on_start)
+    return run_as(topology, request)
 
 
-def run_as(topology: Topology, request: RunRequest, on_start: OnStart | None = None) -> RunStatistics:
+def run_as(topology: Topology, request: RunRequest) -> RunStatistics:
     """Runs a topology as requested; see `run`."""
     with started(topology, request) as coordinator:
-        if on_start is not None:
-            on_start(coordinator)
+        if request.on_start is not None:
+            request.on_start(coordinator)
         return coordinator.run()
 
 
@@ -129,9 +130,9 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     choice = request.choice()
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
-    server, bounds, tell = request.server(), request.bounds(), request.tell_step
-    asked = durability_of(topology, bounds)
-    bounds = replace(bounds, durability=asked.level)
+    server, tell = request.server, request.tell_step
+    asked = request.options.asked_durability(kind_of(topology.spout.spec).destruction)
+    bounds = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.session import accept_context
     from coordinator.spark.shipping import pickle_spec

@@ -124,8 +124,14 @@ class RunOptions:
                 f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
             )
 
-    def asked_durability(self) -> Durability:
-        """Returns what the server is to confirm."""
+    def asked_durability(self, destruction: str = "") -> Durability:
+        """Returns what the server is to confirm: what the user says, otherwise its disk if the run destroys input.
+
+        Args:
+            destruction: what the spout does to its input, as in "done files are deleted"; "" once that is decided.
+        """
+        if self.durability is None and destruction and self.tells_spout:
+            return Durability(DurabilityLevel.FSYNC, because=destruction)
         return Durability(DurabilityLevel(self.durability or DurabilityLevel.MEMORY), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
