@@ -82,6 +82,12 @@ class ServerChoice:
         with self._address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
             yield onlooker
 
+    def unknown_topology(self, topology_id: str, hint: str = "") -> TopologyError:
+        """Returns the error that a topology is not stored on the server."""
+        return TopologyError(
+            f"topology {topology_id!r} is not stored on {self}; check the topology id and the server{hint}"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
+
     @contextmanager
     def _address(self, *, may_create: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
         """Yields the server's address, and what starts it again if it is a private one."""

@@ -302,6 +302,10 @@ def start(
         request = RunRequest(server=choose_server(**server), options=options or RunOptions(), **where)
         runs, statistics = partial(_run, topology, request), RunStatistics()
 
+    return BackgroundRun(topology.topology_id, _watched(runs, on_progress), statistics)
+
+
+def _watched(runs: Callable[..., Any], on_progress: Callable[[Any], None] | None) -> Work[Any]:
     def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
         def told(figures: Any) -> None:
             progressed(figures)
@@ -310,7 +314,7 @@ def start(
 
         return runs(on_start=begun, on_progress=told)
 
-    return BackgroundRun(topology.topology_id, work, statistics)
+    return work
 
 
 def _run(topology: Topology, request: RunRequest, **watching: Any) -> RunStatistics:

@@ -16,7 +16,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 from rich.progress import Task as ProgressTask
 from rich.text import Text
 
-from coordinator.cli.figures import RunFigures
+from coordinator.cli.figures import ShownFigures
+from coordinator.cli.streams.logs import log_sentence
 from coordinator.cli.streams.terminal import console, say
 from state.printable import SENTENCE_LIMIT, one_line
 
@@ -73,7 +74,7 @@ class SentenceProgress(RunProgress[Statistics]):
         figures: of the run.
     """
 
-    def __init__(self, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
+    def __init__(self, clock: Callable[[], float], figures: ShownFigures[Statistics]) -> None:
         self._clock, self._figures = clock, figures
         self._said_s = clock()
 
@@ -107,7 +108,9 @@ class LineProgress(SentenceProgress[Statistics]):
         figures: of the run.
     """
 
-    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
+    def __init__(
+        self, name: str, stream: TextIO, clock: Callable[[], float], figures: ShownFigures[Statistics]
+    ) -> None:
         super().__init__(clock, figures)
         self._name, self._stream = name, stream
 
@@ -123,6 +126,17 @@ class LineProgress(SentenceProgress[Statistics]):
             self.say(self._figures.summary())
 
 
+class LoggedProgress(SentenceProgress[Statistics]):
+    """Logs each sentence."""
+
+    def write(self, sentence: str) -> None:
+        log_sentence(sentence)
+
+    def close(self, *, is_done: bool) -> None:
+        if not is_done and self._figures.has_result():
+            self.say(self._figures.summary())
+
+
 class LiveProgress(RunProgress[Statistics]):
     """Shows one live line: the step of the start, then a bar and figures; without a known size, figures alone.
 
@@ -133,7 +147,7 @@ class LiveProgress(RunProgress[Statistics]):
         leaves_line: replace the line by a summary at the end, because nothing else prints one.
     """
 
-    def __init__(self, name: str, console: Console, figures: RunFigures[Statistics], *, leaves_line: bool) -> None:
+    def __init__(self, name: str, console: Console, figures: ShownFigures[Statistics], *, leaves_line: bool) -> None:
         self._leaves_line = leaves_line
         self._figures = figures
         self._live = Progress(
@@ -196,7 +210,7 @@ class _BarIfSized(ProgressColumn):
 class _FiguresColumn(TextColumn, Generic[Statistics]):
     """As many figures as the terminal has room for."""
 
-    def __init__(self, figures: RunFigures[Statistics], console: Console) -> None:
+    def __init__(self, figures: ShownFigures[Statistics], console: Console) -> None:
         super().__init__("")
         self._figures, self._console = figures, console
 
@@ -220,7 +234,7 @@ def fitted(parts: Sequence[str], width: int) -> str:
 
 
 def progress_on_stderr(
-    name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
+    name: str, clock: Callable[[], float], figures: ShownFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
     """Returns a live line if standard error is a terminal, else lines; see `LiveProgress` and `LineProgress`."""
     screen = console(stderr=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.cli import main
-from coordinator.cli.bench_command import run_bench
+from coordinator.cli.commands.checkout import run_bench
 from state.errors import TopologyError
 
 SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from coordinator.cli.figures import Figures, summary_line
-from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
+from coordinator.cli.figures import PlainFigures, TransactionalFigures, plain_summary_line, summary_line
 from coordinator.cli.progress import LineProgress, LiveProgress, fitted
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.failure_cause import FailureCause
@@ -30,7 +29,7 @@ class Clock:
 
 def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
     clock = Clock()
-    figures = Figures(clock)
+    figures = TransactionalFigures(clock)
     statistics = RunStatistics(first_wave_s=130.0)
 
     clock.now_s = 134.0
@@ -46,12 +45,12 @@ def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> No
 
 
 def test_nothing_is_divided_by_zero() -> None:
-    assert Figures(Clock()).rates() == (0.0, 0.0)
+    assert TransactionalFigures(Clock()).rates() == (0.0, 0.0)
 
 
 def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> None:
     clock = Clock()
-    figures = Figures(clock)
+    figures = TransactionalFigures(clock)
     statistics = RunStatistics()
     assert figures.lag_s() == 0.0
 
@@ -68,7 +67,7 @@ def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> N
 
 def test_a_line_has_all_figures() -> None:
     clock = Clock()
-    figures = Figures(clock)
+    figures = TransactionalFigures(clock)
     figures.update(
         RunStatistics(
             last_txid=1_250,
@@ -97,7 +96,7 @@ class Sized(LinesCoordinator):
 
 
 def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> None:
-    run, figures = Run(source=Sized(1_000), max_spout_pending=64), Figures(Clock())
+    run, figures = Run(source=Sized(1_000), max_spout_pending=64), TransactionalFigures(Clock())
     run.on_progress = figures.update
     run.engine.on_wave = failing_at(run, 17, kind=USER)
     with pytest.raises(UserCodeError):
@@ -109,7 +108,7 @@ def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> Non
 
 def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
     clock = Clock()
-    figures = Figures(clock)
+    figures = TransactionalFigures(clock)
     figures.update(RunStatistics(last_txid=250, attempts=12, active=12, first_wave_s=97.5, fraction=0.25))
 
     assert figures.line() == "txid 250 · first wave: 12 in flight for 2.5 s"
@@ -117,7 +116,7 @@ def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
 
 
 def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
-    figures = Figures(Clock())
+    figures = TransactionalFigures(Clock())
     figures.update(RunStatistics(last_txid=250, attempts=12, active=0, first_wave_s=97.5, fraction=0.25))
 
     assert figures.line() == "txid 250 · nothing committed yet, nothing in flight"
@@ -125,7 +124,7 @@ def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
 
 def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
     clock = Clock()
-    finite, continuous = Figures(clock), Figures(clock)
+    finite, continuous = TransactionalFigures(clock), TransactionalFigures(clock)
     for txid in range(1, 9):
         clock.now_s += 2.0
         statistics = RunStatistics(
@@ -151,7 +150,7 @@ def test_a_narrow_terminal_shows_the_first_figures() -> None:
 
 def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
     clock, stream = Clock(), io.StringIO()
-    with LineProgress("words", stream, clock, Figures(clock)) as progress:
+    with LineProgress("words", stream, clock, TransactionalFigures(clock)) as progress:
         progress.begun()
         for _ in range(12):
             clock.now_s += 1.0
@@ -164,7 +163,7 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
 @pytest.mark.parametrize(("committed", "line_count"), [(0, 1), (3, 2)])
 def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, line_count: int) -> None:
     stream = io.StringIO()
-    progress = LineProgress("words", stream, Clock(), Figures(Clock()))
+    progress = LineProgress("words", stream, Clock(), TransactionalFigures(Clock()))
     progress.update(RunStatistics(attempts=8, committed=committed, last_txid=committed))
     with pytest.raises(ValueError, match="no"), progress:
         raise ValueError("no")
@@ -175,7 +174,7 @@ def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, l
 
 def test_every_step_of_the_start_is_a_line() -> None:
     stream = io.StringIO()
-    with LineProgress("words", stream, Clock(), Figures(Clock())) as progress:
+    with LineProgress("words", stream, Clock(), TransactionalFigures(Clock())) as progress:
         for step in ("starting the private server in 'd'", "starting Spark with master local[2]"):
             progress.starting(step)
 
@@ -189,7 +188,7 @@ def test_every_step_of_the_start_is_a_line() -> None:
 def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
-    with LiveProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
+    with LiveProgress("[red]words", console, TransactionalFigures(Clock()), leaves_line=leaves_line) as progress:
         progress.begun()
         progress.update(
             RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, cut_txid=1, fraction=0.5)

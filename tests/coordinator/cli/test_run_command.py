@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -12,57 +11,15 @@ from typing import Any
 import pytest
 
 from coordinator.cli.exits import StoppedError
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import execute
+from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
-
-
-class FakeCoordinator:
-    def __init__(self, statistics: RunStatistics) -> None:
-        self.drain_count = 0
-        self.statistics = statistics
-
-    def drain(self) -> None:
-        self.drain_count += 1
-
-
-class FakeRunner:
-    """Runs nothing: sends signals to this process, then returns statistics."""
-
-    def __init__(self, *signals: int, before_start: bool = False, **statistics: Any) -> None:
-        self.signals, self.before_start = signals, before_start
-        self.statistics = RunStatistics(**statistics)
-        self.coordinator = FakeCoordinator(self.statistics)
-        self.arguments: dict[str, Any] = {}
-
-    def __call__(self, topology: Any, **arguments: Any) -> RunStatistics:
-        self.arguments = {"topology": topology, **arguments}
-        if not self.before_start:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Spark's start, which puts its own
-            arguments["on_start"](self.coordinator)
-        for number in self.signals:
-            os.kill(os.getpid(), number)
-        if self.statistics.attempts:
-            arguments["on_progress"](self.statistics)
-        return self.statistics
-
-
-def request(**changes: Any) -> RunRequest:
-    values: dict[str, Any] = {
-        "target": "job_of_lines:topology",
-        "parameters": (),
-        "server": ServerChoice(None, Path("data")),
-        "master": "local[2]",
-        "conf": (),
-        "options": RunOptions(),
-        "as_json": True,
-    }
-    return RunRequest(**{**values, **changes})
-
+from tests.support.cli.typed_runs import FakeRunner, typed_run
 
 DONE: dict[str, Any] = {
     "last_txid": 12,
@@ -80,7 +37,7 @@ DONE: dict[str, Any] = {
 def test_json_is_the_only_line_on_standard_output(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job(more="print('imported')\n")
 
-    assert execute(request(), FakeRunner(**DONE)) == 0
+    assert execute(typed_run(), FakeRunner(**DONE)) == 0
 
     shown = capsys.readouterr()
     assert json.loads(shown.out) == {
@@ -104,14 +61,14 @@ def test_json_tells_how_far_a_run_got_that_failed(
 ) -> None:
     folder.write_job()
 
-    def fails(_: Any, **arguments: Any) -> RunStatistics:
+    def fails(topology: Any, request: RunRequest) -> RunStatistics:
         if has_begun:
-            arguments["on_start"](FakeCoordinator(RunStatistics(**DONE)))
+            FakeRunner(**DONE)(topology, request)
         raise ReplayLimitError(13, 5, "redis://:hunter22@host:1 is away")
 
     server = ServerChoice("redis://:hunter22@host:1", Path("data"))
     with pytest.raises(ReplayLimitError):
-        execute(request(server=server), fails)
+        execute(typed_run(server=server), fails)
 
     out = capsys.readouterr().out
     told = json.loads(out)
@@ -126,7 +83,7 @@ def test_json_tells_of_a_topology_that_was_refused(folder: JobFolder, capsys: py
     folder.write_job()
 
     with pytest.raises(TopologyError):
-        execute(request(parameters=["x=1"]), FakeRunner())
+        execute(typed_run(parameters={"x": "1"}), FakeRunner())
 
     told = json.loads(capsys.readouterr().out)
     assert told["topology"] is None
@@ -136,11 +93,11 @@ def test_json_tells_of_a_topology_that_was_refused(folder: JobFolder, capsys: py
 def test_json_has_no_trouble_for_a_signal(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    def stopped(_: Any, **_arguments: Any) -> RunStatistics:
+    def stopped(*_: Any) -> RunStatistics:
         raise StoppedError(signal.SIGTERM)
 
     with pytest.raises(StoppedError):
-        execute(request(), stopped)
+        execute(typed_run(), stopped)
 
     error = json.loads(capsys.readouterr().out)["error"]
     assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
@@ -152,7 +109,7 @@ def test_without_json_a_run_that_failed_prints_nothing_on_standard_output(
     folder.write_job()
 
     with pytest.raises(TopologyError):
-        execute(request(parameters=["x=1"], as_json=False), FakeRunner())
+        execute(typed_run(parameters={"x": "1"}, as_json=False), FakeRunner())
 
     assert capsys.readouterr().out == ""
 
@@ -160,7 +117,7 @@ def test_without_json_a_run_that_failed_prints_nothing_on_standard_output(
 def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    execute(request(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
+    execute(typed_run(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
 
     assert capsys.readouterr().out.splitlines() == [
         "lines: done",
@@ -176,7 +133,7 @@ def test_people_are_told_which_dead_letters_are_those_of_this_run(
 ) -> None:
     folder.write_job()
 
-    execute(request(as_json=False), FakeRunner(**DONE, dead_letters=3))
+    execute(typed_run(as_json=False), FakeRunner(**DONE, dead_letters=3))
 
     said = "  3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"
     assert said in capsys.readouterr().out.splitlines()
@@ -185,7 +142,7 @@ def test_people_are_told_which_dead_letters_are_those_of_this_run(
 def test_the_password_of_a_server_is_not_shown(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    execute(request(as_json=False, server=ServerChoice("redis://:hunter22@host:1", Path("data"))), FakeRunner())
+    execute(typed_run(as_json=False, server=ServerChoice("redis://:hunter22@host:1", Path("data"))), FakeRunner())
 
     shown = capsys.readouterr()
     assert "hash {lines}:lines in redis://host:1" in shown.out
@@ -199,17 +156,19 @@ def test_the_runner_is_given_what_was_asked_for(folder: JobFolder) -> None:
     server = ServerChoice("redis://host:1", Path("data"))
 
     execute(
-        request(
-            parameters=["topology_id=mine"], conf=["spark.a=b=c"], master="local[3]", options=options, server=server
+        typed_run(
+            parameters={"topology_id": "mine"},
+            conf={"spark.a": "b=c"},
+            master="local[3]",
+            options=options,
+            server=server,
         ),
         runner,
     )
 
-    given = runner.arguments
-    assert given["topology"].topology_id == "mine"
-    assert given["conf"] == {"spark.a": "b=c"}
-    assert (given["master"], given["options"], given["factory_module"]) == ("local[3]", options, "job_of_lines")
-    assert (given["redis_url"], given["data_dir"]) == ("redis://host:1", None)
+    given = runner.asked
+    assert (runner.topology.topology_id, given.server, given.conf) == ("mine", server, {"spark.a": "b=c"})
+    assert (given.master, given.options, given.factory_module) == ("local[3]", options, "job_of_lines")
 
 
 def test_nothing_is_run_when_the_topology_is_refused(folder: JobFolder) -> None:
@@ -217,9 +176,9 @@ def test_nothing_is_run_when_the_topology_is_refused(folder: JobFolder) -> None:
     runner = FakeRunner()
 
     with pytest.raises(TopologyError, match="has no parameter 'x'"):
-        execute(request(parameters=["x=1"]), runner)
+        execute(typed_run(parameters={"x": "1"}), runner)
 
-    assert runner.arguments == {}
+    assert runner.asked is None
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -229,10 +188,10 @@ def test_a_finite_input_that_is_drained_before_its_end_tells_so(
     folder.write_job()
     runner = FakeRunner(number, **DONE, is_interrupted=True)
 
-    assert execute(request(), runner) == code
+    assert execute(typed_run(), runner) == code
 
     shown = capsys.readouterr()
-    assert runner.coordinator.drain_count == 1
+    assert runner.drain_count == 1
     assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
     assert json.loads(shown.out)["committed"] == 10
 
@@ -241,14 +200,14 @@ def test_a_continuous_input_ends_well_when_it_is_drained(folder: JobFolder) -> N
     folder.write_job()
     runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
 
-    assert execute(request(), runner) == 0
-    assert runner.coordinator.drain_count == 1
+    assert execute(typed_run(), runner) == 0
+    assert runner.drain_count == 1
 
 
 def test_people_are_told_that_the_input_goes_on(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    execute(request(as_json=False), FakeRunner(signal.SIGTERM, is_interrupted=True))
+    execute(typed_run(as_json=False), FakeRunner(signal.SIGTERM, is_interrupted=True))
 
     assert capsys.readouterr().out.startswith("lines: stopped before the end of its input; run again to continue\n")
 
@@ -257,7 +216,7 @@ def test_a_second_signal_stops_at_once(folder: JobFolder) -> None:
     folder.write_job()
 
     with pytest.raises(StoppedError) as stop:
-        execute(request(), FakeRunner(signal.SIGINT, signal.SIGTERM))
+        execute(typed_run(), FakeRunner(signal.SIGINT, signal.SIGTERM))
 
     assert stop.value.signal_number == signal.SIGTERM
 
@@ -266,7 +225,7 @@ def test_a_signal_before_the_start_stops(folder: JobFolder) -> None:
     folder.write_job()
 
     with pytest.raises(StoppedError):
-        execute(request(), FakeRunner(signal.SIGTERM, before_start=True))
+        execute(typed_run(), FakeRunner(signal.SIGTERM, before_start=True))
 
 
 @pytest.mark.parametrize("signals", [(), (signal.SIGTERM,), (signal.SIGTERM, signal.SIGTERM)])
@@ -275,7 +234,7 @@ def test_the_signals_are_given_back(folder: JobFolder, signals: tuple[int, ...])
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
 
     try:
-        execute(request(), FakeRunner(*signals))
+        execute(typed_run(), FakeRunner(*signals))
     except StoppedError:
         assert len(signals) == 2
 
@@ -285,7 +244,7 @@ def test_the_signals_are_given_back(folder: JobFolder, signals: tuple[int, ...])
 def test_progress_goes_to_standard_error_by_the_line(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    execute(request(), FakeRunner(**DONE))
+    execute(typed_run(), FakeRunner(**DONE))
 
     assert capsys.readouterr().err.splitlines() == [
         "lines: starting",
@@ -297,7 +256,7 @@ def test_progress_goes_to_standard_error_by_the_line(folder: JobFolder, capsys: 
 def test_a_run_with_nothing_to_do_says_so(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
 
-    execute(request(), FakeRunner(last_txid=12))
+    execute(typed_run(), FakeRunner(last_txid=12))
 
     assert "lines: nothing new: already committed up to txid 12" in capsys.readouterr().err
 
@@ -310,7 +269,7 @@ def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(
     folder: JobFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_job()
-    execute(request(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
+    execute(typed_run(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
     shown = capsys.readouterr()
     assert (
         f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
@@ -322,7 +281,7 @@ def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(
 def test_the_last_lines_say_what_was_confirmed(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job()
     done = DONE | {"durability": DurabilityReport(FSYNC, "nothing"), "released_txid": 12}
-    execute(request(as_json=False), FakeRunner(**done))
+    execute(typed_run(as_json=False), FakeRunner(**done))
     assert "  on disk up to txid 12, confirmed by the server (durability fsync)" in capsys.readouterr().out.splitlines()
 
 
@@ -330,7 +289,7 @@ def test_json_names_the_level_and_how_far_it_was_confirmed(
     folder: JobFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_job()
-    execute(request(), FakeRunner(**DONE, durability=DurabilityReport(FSYNC, "nothing"), released_txid=12))
+    execute(typed_run(), FakeRunner(**DONE, durability=DurabilityReport(FSYNC, "nothing"), released_txid=12))
     assert json.loads(capsys.readouterr().out)["durability"] == {
         "level": "fsync",
         "released_txid": 12,

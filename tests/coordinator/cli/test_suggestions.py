@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli.suggestions import server_options, with_server_options
+from coordinator.cli.command_options import ServerOptions
 
 MESSAGE = "restore the data, or start over with `txbatch drop words`"
 
@@ -23,14 +23,13 @@ MESSAGE = "restore the data, or start over with `txbatch drop words`"
 def test_a_suggested_drop_repeats_the_server_options_that_were_given(
     redis_url: str | None, data_dir: Path | None, command: str
 ) -> None:
-    assert with_server_options(MESSAGE, server_options(redis_url, data_dir)).endswith(f"start over with {command}")
+    assert ServerOptions(redis=redis_url, data_dir=data_dir).completed(MESSAGE).endswith(f"start over with {command}")
 
 
 def test_a_suggested_command_does_not_show_the_password() -> None:
-    assert "hunt'er" not in with_server_options(MESSAGE, server_options("redis://:hunt'er@host:6379", None))
+    assert "hunt'er" not in ServerOptions(redis="redis://:hunt'er@host:6379").completed(MESSAGE)
 
 
 def test_other_text_in_backticks_is_left_alone() -> None:
-    assert with_server_options("call `drain`, see `txbatch status`", " --data-dir d") == (
-        "call `drain`, see `txbatch status`"
-    )
+    text = "call `drain`, see `txbatch status`"
+    assert ServerOptions(data_dir=Path("d")).completed(text) == text

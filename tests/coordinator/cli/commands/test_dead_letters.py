@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.cli import main
-from coordinator.cli.commands.letter_json import json_value
+from coordinator.cli.letter_json import json_value
 from state.codec import pack, unpack
 from state.commits.dead_letters import add_letters, pack_letter
 from state.commits.write_set import WriteSet
@@ -127,7 +127,7 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest
         (("drop", "wc", "--letter", "1.0", "--letter", "2.0", "--yes"), 2, "topology 'wc' has no dead letter 2.0;"),
         (("drop", "wc", "--letter", "1", "--yes"), 2, "--letter '1' is not the id of a dead letter"),
         (
-            ("replay", "m:f", "--letter", "1.0", "--component", "check"),
+            ("republish", "m:f", "--letter", "1.0", "--component", "check"),
             2,
             "--component and --letter exclude each other",
         ),

@@ -1,4 +1,4 @@
-"""``txbatch inspect`` and ``txbatch replay``: what is shown of one transaction."""
+"""``txbatch inspect`` and ``txbatch rerun``: what is shown of one transaction."""
 
 from __future__ import annotations
 
@@ -140,8 +140,9 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
     assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
 
 
-def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("replay", "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
+@pytest.mark.parametrize("name", ["rerun", "replay"])
+def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert ended(name, "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
     assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
 
 
@@ -171,7 +172,7 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(topology(str(tmp_path / "in.txt"), 1, parallelism=1)).run_until_idle()
     given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1", "-p", "parallelism=1")
-    command = ("replay", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
+    command = ("rerun", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
     assert ended(*command, "--limit", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
         "txid 1 of word_count, run again; nothing was committed",

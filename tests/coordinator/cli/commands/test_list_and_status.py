@@ -11,9 +11,8 @@ import pytest
 from rich.console import Console
 
 from coordinator.cli import main
-from coordinator.cli.commands.run_lines import moment
-from coordinator.cli.commands.status import Seen, lines, plain
-from coordinator.cli.commands.status_watch import view, watch_status
+from coordinator.cli.commands.status import Seen, lines, plain, view, watch_status
+from coordinator.cli.run_lines import moment
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
 from state.records.durability import ServerDurability
@@ -127,7 +126,7 @@ class TestWatch:
                 raise found
             return found
 
-        watch_status("words", look, as_json=as_json, to_dict=plain, sleep=slept.append)
+        watch_status("words", look, as_json=as_json, sleep=slept.append)
         assert not left
         return slept
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli.commands import prove as module
-from coordinator.cli.commands.prove import run_prove
+from coordinator.cli.commands import checkout as module
+from coordinator.cli.commands.checkout import run_prove
 from state.errors import TopologyError
 
 
@@ -40,6 +40,6 @@ def test_without_a_checkout_it_says_where_the_simulation_is(tmp_path: Path) -> N
 
 
 def test_without_lua_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REQUIRED", "no_module_of_this_name")
+    monkeypatch.setattr(module, "SIMULATION_NEEDS", "no_module_of_this_name")
     with pytest.raises(TopologyError, match="is not installed; run pip install"):
         run_prove([])

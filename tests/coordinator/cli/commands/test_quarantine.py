@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.cli import main
 from coordinator.cli.commands import quarantine
-from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.run_lines import moment
 from state.commits.commit import Commit, SetAside
 from state.commits.write_set import WriteSet
 from state.redis_topology.store import RedisStore
@@ -128,16 +128,17 @@ def test_status_counts_them(url: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in capsys.readouterr().out
 
 
-def test_a_replay_does_not_take_a_running_topology_over(
-    url: str, capsys: pytest.CaptureFixture[str], folder: object
+@pytest.mark.parametrize("name", ["republish", "replay"])
+def test_republishing_does_not_take_a_running_topology_over_by_either_of_its_names(
+    url: str, capsys: pytest.CaptureFixture[str], folder: object, name: str
 ) -> None:
     folder.write_job()  # type: ignore[attr-defined]
     run = RedisStore(url, "words")
     acquire(run, "c" * 32)
     try:
         arguments = ("job_of_lines:topology", "-p", "topology_id=words", "--all", "--redis", url)
-        assert ended("quarantine", "replay", *arguments) == 2
-        assert "topology 'words' is running, and a replay would take it over" in capsys.readouterr().err
+        assert ended("quarantine", name, *arguments) == 2
+        assert "topology 'words' is running, and republishing would take it over" in capsys.readouterr().err
         run.confirm()
     finally:
         run.close()
