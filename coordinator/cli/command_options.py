@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,25 +30,35 @@ WATCHING = "Watching"
 """What options are for, as `txbatch run --help` groups them; see also `coordinator.cli.run_options`."""
 _SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON on standard output, nothing else.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the full log, and the traceback of an error.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+def option(*names: str, panel: str | None = None, **given: Any) -> Any:
+    """Returns an option; without names, it is called as its parameter.
+
+    Args:
+        names: as typed, with their dashes.
+        panel: under which `txbatch run --help` lists it.
+        given: further arguments of `typer.Option`.
+    """
+    return typer.Option(*names, rich_help_panel=panel, **given)
+
+
+AsJson = Annotated[bool, option("--json", help="Print one line of JSON on standard output, nothing else.")]
+Debug = Annotated[bool, option("--debug", help="Show the full log, and the traceback of an error.")]
+Yes = Annotated[bool, option("--yes", "-y", help="Do not ask for confirmation.")]
 TopologyId = Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Topology id.")]
 Txid = Annotated[int, typer.Argument(min=1, metavar="TXID", help="Number of the transaction.")]
 FactoryTarget = Annotated[
     str, typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")
 ]
 ChangedTarget = Annotated[
-    str,
-    typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; its code may be new."),
+    str, typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`; its code may be new.")
 ]
 Parameters = Annotated[
-    list[str] | None,
-    typer.Option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated."),
+    list[str] | None, option("-p", "--param", metavar="KEY=VALUE", help="Parameter of the factory; may be repeated.")
 ]
 Describing = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--factory",
         metavar="MODULE:FACTORY",
         help="Have the spout of this topology describe what was read; spouts of txbatch need no telling.",
@@ -56,22 +66,22 @@ Describing = Annotated[
 ]
 Slots = Annotated[
     int | None,
-    typer.Option(
+    option(
+        panel=SPARK,
         min=1,
         metavar="N",
         help="Most Spark tasks in a stage; tasks beyond that share them. [default: as many as Spark has cores]",
         show_default=False,
-        rich_help_panel=SPARK,
     ),
 ]
 Level = Annotated[
     DurabilityLevel | None,
-    typer.Option(
+    option(
         "--durability",
+        panel=SERVER,
         help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
         "done: the server's answer (memory), its disk, or replicas. Without the option it is the disk for a run that "
         "deletes or moves its files, trims its streams or otherwise destroys input, and memory for any other.",
-        rich_help_panel=SERVER,
     ),
 ]
 
@@ -82,30 +92,29 @@ class ServerOptions:
 
     redis: Annotated[
         str | None,
-        typer.Option(
+        option(
             "--redis",
+            panel=SERVER,
             metavar="URL",
-            help="Server that holds the state: redis://, rediss:// or unix://. The default is "
-            f"{URL_VARIABLE} from the environment, which keeps a password out of the process list; without either, a "
-            "private server.",
-            rich_help_panel=SERVER,
+            help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
+            "environment, which keeps a password out of the process list; without either, a private server.",
         ),
     ] = None
     data_dir: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--data-dir",
+            panel=SERVER,
             metavar="DIR",
             help=f"Directory of the private server. [default: {DEFAULT_DATA_DIR}]",
-            rich_help_panel=SERVER,
         ),
     ] = None
     allow_plaintext: Annotated[
         bool,
-        typer.Option(
+        option(
             "--allow-plaintext",
+            panel=SERVER,
             help=f"Connect to a server on another machine without TLS; same as {PLAINTEXT_VARIABLE}=1.",
-            rich_help_panel=SERVER,
         ),
     ] = False
 
@@ -134,12 +143,10 @@ class ServerOptions:
 class SparkOptions:
     """The Spark that was typed."""
 
-    master: Annotated[str, typer.Option("--master", metavar="MASTER", help="Spark master.", rich_help_panel=SPARK)] = (
-        "local[*]"
-    )
+    master: Annotated[str, option("--master", panel=SPARK, metavar="MASTER", help="Spark master.")] = "local[*]"
     conf: Annotated[
         list[str] | None,
-        typer.Option("--conf", metavar="KEY=VALUE", help="Spark setting; may be repeated.", rich_help_panel=SPARK),
+        option("--conf", panel=SPARK, metavar="KEY=VALUE", help="Spark setting; may be repeated."),
     ] = None
 
     def settings(self) -> Mapping[str, str]:
@@ -157,20 +164,20 @@ class LogOptions:
 
     log_format: Annotated[
         LogFormat | None,
-        typer.Option(
+        option(
             "--log-format",
+            panel=WATCHING,
             help="Write all that the run says on standard error as log records, progress and errors too: plain text "
             "with timestamps, or one JSON object a line.",
-            rich_help_panel=WATCHING,
         ),
     ] = None
     log_level: Annotated[
         LogLevel | None,
-        typer.Option(
+        option(
             "--log-level",
+            panel=WATCHING,
             help="Lowest level of these records. [default: info]",
             case_sensitive=False,
-            rich_help_panel=WATCHING,
         ),
     ] = None
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Annotated, Any
 
-import typer
 from typer.core import TyperCommand
 
-from coordinator.cli.command_options import SERVER, WATCHING, Level, Slots
+from coordinator.cli.command_options import SERVER, WATCHING, Level, Slots, option
 from coordinator.cli.exits import errors_reported
 from coordinator.cli.signals import STOP_TIMEOUT_S
 from coordinator.telemetry.metrics_server import DEFAULT_HOST
@@ -24,25 +23,24 @@ DEFAULTS = RunOptions()
 ADOPTS_UNCHANGED = "unchanged"
 """The value of a bare ``--adopt``: what was read is unchanged, and nothing is skipped or read again."""
 
+
+def at_least(least: int, *names: str, panel: str, help: str) -> Any:  # noqa: A002 - typer's name
+    """Returns an option that takes a whole number."""
+    return option(*names, panel=panel, min=least, metavar="N", help=help)
+
+
 MaxAttempts = Annotated[
-    int,
-    typer.Option(
-        "--max-attempts",
-        min=1,
-        metavar="N",
-        help="Attempts at a transaction before it is given up.",
-        rich_help_panel=FAILURES,
-    ),
+    int, at_least(1, "--max-attempts", panel=FAILURES, help="Attempts at a transaction before it is given up.")
 ]
 Adopt = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--adopt",
+        panel=CONTINUING,
         metavar="[=WORDS]",
         help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
         "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
         "commas. A start without the option says which words it needs, or that none will do.",
-        rich_help_panel=CONTINUING,
     ),
 ]
 
@@ -53,81 +51,62 @@ class LimitOptions:
 
     max_pending: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Most transactions in flight. [default: as --wave-target-ms wants]",
-            rich_help_panel=PACE,
-        ),
+        at_least(1, panel=PACE, help="Most transactions in flight. [default: as --wave-target-ms wants]"),
     ] = None
     wave_target_ms: Annotated[
         int,
-        typer.Option(
+        option(
+            panel=PACE,
             min=1,
             metavar="MS",
             help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
-            rich_help_panel=PACE,
         ),
     ] = round(1000 * DEFAULTS.wave_target_s)
     slots: Slots = None
-    commit_group_max: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most transactions in one commit.", rich_help_panel=PACE)
-    ] = DEFAULTS.commit_group_max
+    commit_group_max: Annotated[int, at_least(1, panel=PACE, help="Most transactions in one commit.")] = (
+        DEFAULTS.commit_group_max
+    )
     max_attempts: MaxAttempts = DEFAULTS.max_attempts
     on_poison: Annotated[
         str,
-        typer.Option(
+        option(
+            panel=FAILURES,
             metavar="WORD",
             help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
             "its transaction empty and keep it for `txbatch quarantine`.",
-            rich_help_panel=FAILURES,
         ),
     ] = DEFAULTS.on_poison
     max_quarantined: Annotated[
         int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Most quarantined batches; poison beyond them halts the run.",
-            rich_help_panel=FAILURES,
-        ),
+        at_least(1, panel=FAILURES, help="Most quarantined batches; poison beyond them halts the run."),
     ] = DEFAULTS.max_quarantined
     adopt: Adopt = None
     accept_state_changes: Annotated[
         bool,
-        typer.Option(
+        option(
             "--accept-state-changes",
+            panel=CONTINUING,
             help="Continue even if a state is no longer declared, or is declared with other types.",
-            rich_help_panel=CONTINUING,
         ),
     ] = False
     durability: Level = None
     durability_replicas: Annotated[
-        int,
-        typer.Option(
-            "--durability-replicas",
-            min=1,
-            metavar="N",
-            help="Replicas that have to confirm, with --durability replica.",
-            rich_help_panel=SERVER,
-        ),
+        int, at_least(1, panel=SERVER, help="Replicas that have to confirm, with --durability replica.")
     ] = DEFAULTS.durability_replicas
     history: Annotated[
         int,
-        typer.Option(
-            "--history",
-            min=0,
-            metavar="N",
+        at_least(
+            0,
+            panel=SERVER,
             help="How many transactions keep their receipt, metadata and story, for `txbatch inspect`.",
-            rich_help_panel=SERVER,
         ),
     ] = DEFAULTS.history
     pulse: Annotated[
         bool,
-        typer.Option(
+        option(
             "--pulse/--no-pulse",
+            panel=SERVER,
             help="Whether to tell the server, once a second, what the run is doing.",
-            rich_help_panel=SERVER,
         ),
     ] = True
 
@@ -153,10 +132,10 @@ class RepublishOptions:
     adopt: Adopt = None
     accept_state_changes: Annotated[
         bool,
-        typer.Option(
+        option(
             "--accept-state-changes",
+            panel=CONTINUING,
             help="As for `txbatch run`: accept that states have changed.",
-            rich_help_panel=CONTINUING,
         ),
     ] = False
     durability: Level = None
@@ -181,19 +160,19 @@ class EndOptions:
 
     stop_when_idle: Annotated[
         bool,
-        typer.Option(
+        option(
             "--stop-when-idle",
+            panel=ENDING,
             help="End a plain topology once its spouts have nothing more to emit.",
-            rich_help_panel=ENDING,
         ),
     ] = False
     stop_timeout: Annotated[
         float,
-        typer.Option(
+        option(
+            panel=ENDING,
             min=1,
             metavar="SECONDS",
             help="Longest time from SIGTERM to the end of the process.",
-            rich_help_panel=ENDING,
         ),
     ] = STOP_TIMEOUT_S
 
@@ -204,31 +183,24 @@ class ObserverOptions:
 
     metrics_port: Annotated[
         int | None,
-        typer.Option(
-            "--metrics-port",
+        option(
+            panel=WATCHING,
             min=0,
             max=65535,
             metavar="PORT",
             help="Serve /metrics for Prometheus, /healthz and /readyz while the run lasts; 0 takes a free port and "
             "says which.",
-            rich_help_panel=WATCHING,
         ),
     ] = None
     metrics_host: Annotated[
-        str,
-        typer.Option(
-            "--metrics-host",
-            metavar="HOST",
-            help="Address to serve them on; 0.0.0.0 for a container.",
-            rich_help_panel=WATCHING,
-        ),
+        str, option(panel=WATCHING, metavar="HOST", help="Address to serve them on; 0.0.0.0 for a container.")
     ] = DEFAULT_HOST
     traces: Annotated[
         bool,
-        typer.Option(
+        option(
             "--traces",
+            panel=WATCHING,
             help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process.",
-            rich_help_panel=WATCHING,
         ),
     ] = False
 
@@ -256,8 +228,8 @@ class RunArguments(TyperCommand):
 
 
 def _refuse_detached_words(arguments: list[str]) -> None:
-    for option, words in pairwise(arguments):
-        if option == "--adopt" and set(words.split(",")) <= ADOPT_WORDS.keys():
+    for typed, words in pairwise(arguments):
+        if typed == "--adopt" and set(words.split(",")) <= ADOPT_WORDS.keys():
             raise TopologyError(f"--adopt takes its words after an equals sign; write --adopt={words}")
 
 

@@ -76,12 +76,7 @@ def list_letters(
 
 @app.command("export")
 @command
-def export_letters(
-    *,
-    topology_id: TopologyId,
-    until: Until = None,
-    typed: ServerOptions,
-) -> None:
+def export_letters(*, topology_id: TopologyId, until: Until = None, typed: ServerOptions) -> None:
     """Print dead letters on standard output as JSON Lines, all as of one committed transaction.
 
     What is committed meanwhile is left out. Standard error says up to which transaction the letters are complete, and

@@ -52,11 +52,6 @@ def _found(store: RedisTopology) -> str:
 
 
 @command
-def drop(
-    *,
-    topology_id: TopologyId,
-    typed: ServerOptions,
-    yes: Yes = False,
-) -> None:
+def drop(*, topology_id: TopologyId, typed: ServerOptions, yes: Yes = False) -> None:
     """Delete a topology's state and everything txbatch stores about it."""
     drop_topology(topology_id, typed.choice(), confirm=None if yes else ask)

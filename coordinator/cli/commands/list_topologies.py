@@ -21,11 +21,7 @@ RIGHT = ("COMMITTED", "LAG", "TRANSACTIONS/S")
 
 
 @command
-def list_topologies(
-    *,
-    typed: ServerOptions,
-    as_json: AsJson = False,
-) -> None:
+def list_topologies(*, typed: ServerOptions, as_json: AsJson = False) -> None:
     """List the topologies on a server: what is committed, and which run, where and since when."""
     server = typed.choice()
     found, now = server.topologies(), time.time()

@@ -46,12 +46,7 @@ app = command_group("Look at quarantined batches, republish or drop them.")
 
 @app.command("list")
 @command
-def list_batches(
-    *,
-    topology_id: TopologyId,
-    typed: ServerOptions,
-    as_json: AsJson = False,
-) -> None:
+def list_batches(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJson = False) -> None:
     """List the quarantined batches of a topology."""
     server = typed.choice()
     records = _records(topology_id, server)

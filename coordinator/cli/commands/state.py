@@ -28,12 +28,7 @@ app = command_group("Look at a topology's state, export it, or put an export bac
 
 @app.command("list")
 @command
-def list_states(
-    *,
-    topology_id: TopologyId,
-    typed: ServerOptions,
-    as_json: AsJson = False,
-) -> None:
+def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJson = False) -> None:
     """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
     server = typed.choice()
     with server.store(topology_id) as store:
