@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,6 @@ from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_client.encryption import require_encryption
-from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
@@ -141,7 +139,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter = resources.enter_context
         enter(logs_of(topology.topology_id))
         tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
-        store, url = enter(_state_store(topology, server, asked))
+        store, url = enter(_state_store(topology.topology_id, server, asked))
         if choice is None:
             refuse_early(topology, plan, store, options, pause=time.sleep)
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
@@ -187,20 +185,12 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
 
 
 @contextmanager
-def _state_store(topology: Topology, chosen: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
-    _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
-    if chosen.redis_url is not None:
-        require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
-        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url, asked)
-        return
-    with EmbeddedServer(chosen.data_dir, syncs_always=asked.level is DurabilityLevel.FSYNC) as server:
-        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url, asked)
-
-
-def _checked(store: RedisStore, url: str, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
-    try:
+def _state_store(topology_id: str, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+    _LOG.info("the state of topology %r is in %s", topology_id, server)
+    with (
+        server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
+        closing(RedisStore(url, topology_id, revive=revive)) as store,
+    ):
         store.check_server(asked)
-        _LOG.info("durability of topology %r: %s", store.keys.topology_id, store.durability.first_line())
+        _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
-    finally:
-        store.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from state.records.durability import Durability, DurabilityLevel, DurabilityRepo
 from tests.conftest import redis_program, running_server
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
-
-run_module = importlib.import_module("coordinator.run")  # the package hands on the function of that name
 
 
 class Acknowledging(Lines, ICommitterTransactionalSpout):
@@ -93,7 +90,7 @@ def test_the_private_server_syncs_every_write_of_a_run_that_destroys_input(tmp_p
     def server(place: Path, *, syncs_always: bool) -> Any:
         raise Reached(syncs_always)
 
-    monkeypatch.setattr(run_module, "EmbeddedServer", server)
+    monkeypatch.setattr("coordinator.server_choice.EmbeddedServer", server)
     with pytest.raises(Reached) as reached:
         run(counted(files("delete")), data_dir=tmp_path, options=RunOptions(durability=durability))
     assert reached.value.args == (syncs,)
