@@ -9,28 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.cli.commands.checkout import run_bench
 from state.errors import TopologyError
+from tests.support.cli.in_process import txbatch
 
 SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
-
-
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--version") == 0
+    assert txbatch("--version") == 0
     assert capsys.readouterr().out == f"txbatch {version('txbatch')}\n"
 
 
 def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--help") == 0
+    assert txbatch("--help") == 0
     assert "3 fenced" in capsys.readouterr().out
 
 
@@ -54,7 +46,7 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(*arguments) == 2
+    assert txbatch(*arguments) == 2
 
     shown = capsys.readouterr()
     assert shown.out == ""

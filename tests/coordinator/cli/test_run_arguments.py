@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import coordinator.cli.commands.run as run_module
-from coordinator.cli import main
 from coordinator.cli.run_command import TypedRun
+from tests.support.cli.in_process import txbatch
 
 
 @pytest.fixture
@@ -39,17 +39,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[TypedRun]:
     ids=str,
 )
 def test_adopt_may_stand_alone_or_carry_words(asked: list[TypedRun], arguments: list[str], adopt: Any) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["run", *arguments])
-    assert end.value.code == 0
+    assert txbatch("run", *arguments) == 0
     (typed,) = asked
     assert (typed.target, typed.request.options.adopt) == ("m:f", adopt)
 
 
 @pytest.mark.parametrize("given", [[], ["--accept-state-changes"]])
 def test_state_changes_are_accepted_by_their_own_option(asked: list[TypedRun], given: list[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "m:f", *given])
+    txbatch("run", "m:f", *given)
     assert asked[0].request.options.accept_state_changes is bool(given)
 
 
@@ -57,8 +54,6 @@ def test_state_changes_are_accepted_by_their_own_option(asked: list[TypedRun], g
 def test_a_word_after_adopt_without_an_equals_sign_is_answered_with_the_right_form(
     asked: list[TypedRun], capsys: pytest.CaptureFixture[str], words: str
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["run", "m:f", "--adopt", words])
-    assert end.value.code == 2
+    assert txbatch("run", "m:f", "--adopt", words) == 2
     assert f"write --adopt={words}" in capsys.readouterr().err
     assert asked == []
