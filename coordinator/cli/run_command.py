@@ -14,10 +14,11 @@ from coordinator.building.topology import Topology
 from coordinator.cli.exits import ExitCode
 from coordinator.cli.figures import PlainFigures, ShownFigures, TransactionalFigures
 from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.progress import LoggedProgress, RunProgress, progress_on_stderr
+from coordinator.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
 from coordinator.cli.run_options import EndOptions, ObserverOptions
 from coordinator.cli.run_result import Reached, failure_printed, print_plain_result, print_result
 from coordinator.cli.signals import DrainOnSignal
+from coordinator.cli.streams.logs import log_sentence
 from coordinator.cli.streams.terminal import user_output_aside
 from coordinator.log_fields import name_topology
 from coordinator.plain.options import PlainRunOptions
@@ -63,7 +64,7 @@ class TypedRun:
     def progress(self, topology_id: str, figures: ShownFigures[Statistics]) -> RunProgress[Statistics]:
         """Returns what shows the progress of the run."""
         if self.is_logged:
-            return LoggedProgress(time.monotonic, figures)
+            return SentenceProgress(log_sentence, time.monotonic, figures, is_log=True)
         return progress_on_stderr(topology_id, time.monotonic, figures, leaves_line=self.as_json)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.cli.estimates import DonePart, TimeLeft, shown_time
+from tests.support.cli.in_process import HandClock
 
 
 def test_nothing_is_known_of_an_input_without_size() -> None:
@@ -63,22 +64,14 @@ def test_only_the_window_is_remembered() -> None:
     assert len(done._cuts) <= 66
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def grown(left: TimeLeft, clock: Clock, parts: list[float], *, every_s: float) -> None:
+def grown(left: TimeLeft, clock: HandClock, parts: list[float], *, every_s: float) -> None:
     for part in parts:
         clock.now_s += every_s
         left.update(part)
 
 
 def test_a_steady_run_ends_when_it_is_estimated_to_end() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [part / 100 for part in range(1, 26)], every_s=1.0)
 
@@ -86,7 +79,7 @@ def test_a_steady_run_ends_when_it_is_estimated_to_end() -> None:
 
 
 def test_the_first_commits_are_too_few_for_an_estimate() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     for part in (0.1, 0.2, 0.3):
         grown(left, clock, [part], every_s=2.0)
@@ -96,7 +89,7 @@ def test_the_first_commits_are_too_few_for_an_estimate() -> None:
 
 
 def test_the_first_seconds_are_too_short_for_an_estimate() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=0.9)
 
@@ -104,7 +97,7 @@ def test_the_first_seconds_are_too_short_for_an_estimate() -> None:
 
 
 def test_too_small_a_part_is_not_enough_for_an_estimate() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.501, 0.503, 0.505, 0.507, 0.509], every_s=2.0)
 
@@ -112,7 +105,7 @@ def test_too_small_a_part_is_not_enough_for_an_estimate() -> None:
 
 
 def test_an_unknown_size_has_no_estimate() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     for _ in range(10):
         clock.now_s += 1.0
@@ -122,7 +115,7 @@ def test_an_unknown_size_has_no_estimate() -> None:
 
 
 def test_what_earlier_runs_did_is_not_counted_as_speed() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.50, 0.52, 0.54, 0.56, 0.58, 0.60], every_s=2.0)
 
@@ -130,7 +123,7 @@ def test_what_earlier_runs_did_is_not_counted_as_speed() -> None:
 
 
 def test_the_last_half_minute_counts() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [part / 1000 for part in range(1, 101)], every_s=1.0)
     grown(left, clock, [0.1 + part / 100 for part in range(1, 41)], every_s=1.0)
@@ -139,7 +132,7 @@ def test_the_last_half_minute_counts() -> None:
 
 
 def test_the_estimate_grows_while_nothing_is_committed() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=2.0)
     assert left.seconds() == pytest.approx(10.0)
@@ -149,7 +142,7 @@ def test_the_estimate_grows_while_nothing_is_committed() -> None:
 
 
 def test_an_estimate_of_days_is_none() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.01, 0.02, 0.03, 0.04], every_s=20_000.0)
 
@@ -157,7 +150,7 @@ def test_an_estimate_of_days_is_none() -> None:
 
 
 def test_nothing_is_left_at_the_end() -> None:
-    clock = Clock()
+    clock = HandClock()
     left = TimeLeft(clock)
     grown(left, clock, [0.2, 0.4, 0.6, 0.8, 1.0], every_s=2.0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import signal
 from functools import partial
@@ -13,8 +12,6 @@ import pytest
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.cli.commands import run as run_module
 from coordinator.cli.entry import main
-from coordinator.cli.figures import PlainFigures
-from coordinator.cli.progress import LineProgress
 from coordinator.cli.run_command import TypedRun, execute
 from coordinator.cli.run_options import EndOptions
 from coordinator.plain.options import PlainRunOptions
@@ -130,40 +127,3 @@ def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) 
     folder.write_job()
     with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, but 'lines' is transactional"):
         execute(plain_run(target="job_of_lines:topology", ending=EndOptions(stop_when_idle=True)), never, never)
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
-    clock = Clock()
-    figures = PlainFigures(clock)
-    assert figures.rate() == 0.0
-    statistics = PlainStatistics(waves=1, first_wave_s=130.0)
-
-    clock.now_s = 134.0
-    statistics.emitted, statistics.acked = 800, 700
-    figures.update(statistics)
-    assert figures.line() == "800 emitted · 200 tuples/s · 700 acked · 0 failed"
-
-    for second in range(135, 155):
-        clock.now_s = float(second)
-        statistics.emitted += 50
-        figures.update(statistics)
-    assert figures.rate() == 50.0
-
-
-@pytest.mark.parametrize(("acked", "line_count"), [(0, 1), (3, 2)])
-def test_a_run_that_failed_tells_what_was_acked_if_anything(acked: int, line_count: int) -> None:
-    stream = io.StringIO()
-    progress = LineProgress("words", stream, Clock(), PlainFigures(Clock()))
-    progress.update(PlainStatistics(waves=1, emitted=5, acked=acked))
-    with pytest.raises(ValueError, match="no"), progress:
-        raise ValueError("no")
-
-    assert stream.getvalue().count("\n") == line_count
-    assert ("5 tuples emitted in 0.0 s, 3 acked" in stream.getvalue()) is (acked == 3)

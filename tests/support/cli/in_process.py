@@ -1,4 +1,4 @@
-"""The command in this process, as `main` runs it."""
+"""The command in this process, as `main` runs it, and a clock for what it shows."""
 
 from __future__ import annotations
 
@@ -14,3 +14,13 @@ def txbatch(*arguments: str) -> int:
     code = end.value.code
     assert code is None or isinstance(code, int)
     return code or 0
+
+
+class HandClock:
+    """Stands still until its `now_s` is set."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def __call__(self) -> float:
+        return self.now_s
