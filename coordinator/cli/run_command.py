@@ -16,7 +16,7 @@ from coordinator.cli.figures import PlainFigures, ShownFigures, TransactionalFig
 from coordinator.cli.loading import load_factory, make_topology
 from coordinator.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
 from coordinator.cli.run_options import EndOptions, ObserverOptions
-from coordinator.cli.run_result import Reached, failure_printed, print_plain_result, print_result
+from coordinator.cli.run_result import Reached, failure_printed, print_result
 from coordinator.cli.signals import DrainOnSignal
 from coordinator.cli.streams.logs import log_sentence
 from coordinator.cli.streams.terminal import user_output_aside
@@ -76,31 +76,22 @@ def execute(typed: TypedRun, runner: Runner = run_as, plain_runner: PlainRunner 
         TransactionError: see `coordinator.run.run`.
         StoppedError: a signal stopped the run.
     """
-    request, shown = typed.request, {"as_json": typed.as_json, "is_logged": typed.is_logged}
+    server = typed.request.server
     # with --json, standard output carries one line only
     quiet = user_output_aside() if typed.as_json else nullcontext()
-    statistics: RunStatistics | PlainStatistics
-    with failure_printed(secrets_in(request.server.redis_url or ""), is_wanted=typed.as_json) as reached, quiet:
+    with failure_printed(secrets_in(server.redis_url or ""), is_wanted=typed.as_json) as reached, quiet:
         factory, module_name = load_factory(typed.target)
         topology = make_topology(factory, typed.target, typed.parameters)
         name_topology(topology.topology_id)
         reached.topology_id = topology.topology_id
+        figures: Any
+        go: Callable[..., Any]
         if isinstance(topology, PlainTopology):
-            _refuse_transactional_options(topology, typed)
-            options = PlainRunOptions(stop_when_idle=typed.ending.stop_when_idle)
-            spark = {"master": request.master, "conf": request.conf, "factory_module": module_name}
-            go = partial(plain_runner, topology, options=options, **spark)
-            statistics, signal_number = _watched(typed, reached, PlainFigures(time.monotonic), go)
-            ended = partial(print_plain_result, topology, statistics, **shown)
+            figures, go = PlainFigures(time.monotonic), _plain(typed, topology, module_name, plain_runner)
         else:
-            _refuse_plain_options(topology, typed)
-            asked = replace(request, factory_module=module_name)
-            statistics, signal_number = _watched(
-                *(typed, reached, TransactionalFigures(time.monotonic)),
-                lambda **watching: runner(topology, replace(asked, **watching)),
-            )
-            ended = partial(print_result, topology, statistics, request.server, **shown)
-    ended()
+            figures, go = TransactionalFigures(time.monotonic), _transactional(typed, topology, module_name, runner)
+        statistics, signal_number = _watched(typed, reached, figures, go)
+    print_result(topology, statistics, server, as_json=typed.as_json, is_logged=typed.is_logged)
     if statistics.is_interrupted and signal_number is not None:
         return 128 + signal_number
     return ExitCode.DONE
@@ -124,6 +115,45 @@ def run_alone(topology: Topology, request: RunRequest) -> RunStatistics:
             "start it again"
         )
     return run_as(topology, request)
+
+
+def _transactional(
+    typed: TypedRun, topology: Topology, module_name: str, runner: Runner
+) -> Callable[..., RunStatistics]:
+    """Returns what runs a transactional topology; options of plain ones are refused."""
+    if typed.ending.stop_when_idle:
+        raise TopologyError(
+            f"--stop-when-idle is for plain topologies, but {topology.topology_id!r} is transactional; leave the "
+            "option out: the run ends with its input"
+        )
+    request = replace(typed.request, factory_module=module_name)
+    return lambda **watching: runner(topology, replace(request, **watching))
+
+
+def _plain(
+    typed: TypedRun, topology: PlainTopology, module_name: str, runner: PlainRunner
+) -> Callable[..., PlainStatistics]:
+    """Returns what runs a plain topology; options of transactional ones are refused."""
+    if typed.request.options != RunOptions():
+        raise TopologyError(
+            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --max-attempts, --on-poison, "
+            "--max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse are for "
+            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is "
+            "in flight with the builder's set_max_spout_pending"
+        )
+    if typed.observed.traces:
+        raise TopologyError(
+            f"--traces is for transactional topologies, but {topology.topology_id!r} is a plain one and has no "
+            "transactions; leave it out"
+        )
+    return partial(
+        runner,
+        topology,
+        master=typed.request.master,
+        conf=typed.request.conf,
+        options=PlainRunOptions(stop_when_idle=typed.ending.stop_when_idle),
+        factory_module=module_name,
+    )
 
 
 def _watched(
@@ -159,26 +189,3 @@ def _observers(asked: ObserverOptions, topology_id: str, note: Callable[[str], N
             note(f"metrics on {server.url}")
             observers.append(server)
         yield observers
-
-
-def _refuse_plain_options(topology: Topology, typed: TypedRun) -> None:
-    if typed.ending.stop_when_idle:
-        raise TopologyError(
-            f"--stop-when-idle is for plain topologies, but {topology.topology_id!r} is transactional; leave the "
-            "option out: the run ends with its input"
-        )
-
-
-def _refuse_transactional_options(topology: PlainTopology, typed: TypedRun) -> None:
-    if typed.request.options != RunOptions():
-        raise TopologyError(
-            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --max-attempts, --on-poison, "
-            "--max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse are for "
-            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is "
-            "in flight with the builder's set_max_spout_pending"
-        )
-    if typed.observed.traces:
-        raise TopologyError(
-            f"--traces is for transactional topologies, but {topology.topology_id!r} is a plain one and has no "
-            "transactions; leave it out"
-        )

@@ -72,33 +72,33 @@ def _fields_of(error: BaseException, hidden: Mapping[str, str]) -> dict[str, Any
     return fields
 
 
-def print_plain_result(topology: PlainTopology, statistics: PlainStatistics, *, as_json: bool, is_logged: bool) -> None:
-    """Prints what a plain run has done."""
-    figures = statistics.to_dict(topology.topology_id)
-    _print(figures, _plain_summary(topology, statistics), as_json=as_json, is_logged=is_logged)
-
-
 def print_result(
-    topology: Topology, statistics: RunStatistics, server: ServerChoice, *, as_json: bool, is_logged: bool
+    topology: Topology | PlainTopology,
+    statistics: RunStatistics | PlainStatistics,
+    server: ServerChoice,
+    *,
+    as_json: bool,
+    is_logged: bool,
 ) -> None:
-    """Prints what a transactional run has done, and on standard error what it has quarantined."""
+    """Prints what a run has done, and on standard error what it has quarantined."""
     figures = statistics.to_dict(topology.topology_id)
-    _print(figures, _summary(topology, statistics, server), as_json=as_json, is_logged=is_logged)
-    if statistics.quarantined:
+    if isinstance(statistics, RunStatistics):
+        assert isinstance(topology, Topology)
+        lines = _summary(topology, statistics, server)
+    else:
+        lines = _plain_summary(topology.topology_id, statistics)
+    if as_json:
+        say_json(figures)
+    elif is_logged:
+        log_sentence("\n".join(lines), figures=figures)
+    else:
+        say(*lines)
+    if isinstance(statistics, RunStatistics) and statistics.quarantined:
         line = _quarantine_line(topology.topology_id, statistics.quarantined)
         if is_logged:
             log_sentence(line, logging.WARNING)
         else:
             say(f"txbatch: {line}", to=sys.stderr)
-
-
-def _print(figures: Mapping[str, Any], summary: str, *, as_json: bool, is_logged: bool) -> None:
-    if as_json:
-        say_json(figures)
-    elif is_logged:
-        log_sentence(summary, figures=figures)
-    else:
-        say(*summary.split("\n"))
 
 
 def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
@@ -112,17 +112,17 @@ def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
     )
 
 
-def _plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
-    """Returns what is printed at the end of a plain run without ``--json``."""
+def _plain_summary(topology_id: str, statistics: PlainStatistics) -> list[str]:
+    """Returns the last lines of a plain run without ``--json``."""
     ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
-    lines = [f"{topology.topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
+    lines = [f"{topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
     if statistics.seconds > 0:
         lines.append(f"  {statistics.emitted / statistics.seconds:,.0f} tuples/s")
-    return "\n".join(lines)
+    return lines
 
 
-def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> str:
-    """Returns what is printed at the end of a transactional run without ``--json``."""
+def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> list[str]:
+    """Returns the last lines of a transactional run without ``--json``."""
     seconds = statistics.seconds
     ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
     lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
@@ -149,4 +149,4 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
     for component in topology.components:
         for handle in declared_states(type(component.spec)).values():
             lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
-    return "\n".join(lines)
+    return lines
