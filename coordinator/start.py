@@ -307,12 +307,12 @@ def start(
 
 def _watched(runs: Callable[..., Any], on_progress: Callable[[Any], None] | None) -> Work[Any]:
     def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
-        def told(figures: Any) -> None:
+        def passes_on(figures: Any) -> None:
             progressed(figures)
             if on_progress is not None:
                 on_progress(figures)
 
-        return runs(on_start=begun, on_progress=told)
+        return runs(on_start=begun, on_progress=passes_on)
 
     return work
 

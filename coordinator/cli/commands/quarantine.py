@@ -79,7 +79,7 @@ def show(
         say(*_told(record, words))
 
 
-@app.command("replay", cls=RunArguments, hidden=True)  # the name before it was told apart from a retry
+@app.command("replay", cls=RunArguments, hidden=True)  # its former name
 @app.command(cls=RunArguments)
 @command
 def republish(

@@ -1,8 +1,9 @@
-"""What every command has in common: options that are written once, ``--debug``, and exit codes."""
+"""What commands share: options that are written once, ``--debug``, exit codes, suggested commands that work."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,3 +66,30 @@ def test_what_a_command_raises_is_a_sentence_with_the_server_that_was_typed(give
     assert "txbatch: broken; `txbatch drop words --redis redis://h:1`\n" in ended.output
     assert ended.output.count("Traceback (most recent call last)") == shown
     assert "hunter22" not in ended.output
+
+
+MESSAGE = "restore the data, or start over with `txbatch drop words`"
+
+
+@pytest.mark.parametrize(
+    ("redis_url", "data_dir", "command"),
+    [
+        (None, None, "`txbatch drop words`"),
+        (None, Path("data"), "`txbatch drop words --data-dir data`"),
+        (None, Path("my data"), "`txbatch drop words --data-dir 'my data'`"),
+        ("redis://host:6379", None, "`txbatch drop words --redis redis://host:6379`"),
+    ],
+)
+def test_a_suggested_drop_repeats_the_server_options_that_were_given(
+    redis_url: str | None, data_dir: Path | None, command: str
+) -> None:
+    assert ServerOptions(redis=redis_url, data_dir=data_dir).completed(MESSAGE).endswith(f"start over with {command}")
+
+
+def test_a_suggested_command_does_not_show_the_password() -> None:
+    assert "hunt'er" not in ServerOptions(redis="redis://:hunt'er@host:6379").completed(MESSAGE)
+
+
+def test_other_text_in_backticks_is_left_alone() -> None:
+    text = "call `drain`, see `txbatch status`"
+    assert ServerOptions(data_dir=Path("d")).completed(text) == text
