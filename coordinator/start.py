@@ -283,7 +283,7 @@ def start(
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
 
     Raises:
-        TopologyError: this is no topology, or an argument is not for its kind.
+        TopologyError: this is no topology, an argument is not for its kind, or two servers are named.
     """
     server: dict[str, Any] = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
     where: dict[str, Any] = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
