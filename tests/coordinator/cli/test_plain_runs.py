@@ -11,13 +11,13 @@ import pytest
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.cli.commands import run as run_module
-from coordinator.cli.entry import main
 from coordinator.cli.run_command import TypedRun, execute
 from coordinator.cli.run_options import EndOptions
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 from tests.support.cli.typed_runs import FakeRunner, never, typed_run
 
@@ -111,9 +111,8 @@ def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
     runner = runner_of(**DONE)
     monkeypatch.setattr(run_module, "execute", partial(execute, plain_runner=runner))
 
-    with pytest.raises(SystemExit) as end:
-        main(["run", "job_of_plain_lines:topology", "--stop-when-idle"])
-    assert (end.value.code, runner.topology.topology_id) == (0, "lines")
+    assert txbatch("run", "job_of_plain_lines:topology", "--stop-when-idle") == 0
+    assert runner.topology.topology_id == "lines"
 
 
 def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
