@@ -1,8 +1,8 @@
 """Builds and runs topologies: spouts, the coordinator, the engines, the command line.
 
 Modules at the top are entrances: `run` and `run_plain` to Spark, `start` to a run in the background, and `exactly_once`
-from Structured Streaming. They choose a server (`server_choice`), an engine and a driver, and leave the work to the
-rooms.
+from Structured Streaming. What a transactional run is asked for is one `RunRequest` (`run_request`), its server one
+`ServerChoice` (`server_choice`); the work is left to the rooms.
 """
 
 from typing import TYPE_CHECKING

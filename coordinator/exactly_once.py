@@ -14,6 +14,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.run import started
 from coordinator.run_request import RunRequest
+from coordinator.server_choice import choose_server
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
@@ -180,10 +181,8 @@ def exactly_once(
         topology,
         first_batch_id,
         RunRequest(
-            redis_url=redis_url,
-            data_dir=data_dir,
-            allow_plaintext=allow_plaintext,
-            options=options,
+            server=choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext),
+            options=options or RunOptions(),
             on_progress=on_progress,
             factory_module=factory_module,
         ),

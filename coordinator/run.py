@@ -6,7 +6,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,16 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.log_fields import logs_of
 from coordinator.newer_run import newer_run_named
-from coordinator.planning.plan import Plan, make_plan
+from coordinator.planning.plan import make_plan
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
-from coordinator.run_request import OnStep, RunRequest
-from coordinator.server_choice import ServerChoice
+from coordinator.run_request import OnStart, OnStep, RunRequest
+from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark_start import SparkStart
+from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.telemetry.slow_log import SlowLog
-from coordinator.transactional.assembly import assembled, durability_of, refuse_early
+from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
@@ -32,14 +33,12 @@ from coordinator.transactional.pulse.pulse_start import pulse_observer
 from coordinator.transactional.replay_log import ReplayLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
-from coordinator.transactional.start.replay_choice import ReplayChoice
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_client.encryption import require_encryption
-from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
-OnStart = Callable[[Coordinator], None]
+RETRY_BACKOFF_S = 0.2
+"""The pause before the third attempt at a txid, unless the options set another one."""
 
 
 def run(
@@ -94,13 +93,12 @@ def run(
         TransactionError: see `Coordinator.run`.
     """
     request = RunRequest(
-        redis_url=redis_url,
-        data_dir=data_dir,
-        allow_plaintext=allow_plaintext,
+        server=choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext),
         spark=spark,
         master=master,
         conf=conf,
-        options=options,
+        options=options or RunOptions(),
+        on_start=on_start,
         on_step=on_step,
         on_progress=on_progress,
         factory_module=factory_module,
@@ -108,14 +106,14 @@ def run(
         replay_letters=replay_letters,
         observers=observers,
     )
-    return run_as(topology, request, on_start)
+    return run_as(topology, request)
 
 
-def run_as(topology: Topology, request: RunRequest, on_start: OnStart | None = None) -> RunStatistics:
+def run_as(topology: Topology, request: RunRequest) -> RunStatistics:
     """Runs a topology as requested; see `run`."""
     with started(topology, request) as coordinator:
-        if on_start is not None:
-            on_start(coordinator)
+        if request.on_start is not None:
+            request.on_start(coordinator)
         return coordinator.run()
 
 
@@ -127,57 +125,52 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         TransactionError: see `run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
-    choice = request.choice()
+    choice, server, tell = request.choice(), request.server, request.tell_step
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
-    server, bounds, tell = request.server(), request.bounds(), request.tell_step
-    asked = durability_of(topology, bounds)
-    bounds = replace(bounds, durability=asked.level)
+    asked = request.options.asked_durability(kind_of(topology.spout.spec).destruction)
+    options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
     from coordinator.spark.session import accept_context
     from coordinator.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
-    with (
-        logs_of(topology.topology_id),
-        step(tell, f"{'starting' if server.redis_url is None else 'connecting to'} {server}"),
-        _state_store(topology, server, asked) as (store, url),
-        _refused_early(topology, plan, store, bounds, choice),
-        ExitStack() as resources,
-    ):
-        spark = SparkStart(topology, plan, request, bounds, url=url, nonce=nonce)
+    with ExitStack() as resources:
+        enter = resources.enter_context
+        enter(logs_of(topology.topology_id))
+        tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
+        store, url = enter(_state_store(topology.topology_id, server, asked))
+        if choice is None:
+            refuse_early(topology, plan, store, options, pause=time.sleep)
+        spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
+        sparks = enter(ExitStack())  # its own: Spark may start late, and ends after the run all the same
         engine: Engine
         if choice is None and spark.may_be_needless(store):
-            engine = spark.later(resources)
+            engine = spark.later(sparks)
         else:
-            topology, engine = spark.now(resources)
+            topology, engine = spark.now(sparks)
         master = request.master if request.spark is None else accept_context(request.spark).master
-        observers = _observers(request, store, bounds, master or "")
-        with (
-            step(tell, "comparing topology and input with what is stored"),
-            _coordinated(
-                topology, plan, store, engine, options=bounds, nonce=nonce, replay=choice, observers=observers
-            ) as coordinator,
-            rare_collections(),
-            newer_run_named(store),
-        ):
-            yield coordinator
-
-
-@contextmanager
-def _refused_early(
-    topology: Topology, plan: Plan, store: RedisStore, options: RunOptions, replay: ReplayChoice | LetterChoice | None
-) -> Iterator[None]:
-    if replay is None:
-        refuse_early(topology, plan, store, options, pause=time.sleep)
-    yield
-
-
-@contextmanager
-def step(tell: OnStep, phrase: str) -> Iterator[None]:
-    """Tells of a step of the start before what follows in the same ``with`` takes it."""
-    tell(phrase)
-    yield
+        tell("comparing topology and input with what is stored")
+        coordinator = enter(
+            assembled(
+                topology,
+                plan,
+                store,
+                engine,
+                options,
+                nonce=nonce,
+                new_generation=secrets.token_hex(16),
+                clock=time.monotonic,
+                draw_bits=secrets.randbits,
+                pause=time.sleep,
+                wall_clock=time.time,
+                replay=choice,
+                observers=_observers(request, store, options, master or ""),
+            )
+        )
+        enter(rare_collections())
+        enter(newer_run_named(store))
+        yield coordinator
 
 
 def _observers(request: RunRequest, store: RedisStore, options: RunOptions, master: str) -> list[Observer]:
@@ -192,50 +185,13 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
     ]
 
 
-def _coordinated(
-    topology: Topology,
-    plan: Plan,
-    store: RedisStore,
-    engine: Engine,
-    *,
-    options: RunOptions,
-    nonce: str,
-    replay: ReplayChoice | LetterChoice | None,
-    observers: Sequence[Observer],
-) -> AbstractContextManager[Coordinator]:
-    """Assembles a run with this machine's clock and randomness."""
-    return assembled(
-        topology,
-        plan,
-        store,
-        engine,
-        options,
-        nonce=nonce,
-        new_generation=secrets.token_hex(16),
-        clock=time.monotonic,
-        draw_bits=secrets.randbits,
-        pause=time.sleep,
-        wall_clock=time.time,
-        replay=replay,
-        observers=observers,
-    )
-
-
 @contextmanager
-def _state_store(topology: Topology, chosen: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
-    _LOG.info("the state of topology %r is in %s", topology.topology_id, chosen)
-    if chosen.redis_url is not None:
-        require_encryption(chosen.redis_url, allow_plaintext=chosen.allow_plaintext)
-        yield from _checked(RedisStore(chosen.redis_url, topology.topology_id), chosen.redis_url, asked)
-        return
-    with EmbeddedServer(chosen.data_dir, syncs_always=asked.level is DurabilityLevel.FSYNC) as server:
-        yield from _checked(RedisStore(server.url, topology.topology_id, revive=server.ensure), server.url, asked)
-
-
-def _checked(store: RedisStore, url: str, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
-    try:
+def _state_store(topology_id: str, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+    _LOG.info("the state of topology %r is in %s", topology_id, server)
+    with (
+        server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
+        closing(RedisStore(url, topology_id, revive=revive)) as store,
+    ):
         store.check_server(asked)
-        _LOG.info("durability of topology %r: %s", store.keys.topology_id, store.durability.first_line())
+        _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
-    finally:
-        store.close()

@@ -57,7 +57,8 @@ class ServerChoice:
             TopologyError: the data directory was never used, or the topology id or the address is invalid.
             StateRefusedError: the server cannot be used.
         """
-        with self._address(may_create=may_create) as (url, _), closing(_topology(url, topology_id)) as store:
+        self._refuse_unused(may_create=may_create)
+        with self.address() as (url, _), closing(_topology(url, topology_id)) as store:
             yield store
 
     def topologies(self) -> list[ListedTopology]:
@@ -67,7 +68,8 @@ class ServerChoice:
             TopologyError, StateRefusedError: as `store`.
             StateUnreachableError: no answer in time.
         """
-        with self._address() as (url, _), closing(_topology(url, ANY_TOPOLOGY)) as store:
+        self._refuse_unused()
+        with self.address() as (url, _), closing(_topology(url, ANY_TOPOLOGY)) as store:
             return store.all_topologies()
 
     @contextmanager
@@ -79,15 +81,37 @@ class ServerChoice:
         Raises:
             TopologyError, StateRefusedError: as `store`.
         """
-        with self._address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
+        self._refuse_unused()
+        with self.address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
             yield onlooker
 
+    def unknown_topology(self, topology_id: str, hint: str = "") -> TopologyError:
+        """Returns the error that a topology is not stored on the server."""
+        return TopologyError(
+            f"topology {topology_id!r} is not stored on {self}; check the topology id and the server{hint}"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
+
     @contextmanager
-    def _address(self, *, may_create: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
-        """Yields the server's address, and what starts it again if it is a private one."""
+    def address(self, *, syncs_always: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
+        """Yields the server's address, and what starts it again if it is a private one, which is started.
+
+        Args:
+            syncs_always: a private server syncs its file at each write.
+
+        Raises:
+            TopologyError: the address is invalid, or of another machine without TLS.
+            StateRefusedError: the private server cannot be started.
+        """
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)
             yield self.redis_url, None
+            return
+        with EmbeddedServer(self.data_dir, syncs_always=syncs_always) as server:
+            yield server.url, server.ensure
+
+    def _refuse_unused(self, *, may_create: bool = False) -> None:
+        """Refuses a private server where there never was one: a look must not start it."""
+        if self.redis_url is not None:
             return
         try:
             was_used = (self.data_dir / "lock").is_file()
@@ -100,8 +124,6 @@ class ServerChoice:
                 f"data directory {str(self.data_dir)!r} holds no state; give another --data-dir, or --redis for a "
                 "server"
             ).about(Trouble.UNKNOWN_TOPOLOGY)
-        with EmbeddedServer(self.data_dir) as server:
-            yield server.url, server.ensure
 
 
 def _topology(url: str, topology_id: str) -> RedisTopology:

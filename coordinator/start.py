@@ -23,6 +23,7 @@ from coordinator.reports.run_tables import Figures, tables_of
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest
+from coordinator.server_choice import choose_server
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
@@ -282,37 +283,42 @@ def start(
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
 
     Raises:
-        TopologyError: this is no topology, or an argument is not for its kind.
+        TopologyError: this is no topology, an argument is not for its kind, or two servers are named.
     """
     server: dict[str, Any] = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
     where: dict[str, Any] = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
-    runner: Callable[..., RunStatistics | PlainStatistics]
+    runs: Callable[..., RunStatistics | PlainStatistics]
     statistics: RunStatistics | PlainStatistics
     if isinstance(topology, PlainTopology):
         _check_options(options, PlainRunOptions, "plain")
         if given := [name for name, value in server.items() if value]:
             raise TopologyError(f"{given[0]} was given, but a plain topology has no state and no server; leave it out")
-        runner, statistics = partial(run_plain, topology, **where), PlainStatistics()
+        runs, statistics = partial(run_plain, topology, options=options, **where), PlainStatistics()
     else:
         check_is_a(
             Topology, topology, "give the result of build() of a TransactionalTopologyBuilder or TopologyBuilder"
         )
         _check_options(options, RunOptions, "transactional")
-        runner, statistics = partial(_run, topology, RunRequest(**server, **where)), RunStatistics()
+        request = RunRequest(server=choose_server(**server), options=options or RunOptions(), **where)
+        runs, statistics = partial(_run, topology, request), RunStatistics()
 
+    return BackgroundRun(topology.topology_id, _watched(runs, on_progress), statistics)
+
+
+def _watched(runs: Callable[..., Any], on_progress: Callable[[Any], None] | None) -> Work[Any]:
     def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
-        def told(figures: Any) -> None:
+        def passes_on(figures: Any) -> None:
             progressed(figures)
             if on_progress is not None:
                 on_progress(figures)
 
-        return runner(options=options, on_start=begun, on_progress=told)
+        return runs(on_start=begun, on_progress=passes_on)
 
-    return BackgroundRun(topology.topology_id, work, statistics)
+    return work
 
 
-def _run(topology: Topology, request: RunRequest, *, options: Any, on_start: Any, on_progress: Any) -> RunStatistics:
-    return run_as(topology, replace(request, options=options, on_progress=on_progress), on_start)
+def _run(topology: Topology, request: RunRequest, **watching: Any) -> RunStatistics:
+    return run_as(topology, replace(request, **watching))
 
 
 def _check_options(options: object, wanted: type, kind: str) -> None:

@@ -21,7 +21,7 @@ PLACES = {
     "Start": {
         "init": ("commands.init:init", "Write a small project into a new folder"),
         "doctor": ("commands.doctor:doctor", "Examine server, Spark, machine and code before a run"),
-        "acl": ("acl_command:acl", "Print a line for the server's ACL file"),
+        "acl": ("commands.acl:acl", "Print a line for the server's ACL file"),
         "run": ("commands.run:app", "Run a topology"),
     },
     "Look": {
@@ -34,12 +34,12 @@ PLACES = {
     },
     "Repair": {
         "verify": ("commands.verify:verify", "Check that what is stored of a topology is undamaged"),
-        "quarantine": ("commands.quarantine:app", "Look at quarantined batches, replay or drop them"),
+        "quarantine": ("commands.quarantine:app", "Look at quarantined batches, republish or drop them"),
         "dead-letters": (
-            "commands.dead_letters:dead_letters",
-            "Look at the tuples that bolts and sources have refused, export, replay or drop them",
+            "commands.dead_letters:app",
+            "Look at the tuples that bolts and sources have refused, export, republish or drop them",
         ),
-        "drop": ("state_commands:drop", "Delete a topology's state and everything txbatch stores about it"),
+        "drop": ("commands.drop:drop", "Delete a topology's state and everything txbatch stores about it"),
     },
     "Develop": {
         "plan": ("commands.plan:plan", "Show how a run would execute a topology"),
@@ -47,12 +47,14 @@ PLACES = {
             "commands.dry_run:dry_run",
             "Run the first batches in this process and show every component's tuples",
         ),
-        "replay": ("commands.replay:replay", "Run a transaction again from the metadata kept of it, commit nothing"),
-        "bench": ("bench_command:app", "Run the benchmark of this checkout"),
-        "prove": ("commands.prove:app", "Play the simulation of this checkout"),
+        "rerun": ("commands.rerun:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
+        "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
+        "prove": ("commands.checkout:prove", "Play the simulation of this checkout"),
     },
 }
 """Purpose -> command -> where it is, and the beginning of its help."""
+FORMER_NAMES = {"replay": "rerun"}
+"""Former name of a command, which still works -> its name."""
 
 
 class Commands(Mapping[str, Any]):
@@ -63,6 +65,7 @@ class Commands(Mapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        name = FORMER_NAMES.get(name, name)
         if name not in self._loaded:
             self._loaded[name] = _loaded(name, self._places[name])
         return self._loaded[name]

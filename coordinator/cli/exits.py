@@ -9,10 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 
-from coordinator.cli.logs import without
 from coordinator.cli.streams.standard_streams import READER_GONE, is_without_reader
-from coordinator.cli.streams.terminal import say
-from coordinator.cli.suggestions import with_server_options
+from coordinator.cli.streams.terminal import say, without
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
 from state.troubles import Trouble
@@ -96,7 +94,7 @@ def errors_reported(
     *,
     debug: bool = False,
     hidden: Mapping[str, str] | None = None,
-    options: str = "",
+    completed: Callable[[str], str] = str,
     report: Callable[[str, BaseException], None] | None = None,
 ) -> Iterator[None]:
     """Turns whatever the block raises into a sentence on standard error and an exit code.
@@ -107,7 +105,7 @@ def errors_reported(
     Args:
         debug: print the whole traceback before the sentence.
         hidden: text that must never be printed, such as a password -> what is printed in its place.
-        options: the server options of the command, which commands that messages suggest repeat.
+        completed: completes the commands that a message suggests; see `ServerOptions.completed`.
         report: is given the sentence and the error instead of standard error.
 
     Raises:
@@ -118,7 +116,7 @@ def errors_reported(
     except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
         if is_without_reader(error):
             raise SystemExit(READER_GONE) from None
-        said = with_server_options(block(sentence_of(error), line_limit=SENTENCE_LIMIT), options) + pointer_of(error)
+        said = completed(block(sentence_of(error), line_limit=SENTENCE_LIMIT)) + pointer_of(error)
         if report is not None:
             report(said, error)
             raise SystemExit(int(exit_code_of(error))) from None

@@ -5,20 +5,21 @@ Progress asks the same of every kind of run; each kind counts something else.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from coordinator.cli.estimates.done_part import DonePart
-from coordinator.cli.estimates.time_left import TimeLeft, shown_time
-from coordinator.cli.recent_rates import RecentRates
+from coordinator.cli.estimates import DonePart, TimeLeft, shown_time
+from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.run_summary import RunStatistics
 from state.printable import counted
 
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
+RATES_WINDOW_S = 10.0
 
 
-class RunFigures(Protocol[Statistics_contra]):
+class ShownFigures(Protocol[Statistics_contra]):
     """The figures that progress shows of a run."""
 
     def update(self, statistics: Statistics_contra) -> None:
@@ -46,7 +47,44 @@ class RunFigures(Protocol[Statistics_contra]):
         """Returns the part of the input that is committed, from 0 to 1; None if the size of the input is unknown."""
 
 
-class Figures:
+class RecentRates:
+    """The growth per second of some counts, over about the last `RATES_WINDOW_S` seconds.
+
+    Args:
+        clock: the run's clock, in seconds.
+        figure_count: how many counts there are.
+    """
+
+    def __init__(self, clock: Callable[[], float], figure_count: int) -> None:
+        self._clock = clock
+        self._none = (0,) * figure_count
+        self._samples: deque[tuple[float, tuple[int, ...]]] = deque([(clock(), self._none)])
+
+    def update(self, first_wave_s: float | None, *counts: int) -> None:
+        """Takes the current counts.
+
+        Args:
+            first_wave_s: when the first wave was started, None before; rates leave out the time before it, when
+                Spark starts.
+            counts: totals since the start of the run, always in the same order.
+        """
+        now_s = self._clock()
+        if len(self._samples) == 1 and first_wave_s is not None:
+            self._samples[0] = (first_wave_s, self._none)
+        self._samples.append((now_s, counts))
+        while len(self._samples) > 2 and self._samples[1][0] < now_s - RATES_WINDOW_S:
+            self._samples.popleft()
+
+    def per_second(self) -> tuple[float, ...]:
+        """Returns the current rates, in the order of the counts."""
+        (started_s, before), (_, counts) = self._samples[0], self._samples[-1]
+        seconds = self._clock() - started_s
+        if seconds <= 0:
+            return (0.0,) * len(self._none)
+        return tuple((count - earlier) / seconds for count, earlier in zip(counts, before, strict=True))
+
+
+class TransactionalFigures:
     """The current figures of a transactional run.
 
     Args:
@@ -131,6 +169,50 @@ class Figures:
         return self._done.fraction()
 
 
+class PlainFigures:
+    """The current figures of a plain run.
+
+    Args:
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._rates = RecentRates(clock, 1)
+        self.statistics = PlainStatistics()
+
+    def update(self, statistics: PlainStatistics) -> None:
+        self.statistics = statistics
+        self._rates.update(statistics.first_wave_s, statistics.emitted)
+
+    def rate(self) -> float:
+        """Returns the tuples emitted per second, over the last seconds."""
+        (emitted,) = self._rates.per_second()
+        return emitted
+
+    def line(self) -> str:
+        counts = f"{self.statistics.acked:,} acked · {self.statistics.failed:,} failed"
+        return f"{self.statistics.emitted:,} emitted · {self.rate():,.0f} tuples/s · {counts}"
+
+    def parts(self) -> list[str]:
+        emitted, failed = f"{self.statistics.emitted:,} emitted", f"{self.statistics.failed:,} failed"
+        return [emitted, f"{self.rate():,.0f} tuples/s", f"{self.statistics.acked:,} acked", failed]
+
+    def summary(self) -> str:
+        return plain_summary_line(self.statistics)
+
+    def has_begun(self) -> bool:
+        return self.statistics.waves > 0
+
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.waves > 0
+
+    def has_result(self) -> bool:
+        return self.statistics.acked > 0
+
+    def fraction(self) -> float | None:
+        return None  # spouts of plain topologies do not know how much is left
+
+
 def summary_line(statistics: RunStatistics) -> str:
     """Returns what a transactional run has done as one line."""
     if not statistics.attempts:
@@ -141,6 +223,15 @@ def summary_line(statistics: RunStatistics) -> str:
         f"{counted(statistics.committed, 'transaction')} committed{aside} in {statistics.seconds:.1f} s, up to txid "
         f"{statistics.last_txid:,}; {failed_line(statistics.attempts, statistics.failed_attempts, above)}"
     )
+
+
+def plain_summary_line(statistics: PlainStatistics) -> str:
+    """Returns what a plain run has done as one line."""
+    line = (
+        f"{counted(statistics.emitted, 'tuple')} emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
+        f"{statistics.failed:,} failed, {counted(statistics.waves, 'wave')}"
+    )
+    return f"{line}, {statistics.crashed_waves:,} of them crashed" if statistics.crashed_waves else line
 
 
 def failed_line(attempts: int, failed: int, above: int, kinds: str = "") -> str:

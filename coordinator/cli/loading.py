@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
+import sysconfig
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import coordinator
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
-from coordinator.cli.blame import story_of
 from coordinator.cli.parameters import bind_parameters, parse_pairs
+from coordinator.cli.streams.terminal import user_output_aside
 from coordinator.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from state.errors import TopologyError, TransactionError
+from state.printable import one_line, said_by
 from state.troubles import Trouble
 
 Factory = Callable[..., Any]
+_OWN_ROOT = Path(coordinator.__file__).resolve().parent.parent
+_OWN = tuple(str(_OWN_ROOT / name) for name in ("state", "coordinated_bolt", "committers", "coordinator"))
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+
+
+def load_topology(target: str, parameters: Sequence[str] | None) -> tuple[Topology | PlainTopology, str]:
+    """Returns the topology that a command names, and the name of its factory's module.
+
+    Args:
+        target: see `load_factory`.
+        parameters: ``key=value`` texts for the factory.
+
+    Raises:
+        TopologyError: see `load_factory` and `make_topology`.
+    """
+    factory, module_name = load_factory(target)
+    return make_topology(factory, target, parse_pairs("-p", parameters or ())), module_name
 
 
 def load_factory(target: str) -> tuple[Factory, str]:
@@ -76,7 +96,7 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
     except TransactionError:
         raise
     except (Exception, SystemExit) as error:
-        raise TopologyError(f"factory {name!r} raised {story_of(error)}").about(Trouble.LOADING) from error
+        raise TopologyError(f"factory {name!r} raised {blame_of(error)}").about(Trouble.LOADING) from error
     if not isinstance(made, (Topology, PlainTopology)):
         raise TopologyError(
             f"factory {name!r} returned {made!r}; return the result of build(), of a TransactionalTopologyBuilder or "
@@ -90,7 +110,7 @@ def read_words(
     source_fingerprint: str,
     metadata: Mapping[str, Any],
     target: str | None,
-    parameters: Sequence[str],
+    parameters: Sequence[str] | None,
 ) -> WordsByScope:
     """Returns what a transaction read, in words: those of its source, or of the spout of a factory.
 
@@ -108,9 +128,8 @@ def read_words(
         if parameters:
             raise TopologyError("-p is for the factory of --factory, which was not given; leave it out, or give both")
         return words_by_scope(source_fingerprint, metadata)
-    with contextlib.redirect_stdout(sys.stderr):  # standard output is for the result
-        factory, _ = load_factory(target)
-        topology = make_topology(factory, target, parse_pairs("-p", parameters))
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
         if not isinstance(topology, Topology) or topology.topology_id != topology_id:
             raise TopologyError(
                 f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the factory of its runs"
@@ -158,7 +177,7 @@ def _import(name: str) -> Any:
             raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}").about(
                 Trouble.LOADING
             ) from error
-        raise TopologyError(f"importing {name!r} raised {story_of(error)}").about(Trouble.LOADING) from error
+        raise TopologyError(f"importing {name!r} raised {blame_of(error)}").about(Trouble.LOADING) from error
 
 
 def _offered(module: Any) -> str:
@@ -171,3 +190,28 @@ def _offered(module: Any) -> str:
         and getattr(value, "__module__", None) == module.__name__
     )
     return f"it defines: {', '.join(own)}" if own else "it defines no functions"
+
+
+def blame_of(error: BaseException) -> str:
+    """Returns the type, message and place of an error that user code raised."""
+    said = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
+    kind, module = type(error).__qualname__, type(error).__module__
+    name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
+    text = f"{name}: {said}" if said else name
+    place = place_of(error)
+    return f"{text} ({place})" if place else text
+
+
+def place_of(error: BaseException) -> str:
+    """Returns the file and line of the user's code nearest to where `error` was raised; "" if there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if _is_users(frame.filename)]
+    return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
+
+
+def _is_users(file_name: str) -> bool:
+    if file_name.startswith("<"):
+        return False
+    return not any(Path(file_name).is_relative_to(folder) for folder in (*_OWN, *_LIBRARIES))

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Te
 from rich.progress import Task as ProgressTask
 from rich.text import Text
 
-from coordinator.cli.figures import RunFigures
+from coordinator.cli.figures import ShownFigures
 from coordinator.cli.streams.terminal import console, say
 from state.printable import SENTENCE_LIMIT, one_line
 
@@ -69,13 +69,27 @@ class SentenceProgress(RunProgress[Statistics]):
     """Says a sentence at the start, every few seconds, and at the end.
 
     Args:
+        write: writes a sentence where it can be read at once.
         clock: the run's clock, in seconds.
         figures: of the run.
+        is_log: the sentences are log records, and the result of a run that ends well is another one.
     """
 
-    def __init__(self, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
-        self._clock, self._figures = clock, figures
+    def __init__(
+        self,
+        write: Callable[[str], None],
+        clock: Callable[[], float],
+        figures: ShownFigures[Statistics],
+        *,
+        is_log: bool = False,
+    ) -> None:
+        self._write, self._clock, self._figures, self._is_log = write, clock, figures, is_log
         self._said_s = clock()
+
+    def __enter__(self) -> Self:
+        if not self._is_log:
+            self.say("starting")
+        return self
 
     def begun(self) -> None:
         self.say("running")
@@ -87,39 +101,14 @@ class SentenceProgress(RunProgress[Statistics]):
 
     def say(self, sentence: str) -> None:
         self._said_s = self._clock()
-        self.write(sentence)
+        self._write(sentence)
 
     def note(self, sentence: str) -> None:
         self.say(sentence)
 
-    @abstractmethod
-    def write(self, sentence: str) -> None:
-        """Writes a sentence where it can be read at once."""
-
-
-class LineProgress(SentenceProgress[Statistics]):
-    """Prints each sentence as a line.
-
-    Args:
-        name: the topology id.
-        stream: standard error.
-        clock: the run's clock, in seconds.
-        figures: of the run.
-    """
-
-    def __init__(self, name: str, stream: TextIO, clock: Callable[[], float], figures: RunFigures[Statistics]) -> None:
-        super().__init__(clock, figures)
-        self._name, self._stream = name, stream
-
-    def __enter__(self) -> Self:
-        self.say("starting")
-        return self
-
-    def write(self, sentence: str) -> None:
-        say(f"{self._name}: {sentence}", to=self._stream, flush=True)
-
     def close(self, *, is_done: bool) -> None:
-        if is_done or self._figures.has_result():
+        says_result = not self._is_log if is_done else self._figures.has_result()
+        if says_result:
             self.say(self._figures.summary())
 
 
@@ -133,7 +122,7 @@ class LiveProgress(RunProgress[Statistics]):
         leaves_line: replace the line by a summary at the end, because nothing else prints one.
     """
 
-    def __init__(self, name: str, console: Console, figures: RunFigures[Statistics], *, leaves_line: bool) -> None:
+    def __init__(self, name: str, console: Console, figures: ShownFigures[Statistics], *, leaves_line: bool) -> None:
         self._leaves_line = leaves_line
         self._figures = figures
         self._live = Progress(
@@ -196,7 +185,7 @@ class _BarIfSized(ProgressColumn):
 class _FiguresColumn(TextColumn, Generic[Statistics]):
     """As many figures as the terminal has room for."""
 
-    def __init__(self, figures: RunFigures[Statistics], console: Console) -> None:
+    def __init__(self, figures: ShownFigures[Statistics], console: Console) -> None:
         super().__init__("")
         self._figures, self._console = figures, console
 
@@ -220,10 +209,15 @@ def fitted(parts: Sequence[str], width: int) -> str:
 
 
 def progress_on_stderr(
-    name: str, clock: Callable[[], float], figures: RunFigures[Statistics], *, leaves_line: bool
+    name: str, clock: Callable[[], float], figures: ShownFigures[Statistics], *, leaves_line: bool
 ) -> RunProgress[Statistics]:
-    """Returns a live line if standard error is a terminal, else lines; see `LiveProgress` and `LineProgress`."""
+    """Returns a live line if standard error is a terminal, else lines; see `LiveProgress`."""
     screen = console(stderr=True)
     if screen.is_terminal and not screen.is_dumb_terminal:
         return LiveProgress(name, screen, figures, leaves_line=leaves_line)
-    return LineProgress(name, sys.stderr, clock, figures)
+    return SentenceProgress(line_writer(name, sys.stderr), clock, figures)
+
+
+def line_writer(name: str, stream: TextIO) -> Callable[[str], None]:
+    """Returns what prints a sentence as a line that begins with the topology id."""
+    return lambda sentence: say(f"{name}: {sentence}", to=stream, flush=True)

@@ -1,107 +1,74 @@
-"""``txbatch run``: makes the topology, runs it to its end, and prints a summary."""
+"""Runs a topology to its end, as a command: with progress, signals, observers and a last line."""
 
 from __future__ import annotations
 
-import contextlib
-import logging
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.cli.exits import ExitCode
-from coordinator.cli.figures import Figures, RunFigures, summary_line
+from coordinator.cli.figures import PlainFigures, ShownFigures, TransactionalFigures
 from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
-from coordinator.cli.progress import RunProgress, progress_on_stderr
-from coordinator.cli.signals import STOP_TIMEOUT_S, DrainOnSignal
-from coordinator.cli.streams.failure_line import Reached, failure_told
-from coordinator.cli.streams.log_style import LoggedProgress, log_sentence
-from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
+from coordinator.cli.run_options import EndOptions, ObserverOptions
+from coordinator.cli.run_result import Reached, failure_printed, print_result
+from coordinator.cli.signals import DrainOnSignal
+from coordinator.cli.streams.logs import log_sentence
+from coordinator.cli.streams.terminal import user_output_aside
 from coordinator.log_fields import name_topology
-from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.run import run
+from coordinator.run import run_as
 from coordinator.run_observer import Observer
 from coordinator.run_plain import run_plain
-from coordinator.server_choice import ServerChoice
+from coordinator.run_request import RunRequest
 from coordinator.telemetry.metrics_server import MetricsServer
 from coordinator.telemetry.transaction_spans import TransactionSpans
-from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import TopologyError
-from state.keys import Keys
-from state.kinds.handles import declared_states, key_shown
-from state.printable import counted, one_line
 from state.redis_client.address import secrets_in
 
-TXIDS_SHOWN = 10
-Statistics = TypeVar("Statistics")
-Runner = Callable[..., RunStatistics]
+Statistics = TypeVar("Statistics", RunStatistics, PlainStatistics)
+Runner = Callable[[Topology, RunRequest], RunStatistics]
 PlainRunner = Callable[..., PlainStatistics]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricsAddress:
-    """Where ``--metrics-port`` and ``--metrics-host`` want metrics to be served."""
-
-    port: int
-    host: str
-
-    @classmethod
-    def of(cls, port: int | None, host: str) -> MetricsAddress | None:
-        """Returns the address that these options name, None without a port."""
-        return None if port is None else cls(port, host)
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """The arguments and options of ``txbatch run``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedRun:
+    """A run as it was typed.
 
     Attributes:
         target: ``MODULE:FACTORY``.
-        parameters: ``key=value`` texts for the factory.
-        server: holds the state.
-        master: Spark master.
-        conf: ``key=value`` texts for Spark.
-        options: limits of a transactional run.
+        parameters: of the factory.
+        request: what is asked of the run; a plain one takes only its Spark.
         as_json: end with one line of JSON on standard output, also after an error.
-        replay: quarantined batches to publish instead of reading the input; see `run`.
-        stop_when_idle: end a plain run once its spouts have nothing more to emit.
-        stop_timeout_s: longest time from SIGTERM to the end of the process.
-        is_logged: all that the run says is log records; see `LogStyle`.
-        metrics: where to serve metrics, None for nowhere.
-        traces: make spans of transactions.
+        is_logged: all that the run says is log records; see `LogOptions`.
+        ending: how it ends.
+        observed: what observes it.
     """
 
     target: str
-    parameters: Sequence[str]
-    server: ServerChoice
-    master: str
-    conf: Sequence[str]
-    options: RunOptions
+    parameters: Mapping[str, str]
+    request: RunRequest
     as_json: bool
-    stop_when_idle: bool = False
-    stop_timeout_s: float = STOP_TIMEOUT_S
-    replay: Sequence[int] | str | None = None
     is_logged: bool = False
-    metrics: MetricsAddress | None = None
-    traces: bool = False
+    ending: EndOptions = field(default_factory=EndOptions)
+    observed: ObserverOptions = field(default_factory=ObserverOptions)
 
-    def progress(self, topology_id: str, figures: RunFigures[Statistics]) -> RunProgress[Statistics]:
+    def progress(self, topology_id: str, figures: ShownFigures[Statistics]) -> RunProgress[Statistics]:
         """Returns what shows the progress of the run."""
         if self.is_logged:
-            return LoggedProgress(time.monotonic, figures)
+            return SentenceProgress(log_sentence, time.monotonic, figures, is_log=True)
         return progress_on_stderr(topology_id, time.monotonic, figures, leaves_line=self.as_json)
 
 
-def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner = run_plain) -> int:
+def execute(typed: TypedRun, runner: Runner = run_as, plain_runner: PlainRunner = run_plain) -> int:
     """Runs the topology and returns the exit code.
 
     Raises:
@@ -109,197 +76,116 @@ def execute(request: RunRequest, runner: Runner = run, plain_runner: PlainRunner
         TransactionError: see `coordinator.run.run`.
         StoppedError: a signal stopped the run.
     """
-    given, conf = parse_pairs("-p", request.parameters), parse_pairs("--conf", request.conf)
-    # with --json, standard output carries one line only: what user code prints goes to standard error
-    quiet = contextlib.redirect_stdout(sys.stderr) if request.as_json else contextlib.nullcontext()
-    with failure_told(secrets_in(request.server.redis_url or ""), is_wanted=request.as_json) as reached, quiet:
-        factory, module_name = load_factory(request.target)
-        topology = make_topology(factory, request.target, given)
+    server = typed.request.server
+    # with --json, standard output carries one line only
+    quiet = user_output_aside() if typed.as_json else nullcontext()
+    with failure_printed(secrets_in(server.redis_url or ""), is_wanted=typed.as_json) as reached, quiet:
+        factory, module_name = load_factory(typed.target)
+        topology = make_topology(factory, typed.target, typed.parameters)
         name_topology(topology.topology_id)
         reached.topology_id = topology.topology_id
-        statistics: RunStatistics | PlainStatistics
+        figures: Any
+        go: Callable[..., Any]
         if isinstance(topology, PlainTopology):
-            statistics, signal_number = _run_plain(topology, request, plain_runner, conf, module_name, reached=reached)
-            told = plain_summary(topology, statistics)
+            figures, go = PlainFigures(time.monotonic), _plain(typed, topology, module_name, plain_runner)
         else:
-            statistics, signal_number = _run(topology, request, runner, conf, module_name, reached=reached)
-            told = summary(topology, statistics, request.server)
-    _tell_result(request, topology.topology_id, statistics, told)
+            figures, go = TransactionalFigures(time.monotonic), _transactional(typed, topology, module_name, runner)
+        statistics, signal_number = _watched(typed, reached, figures, go)
+    print_result(topology, statistics, server, as_json=typed.as_json, is_logged=typed.is_logged)
     if statistics.is_interrupted and signal_number is not None:
         return 128 + signal_number
     return ExitCode.DONE
 
 
-def _tell_result(request: RunRequest, topology_id: str, statistics: RunStatistics | PlainStatistics, told: str) -> None:
-    figures = statistics.to_dict(topology_id)
-    if request.as_json:
-        say_json(figures)
-    elif request.is_logged:
-        log_sentence(told, figures=figures)
-    else:
-        say(*told.split("\n"))
-    if isinstance(statistics, RunStatistics) and statistics.quarantined:
-        line = quarantine_line(topology_id, statistics.quarantined)
-        if request.is_logged:
-            log_sentence(line.removeprefix("txbatch: "), logging.WARNING)
-        else:
-            say(line, to=sys.stderr)
+def run_alone(topology: Topology, request: RunRequest) -> RunStatistics:
+    """Runs a topology that is stored and that nobody else runs: publishing again must not take a run over.
+
+    Raises:
+        TopologyError: the topology is running, or was never started.
+        TransactionError: see `coordinator.run.run`.
+    """
+    topology_id, server = topology.topology_id, request.server
+    with server.store(topology_id) as store:
+        if not store.has_records():
+            raise server.unknown_topology(topology_id)
+        is_running = store.connected_runs() > 0
+    if is_running:
+        raise TopologyError(
+            f"topology {topology_id!r} is running, and republishing would take it over; stop that run, republish, and "
+            "start it again"
+        )
+    return run_as(topology, request)
 
 
-@contextlib.contextmanager
-def _observers(request: RunRequest, topology_id: str, note: Callable[[str], None]) -> Iterator[dict[str, Any]]:
-    """Serves the run's metrics, and traces it, if that was asked for; yields the runner's arguments for that."""
-    observers: list[Observer] = [TransactionSpans()] if request.traces else []
-    with contextlib.ExitStack() as serving:
-        if request.metrics is not None:
-            address = request.metrics
-            server = serving.enter_context(MetricsServer(topology_id, port=address.port, host=address.host))
-            note(f"metrics on {server.url}")
-            observers.append(server)
-        yield {"observers": observers} if observers else {}
-
-
-def _run(
-    topology: Topology,
-    request: RunRequest,
-    runner: Runner,
-    conf: Mapping[str, str],
-    module_name: str,
-    *,
-    reached: Reached,
-) -> tuple[RunStatistics, int | None]:
-    if request.stop_when_idle:
+def _transactional(
+    typed: TypedRun, topology: Topology, module_name: str, runner: Runner
+) -> Callable[..., RunStatistics]:
+    """Returns what runs a transactional topology; options of plain ones are refused."""
+    if typed.ending.stop_when_idle:
         raise TopologyError(
             f"--stop-when-idle is for plain topologies, but {topology.topology_id!r} is transactional; leave the "
             "option out: the run ends with its input"
         )
-    figures = Figures(time.monotonic)
-    with (
-        request.progress(topology.topology_id, figures) as progress,
-        DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals,
-        _observers(request, topology.topology_id, progress.note) as observing,
-    ):
-
-        def begun(coordinator: Coordinator) -> None:
-            reached.statistics = coordinator.statistics
-            signals.drain_by(coordinator.drain)
-            progress.begun()
-            if coordinator.statistics.durability is not None and not request.is_logged:  # the run logs it too
-                progress.note(coordinator.statistics.durability.first_line())
-
-        statistics = runner(
-            topology,
-            redis_url=request.server.redis_url,
-            data_dir=request.server.data_dir if request.server.redis_url is None else None,
-            allow_plaintext=request.server.allow_plaintext,
-            master=request.master,
-            conf=conf,
-            options=request.options,
-            on_start=begun,
-            on_step=progress.starting,
-            on_progress=progress.update,
-            factory_module=module_name,
-            **observing,
-            **({} if request.replay is None else {"replay": request.replay}),
-        )
-        progress.update(statistics)  # a run with nothing to do has no event that would have reported it
-        return statistics, signals.received
+    request = replace(typed.request, factory_module=module_name)
+    return lambda **watching: runner(topology, replace(request, **watching))
 
 
-def _run_plain(
-    topology: PlainTopology,
-    request: RunRequest,
-    runner: PlainRunner,
-    conf: Mapping[str, str],
-    module_name: str,
-    *,
-    reached: Reached,
-) -> tuple[PlainStatistics, int | None]:
-    if request.options != RunOptions():
+def _plain(
+    typed: TypedRun, topology: PlainTopology, module_name: str, runner: PlainRunner
+) -> Callable[..., PlainStatistics]:
+    """Returns what runs a plain topology; options of transactional ones are refused."""
+    if typed.request.options != RunOptions():
         raise TopologyError(
             "--max-pending, --wave-target-ms, --slots, --commit-group-max, --max-attempts, --on-poison, "
             "--max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse are for "
             f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is "
             "in flight with the builder's set_max_spout_pending"
         )
-    if request.traces:
+    if typed.observed.traces:
         raise TopologyError(
             f"--traces is for transactional topologies, but {topology.topology_id!r} is a plain one and has no "
             "transactions; leave it out"
         )
-    figures = PlainFigures(time.monotonic)
-    with (
-        request.progress(topology.topology_id, figures) as progress,
-        DrainOnSignal(progress.say, stop_timeout_s=request.stop_timeout_s) as signals,
-        _observers(request, topology.topology_id, progress.note) as observing,
-    ):
-
-        def begun(coordinator: PlainCoordinator) -> None:
-            reached.statistics = coordinator.statistics
-            signals.drain_by(coordinator.drain)
-            progress.begun()
-
-        statistics = runner(
-            topology,
-            master=request.master,
-            conf=conf,
-            options=PlainRunOptions(stop_when_idle=request.stop_when_idle),
-            on_start=begun,
-            on_step=progress.starting,
-            on_progress=progress.update,
-            factory_module=module_name,
-            **observing,
-        )
-        progress.update(statistics)  # a run whose spouts emitted nothing has no wave that would have reported it
-        return statistics, signals.received
-
-
-def quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
-    """Returns the last line of a run that has quarantined batches."""
-    shown = ", ".join(f"{txid:,}" for txid in txids[:TXIDS_SHOWN])
-    shown += f" and {len(txids) - TXIDS_SHOWN:,} more" if len(txids) > TXIDS_SHOWN else ""
-    batches = "batch" if len(txids) == 1 else "batches"
-    return (
-        f"txbatch: QUARANTINED, and therefore not in the state: the {batches} of txid {shown}; see "
-        f"`txbatch quarantine list {topology_id}`"
+    return partial(
+        runner,
+        topology,
+        master=typed.request.master,
+        conf=typed.request.conf,
+        options=PlainRunOptions(stop_when_idle=typed.ending.stop_when_idle),
+        factory_module=module_name,
     )
 
 
-def plain_summary(topology: PlainTopology, statistics: PlainStatistics) -> str:
-    """Returns what is printed at the end of a plain run without ``--json``."""
-    ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
-    lines = [f"{topology.topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
-    if statistics.seconds > 0:
-        lines.append(f"  {statistics.emitted / statistics.seconds:,.0f} tuples/s")
-    return "\n".join(lines)
+def _watched(
+    typed: TypedRun, reached: Reached, figures: ShownFigures[Statistics], go: Callable[..., Statistics]
+) -> tuple[Statistics, int | None]:
+    """Runs with progress, signals and observers; returns the statistics and the number of the last signal."""
+    assert reached.topology_id is not None
+    with (
+        typed.progress(reached.topology_id, figures) as progress,
+        DrainOnSignal(progress.say, stop_timeout_s=typed.ending.stop_timeout) as signals,
+        _observers(typed.observed, reached.topology_id, progress.note) as observers,
+    ):
+
+        def begun(coordinator: Any) -> None:
+            reached.statistics = statistics = coordinator.statistics
+            signals.drain_by(coordinator.drain)
+            progress.begun()
+            if isinstance(statistics, RunStatistics) and statistics.durability is not None and not typed.is_logged:
+                progress.note(statistics.durability.first_line())  # the run logs it too
+
+        statistics = go(on_start=begun, on_step=progress.starting, on_progress=progress.update, observers=observers)
+        progress.update(statistics)  # a run with nothing to do has no event that would have reported it
+        return statistics, signals.received
 
 
-def summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> str:
-    """Returns what is printed at the end of a transactional run without ``--json``."""
-    seconds = statistics.seconds
-    ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
-    lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
-    if seconds > 0:
-        lines.append(
-            f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
-            f"{counted(statistics.waves, 'wave')}, {counted(statistics.commit_groups, 'commit')}"
-        )
-    if statistics.server_away_count:
-        times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
-        lines.append(
-            f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
-        )
-    lines += [f"  quarantined txid {old:,} was replayed as txid {new:,}" for old, new in statistics.replayed.items()]
-    if statistics.replayed_letters:
-        lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
-    if statistics.dead_letters:
-        letters = counted(statistics.dead_letters, "dead letter")
-        lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")
-    if statistics.durability is not None and (durable := statistics.durability.last_line(statistics.released_txid)):
-        lines.append(f"  {durable}")
-    lines += [f"  counter {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
-    keys = Keys(topology.topology_id)
-    for component in topology.components:
-        for handle in declared_states(type(component.spec)).values():
-            lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
-    return "\n".join(lines)
+@contextmanager
+def _observers(asked: ObserverOptions, topology_id: str, note: Callable[[str], None]) -> Iterator[list[Observer]]:
+    """Yields what observes the run, and serves its metrics meanwhile, if that was asked for."""
+    observers: list[Observer] = [TransactionSpans()] if asked.traces else []
+    with ExitStack() as serving:
+        if asked.metrics_port is not None:
+            server = serving.enter_context(MetricsServer(topology_id, port=asked.metrics_port, host=asked.metrics_host))
+            note(f"metrics on {server.url}")
+            observers.append(server)
+        yield observers

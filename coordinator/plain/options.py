@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from state.errors import TopologyError
+from coordinator.option_checks import checked, count, refuse_wrong_options, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +26,12 @@ class PlainRunOptions:
             for longer.
     """
 
-    wave_tuples_max: int = 50_000
-    wave_bytes_max: int = 32 * 1024 * 1024
-    wave_fill_s: float = 0.2
-    max_crashes: int = 5
+    wave_tuples_max: int = checked(50_000, count())
+    wave_bytes_max: int = checked(32 * 1024 * 1024, count())
+    wave_fill_s: float = checked(0.2, seconds(above_zero=True))
+    max_crashes: int = checked(5, count())
     stop_when_idle: bool = False
-    idle_rounds: int = 10
+    idle_rounds: int = checked(10, count())
 
     def __post_init__(self) -> None:
-        for name in ("wave_tuples_max", "wave_bytes_max", "max_crashes", "idle_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise TopologyError(f"option {name} is {value!r}; give an integer of at least 1")
-        fill_s = self.wave_fill_s
-        if isinstance(fill_s, bool) or not isinstance(fill_s, (int, float)) or not 0 < fill_s < float("inf"):
-            raise TopologyError(f"option wave_fill_s is {fill_s!r}; give a number of seconds above 0")
+        refuse_wrong_options(self)

@@ -34,7 +34,6 @@ from coordinator.transactional.start.replay_choice import ReplayChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
 from state.attempt import Attempts
-from state.records.durability import Durability, DurabilityLevel
 from state.redis_topology.store import RECEIPTS_KEPT, RedisStore
 from state.values.own_copy import own_copy
 
@@ -257,14 +256,6 @@ def fitting(topology: Topology, options: RunOptions) -> RunOptions:
     may_be_early = not has_external_effects(topology)  # such a commit phase waits until everything lower is committed
     early_commit = options.early_commit and may_be_early
     return replace(options, commit_group_max=group_max(topology, options), early_commit=early_commit)
-
-
-def durability_of(topology: Topology, options: RunOptions) -> Durability:
-    """Returns what the server is to confirm: what the user says, otherwise its disk if the run destroys input."""
-    destroyed = kind_of(topology.spout.spec).destruction if options.tells_spout else ""
-    if options.durability is None and destroyed:
-        return Durability(DurabilityLevel.FSYNC, because=destroyed)
-    return options.asked_durability()
 
 
 def group_max(topology: Topology, options: RunOptions) -> int:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
+from coordinator.option_checks import checked, count, one_of, refuse_wrong_options, seconds
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
 from state.errors import TopologyError
 from state.records.durability import Durability, DurabilityLevel
 
-SWITCHES = ("accept_state_changes", "early_commit", "pulse", "tells_spout")
-SECONDS = ("wave_target_s", "retry_backoff_s", "retry_backoff_max_s")
 HISTORY_MAX = 1_000_000
-MAY_BE_NONE = ("durability", "last_txid", "max_spout_pending", "slots")
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -76,56 +73,38 @@ class RunOptions:
         tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """
 
-    max_spout_pending: int | None = None
-    wave_target_s: float = 0.3
-    commit_group_max: int = 1024
-    commit_operations_max: int = 75_000
-    max_attempts: int = 5
-    on_poison: str = "halt"
-    max_quarantined: int = 10
-    retry_backoff_s: float | None = None
-    retry_backoff_max_s: float = 30.0
+    max_spout_pending: int | None = checked(None, count(), may_be_none=True)
+    wave_target_s: float = checked(0.3, seconds(above_zero=True))
+    commit_group_max: int = checked(1024, count())
+    commit_operations_max: int = checked(75_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
+    max_attempts: int = checked(5, count())
+    on_poison: str = checked("halt", one_of(POISON_WORDS))
+    max_quarantined: int = checked(10, count())
+    retry_backoff_s: float | None = checked(None, seconds(), may_be_none=True)
+    retry_backoff_max_s: float = checked(30.0, seconds())
     adopt: bool | str = False
     accept_state_changes: bool = False
-    durability: str | None = None
-    durability_replicas: int = 1
+    durability: str | None = checked(None, one_of(dict.fromkeys(DurabilityLevel, "")), may_be_none=True)
+    durability_replicas: int = checked(1, count())
     early_commit: bool = True
     pulse: bool = True
-    history: int = HISTORY_KEPT
-    last_txid: int | None = None
-    slots: int | None = None
+    history: int = checked(HISTORY_KEPT, count(0, HISTORY_MAX, ": it takes memory"))
+    last_txid: int | None = checked(None, count(), may_be_none=True)
+    slots: int | None = checked(None, count(), may_be_none=True)
     tells_spout: bool = True
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if entry.name == "adopt":
-                adopted_words(value)
-                continue
-            if entry.name in SWITCHES or (entry.name in MAY_BE_NONE and value is None):
-                continue
-            if entry.name == "durability":
-                _check_level(value)
-                continue
-            if entry.name == "on_poison":
-                _check_word(value)
-                continue
-            if entry.name in SECONDS:
-                _check_seconds(entry.name, value)
-                continue
-            least = 0 if entry.name == "history" else 1
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise TopologyError(f"option {entry.name} is {value!r}; give an integer of at least {least}")
-        if self.history > HISTORY_MAX:
-            raise TopologyError(f"option history is {self.history}; give at most {HISTORY_MAX}: it takes memory")
-        if self.commit_operations_max > COMMIT_OPERATIONS_LIMIT:
-            raise TopologyError(
-                f"option commit_operations_max is {self.commit_operations_max}; give at most "
-                f"{COMMIT_OPERATIONS_LIMIT}, the server's limit"
-            )
+        refuse_wrong_options(self)
+        adopted_words(self.adopt)
 
-    def asked_durability(self) -> Durability:
-        """Returns what the server is to confirm."""
+    def asked_durability(self, destruction: str = "") -> Durability:
+        """Returns what the server is to confirm: what the user says, otherwise its disk if the run destroys input.
+
+        Args:
+            destruction: what the spout does to its input, as in "done files are deleted"; "" once that is decided.
+        """
+        if self.durability is None and destruction and self.tells_spout:
+            return Durability(DurabilityLevel.FSYNC, because=destruction)
         return Durability(DurabilityLevel(self.durability or DurabilityLevel.MEMORY), self.durability_replicas)
 
     def or_window(self, window: int) -> RunOptions:
@@ -147,27 +126,6 @@ class RunOptions:
             return 0.0
         doubled = 2.0 ** min(failure_count - 2, 60)
         return min(self.retry_backoff_max_s, (self.retry_backoff_s or 0.0) * doubled)
-
-
-def _check_word(on_poison: object) -> None:
-    if on_poison not in POISON_WORDS:
-        known = "; ".join(f"{word}: {meaning}" for word, meaning in POISON_WORDS.items())
-        raise TopologyError(f"option on_poison is {on_poison!r}; give one of these words: {known}")
-
-
-def _check_level(value: object) -> None:
-    if value not in set(DurabilityLevel):
-        raise TopologyError(f"option durability is {value!r}; give one of {', '.join(DurabilityLevel)}")
-
-
-def _check_seconds(name: str, value: object) -> None:
-    if value is None and name == "retry_backoff_s":
-        return
-    may_be_zero = name != "wave_target_s"
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < math.inf or not (value or may_be_zero):  # type: ignore[operator]
-        least = ", 0 or more" if may_be_zero else " above 0"
-        raise TopologyError(f"option {name} is {value!r}; give a number of seconds{least}")
 
 
 def adopted_words(adopt: bool | str) -> frozenset[str] | None:

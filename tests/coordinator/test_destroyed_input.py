@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,13 @@ from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout
-from coordinator.transactional.assembly import durability_of
+from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.transactional.options import RunOptions
 from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.conftest import redis_program, running_server
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, build
-
-run_module = importlib.import_module("coordinator.run")  # the package hands on the function of that name
 
 
 class Acknowledging(Lines, ICommitterTransactionalSpout):
@@ -56,12 +53,12 @@ def counted(spout: Any) -> Topology:
     ids=lambda value: value or "nothing" if isinstance(value, str) else type(value).__name__,
 )
 def test_the_level_is_fsync_if_input_is_destroyed_and_memory_if_not(spout: Any, because: str) -> None:
-    topology = counted(spout)
+    destruction = kind_of(counted(spout).spout.spec).destruction
     level = DurabilityLevel.FSYNC if because else DurabilityLevel.MEMORY
-    assert durability_of(topology, RunOptions()) == Durability(level, because=because)
+    assert RunOptions().asked_durability(destruction) == Durability(level, because=because)
     for named in DurabilityLevel:
-        assert durability_of(topology, RunOptions(durability=named)) == Durability(named)
-    assert durability_of(topology, RunOptions(tells_spout=False)) == Durability()
+        assert RunOptions(durability=named).asked_durability(destruction) == Durability(named)
+    assert RunOptions(tells_spout=False).asked_durability(destruction) == Durability()
 
 
 @pytest.mark.redis
@@ -93,7 +90,7 @@ def test_the_private_server_syncs_every_write_of_a_run_that_destroys_input(tmp_p
     def server(place: Path, *, syncs_always: bool) -> Any:
         raise Reached(syncs_always)
 
-    monkeypatch.setattr(run_module, "EmbeddedServer", server)
+    monkeypatch.setattr("coordinator.server_choice.EmbeddedServer", server)
     with pytest.raises(Reached) as reached:
         run(counted(files("delete")), data_dir=tmp_path, options=RunOptions(durability=durability))
     assert reached.value.args == (syncs,)

@@ -31,7 +31,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> None:
         raise Reached(str(place))
 
     monkeypatch.setattr(run_module, "RedisStore", server)
-    monkeypatch.setattr(run_module, "EmbeddedServer", server)
+    monkeypatch.setattr("coordinator.server_choice.EmbeddedServer", server)
 
 
 def place_of(**given: Any) -> str:

@@ -223,10 +223,11 @@ def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monke
         ("plain_word_count", {"redis_url": "redis://h"}, "redis_url was given, but a plain topology has no state"),
         ("plain_word_count", {"options": RunOptions()}, r"options is a RunOptions, .* is plain; give PlainRunOptions"),
         ("word_count", {"options": PlainRunOptions()}, r"PlainRunOptions, .* is transactional; give RunOptions\("),
+        ("word_count", {"redis_url": "redis://h", "data_dir": "d"}, "exclude each other"),
     ],
-    ids=["server", "plain options", "transactional options"],
+    ids=["server", "plain options", "transactional options", "two servers"],
 )
-def test_what_is_for_the_other_kind_of_topology_is_refused_at_once(topology, arguments, message):
+def test_what_does_not_fit_the_topology_or_itself_is_refused_at_once(topology, arguments, message):
     with pytest.raises(TopologyError, match=message):
         start(EXAMPLES[topology](), **arguments)
 

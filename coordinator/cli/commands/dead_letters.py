@@ -1,46 +1,36 @@
-"""``txbatch dead-letters list|export|replay|drop``: the tuples that a topology has refused."""
+"""``txbatch dead-letters list|export|republish|drop``: the tuples that a topology has refused."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
+from coordinator.cli.command import command, command_group
 from coordinator.cli.command_options import (
-    AcceptStateChanges,
-    Adopt,
-    AllowPlaintext,
     AsJson,
-    DataDir,
-    Debug,
-    Level,
+    ChangedTarget,
     Parameters,
-    Redis,
-    ReplayTarget,
-    SparkConf,
-    SparkMaster,
+    ServerOptions,
+    SparkOptions,
     TopologyId,
-    server_of_command,
+    Yes,
 )
-from coordinator.cli.commands.alone import alone
-from coordinator.cli.commands.letter_json import json_of
-from coordinator.cli.run_arguments import RunArguments, adopt_option
-from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.state_commands import ask
-from coordinator.cli.streams.terminal import say, say_json
-from coordinator.run import run
+from coordinator.cli.letter_json import json_of
+from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.run_command import TypedRun, execute, run_alone
+from coordinator.cli.run_options import RepublishOptions, RunArguments
+from coordinator.cli.streams.terminal import ask, say, say_json
+from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterNumber, LettersGiven
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
 from state.redis_topology.dead_letter_pages import LetterPage, RedisDeadLetters
-from state.troubles import Trouble
 
 _LETTER_ID = re.compile(r"(\d{1,16})\.(\d{1,6})")
 _VALUE_LIMIT = 200
@@ -59,98 +49,78 @@ Letters = Annotated[
     typer.Option("--letter", metavar="ID", help="Only this letter, by its id as listed, as in 17.0; may be repeated."),
 ]
 
-dead_letters = typer.Typer(
-    help="Look at the tuples that bolts and sources have refused, export, replay or drop them.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = command_group("Look at the tuples that bolts and sources have refused, export, republish or drop them.")
 
 
-@dead_letters.command("list")
+@app.command("list")
+@command
 def list_letters(
     *,
     topology_id: TopologyId,
     after: After = None,
     until: Until = None,
     limit: Limit = 20,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show dead letters in order of transactions, all as of one committed transaction; may be used during a run."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        cursor = None if after is None else _parsed("--after", after)
-        with server.store(topology_id) as store:
-            page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
-        if as_json:
-            say_json(_plain(page, topology_id))
-        else:
-            say(*_lines(page, topology_id, server))
+    server = typed.choice()
+    cursor = None if after is None else _parsed("--after", after)
+    with server.store(topology_id) as store:
+        page = _known(store.dead_letters.page(after=cursor, until_txid=until, limit=limit), topology_id, server)
+    if as_json:
+        say_json(_plain(page, topology_id))
+    else:
+        say(*_lines(page, topology_id, server))
 
 
-@dead_letters.command("export")
-def export_letters(
-    *,
-    topology_id: TopologyId,
-    until: Until = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    debug: Debug = False,
-) -> None:
+@app.command("export")
+@command
+def export_letters(*, topology_id: TopologyId, until: Until = None, typed: ServerOptions) -> None:
     """Print dead letters on standard output as JSON Lines, all as of one committed transaction.
 
     What is committed meanwhile is left out. Standard error says up to which transaction the letters are complete, and
     the command that deletes exactly these.
     """
-    with (
-        server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
-        server.store(topology_id) as store,
-    ):
+    server = typed.choice()
+    with server.store(topology_id) as store:
         _export(store.dead_letters, topology_id, server, until)
 
 
-@dead_letters.command("replay", cls=RunArguments)
-def replay_letters(
+@app.command("replay", cls=RunArguments, hidden=True)  # its former name
+@app.command("republish", cls=RunArguments)
+@command
+def republish_letters(
     *,
-    target: ReplayTarget,
+    target: ChangedTarget,
     components: Annotated[
         list[str] | None,
         typer.Option("--component", metavar="ID", help="Only what this component refused; may be repeated."),
     ] = None,
     letters: Letters = None,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    master: SparkMaster = "local[*]",
-    conf: SparkConf = None,
-    adopt: Adopt = None,
-    accept_state_changes: AcceptStateChanges = False,
-    durability: Level = None,
+    typed: ServerOptions,
+    spark: SparkOptions,
+    accepted: RepublishOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+) -> int:
     """Publish dead letters as new transactions, each exactly once, through the components that refused them.
 
     This is a run of its own, which reads no new input, so the input need not be what it was, unless an earlier run has
     left transactions to finish; stop the topology's run first. A letter is deleted by the
     commit that publishes it; if it is refused again, it becomes a letter of the new transaction.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        options = RunOptions(
-            adopt=adopt_option(adopt), accept_state_changes=accept_state_changes, durability=durability
-        )
-        chosen = _chosen(components or (), letters or ())
-        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json)
-        code = execute(request, runner=alone(partial(run, replay_letters=chosen), server))
-    raise typer.Exit(code)
+    server = typed.choice()
+    options, chosen = accepted.options(), _chosen(components or (), letters or ())
+    given = parse_pairs("-p", parameters or ())
+    request = RunRequest(
+        server=server, master=spark.master, conf=spark.settings(), options=options, replay_letters=chosen
+    )
+    return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 
-@dead_letters.command("drop")
+@app.command("drop")
+@command
 def drop_letters(
     *,
     topology_id: TopologyId,
@@ -158,33 +128,30 @@ def drop_letters(
         int | None, typer.Option("--until", min=1, metavar="TXID", help="Delete the letters up to this transaction.")
     ] = None,
     letters: Letters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    typed: ServerOptions,
+    yes: Yes = False,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Delete single dead letters, or those of all transactions up to a committed one; a run continues undisturbed."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        if (until is None) is not bool(letters):
-            raise TopologyError("give either --until TXID, or --letter ID for each letter to delete")
-        numbers = sorted({_parsed("--letter", each) for each in letters or ()})
-        which = ", ".join(f"{txid}.{number}" for txid, number in numbers) if until is None else f"up to txid {until:,}"
-        with server.store(topology_id) as store:
-            first = _known(store.dead_letters.page(until_txid=until, limit=1), topology_id, server)
-            these = [_letter(store.dead_letters, topology_id, *number) for number in numbers]
-            if not (yes or ask(f"delete the dead letters of {topology_id!r} {which}?")):
-                raise TopologyError(f"the dead letters of topology {topology_id!r} were kept")
-            if until is None:
-                count = store.dead_letters.drop_these(these, generation=first.generation)
-            else:
-                count = store.dead_letters.drop(until_txid=until, generation=first.generation)
-        if as_json:
-            what = {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
-            say_json({"topology": topology_id, **what, "dropped": count})
+    server = typed.choice()
+    if (until is None) is not bool(letters):
+        raise TopologyError("give either --until TXID, or --letter ID for each letter to delete")
+    numbers = sorted({_parsed("--letter", each) for each in letters or ()})
+    which = ", ".join(f"{txid}.{number}" for txid, number in numbers) if until is None else f"up to txid {until:,}"
+    with server.store(topology_id) as store:
+        first = _known(store.dead_letters.page(until_txid=until, limit=1), topology_id, server)
+        these = [_letter(store.dead_letters, topology_id, *number) for number in numbers]
+        if not (yes or ask(f"delete the dead letters of {topology_id!r} {which}?")):
+            raise TopologyError(f"the dead letters of topology {topology_id!r} were kept")
+        if until is None:
+            count = store.dead_letters.drop_these(these, generation=first.generation)
         else:
-            say(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
+            count = store.dead_letters.drop(until_txid=until, generation=first.generation)
+    if as_json:
+        what = {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
+        say_json({"topology": topology_id, **what, "dropped": count})
+    else:
+        say(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
 
 
 def _export(letters: RedisDeadLetters, topology_id: str, server: ServerChoice, until: int | None) -> None:
@@ -214,7 +181,7 @@ def _letter(stored: RedisDeadLetters, topology_id: str, txid: int, number: int) 
 
 
 def _chosen(components: Sequence[str], letters: Sequence[str]) -> LettersGiven:
-    """Returns which letters to replay, as `run` takes it."""
+    """Returns which letters to republish, as `run` takes it."""
     if components and letters:
         raise TopologyError("--component and --letter exclude each other; give one of them")
     return [_parsed("--letter", each) for each in letters] or list(components) or "all"
@@ -222,9 +189,7 @@ def _chosen(components: Sequence[str], letters: Sequence[str]) -> LettersGiven:
 
 def _known(page: LetterPage, topology_id: str, server: ServerChoice) -> LetterPage:
     if not page.generation:
-        raise TopologyError(
-            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
-        ).about(Trouble.UNKNOWN_TOPOLOGY)
+        raise server.unknown_topology(topology_id)
     return page
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, TextIO
@@ -10,11 +9,11 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from coordinator.building.topology import Topology
-from coordinator.cli.command_options import AsJson, Debug, Parameters, command_errors
-from coordinator.cli.commands.letter_json import json_of, json_value
-from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, FactoryTarget, Parameters
+from coordinator.cli.letter_json import json_of, json_value
+from coordinator.cli.loading import load_topology
+from coordinator.cli.streams.terminal import say, say_json, user_output_aside
 from coordinator.local.dry_run import DryBatch, DryChange, DryWrites
 from coordinator.local.dry_run import dry_run as dry_batches
 from state.printable import counted, one_line
@@ -23,16 +22,16 @@ Fields = Mapping[tuple[str, str], Sequence[str]]
 """(component, stream) -> names of the values."""
 
 
+@command
 def dry_run(
     *,
-    target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="Makes the topology, as for `txbatch run`.")],
+    target: FactoryTarget,
     parameters: Parameters = None,
     batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most batches to run.")] = 1,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="Most tuples shown of each component, and changes of each state.")
     ] = 20,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Run the first batches in this process and show every component's tuples; nothing is committed anywhere.
 
@@ -40,18 +39,15 @@ def dry_run(
     and not told of anything. Your code runs: what it does outside its state it does, except that committers with
     external effects are left out.
     """
-    with command_errors(debug=debug):
-        out = sys.stdout
-        # standard output is for the result: what user code prints goes to standard error
-        with contextlib.redirect_stdout(sys.stderr):
-            factory, _ = load_factory(target)
-            topology = make_topology(factory, target, parse_pairs("-p", parameters or ()))
-            fields = _fields_of(topology) if isinstance(topology, Topology) else {}
-            found = dry_batches(topology, batches=batches)
-            if as_json:
-                _print_json(topology.topology_id, found, fields, limit, out)
-            else:
-                _print_text(topology.topology_id, found, fields, limit, out)
+    out = sys.stdout
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
+        fields = _fields_of(topology) if isinstance(topology, Topology) else {}
+        found = dry_batches(topology, batches=batches)
+        if as_json:
+            _print_json(topology.topology_id, found, fields, limit, out)
+        else:
+            _print_text(topology.topology_id, found, fields, limit, out)
 
 
 def _print_text(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Debug, command_errors
+from coordinator.cli.command import command
 from coordinator.cli.streams.terminal import say
 from coordinator.inspection.explanations import Explanation, explanation_of, explanations, in_lines
 
@@ -17,12 +17,12 @@ WIDEST = 100
 ERROR = typer.Argument(metavar="[ERROR]", help="As in the last line of an error. Without it, all of them are listed.")
 
 
-def explain(*, error: Annotated[str | None, ERROR] = None, debug: Debug = False) -> None:
+@command
+def explain(*, error: Annotated[str | None, ERROR] = None) -> None:
     """Explain an error: why it happens, how to find the cause, and what to do."""
-    with command_errors(debug=debug):
-        width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
-        lines = _list() if error is None else _entry(explanation_of(error), width)
-        say(*lines)
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+    lines = _list() if error is None else _entry(explanation_of(error), width)
+    say(*lines)
 
 
 def _entry(entry: Explanation, width: int) -> Iterator[str]:

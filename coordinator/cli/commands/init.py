@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Debug, command_errors
+from coordinator.cli.command import command
 from coordinator.cli.streams.terminal import say
 from coordinator.starter.new_project import write_project
 from state.errors import TopologyError
@@ -22,11 +22,11 @@ NEXT = """{name}/ has a topology, its tests and sample data in {files}. Next:
   less README.md                          what is where, and how to make it yours"""
 
 
-def init(*, name: Name, debug: Debug = False) -> None:
+@command
+def init(*, name: Name) -> None:
     """Write a small project into a new folder: a topology, its tests, sample data and a README."""
-    with command_errors(debug=debug):
-        try:
-            files = write_project(name, Path.cwd())
-        except OSError as error:
-            raise TopologyError(f"project {name!r} cannot be written: {error}; nothing of it is left") from error
-        say(*NEXT.format(name=name, files=counted(len(files), "file")).split("\n"))
+    try:
+        files = write_project(name, Path.cwd())
+    except OSError as error:
+        raise TopologyError(f"project {name!r} cannot be written: {error}; nothing of it is left") from error
+    say(*NEXT.format(name=name, files=counted(len(files), "file")).split("\n"))

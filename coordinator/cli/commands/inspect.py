@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from coordinator.cli.command_options import (
-    AllowPlaintext,
-    AsJson,
-    DataDir,
-    Debug,
-    Describing,
-    Parameters,
-    Redis,
-    TopologyId,
-    server_of_command,
-)
-from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid
 from coordinator.cli.loading import read_words
+from coordinator.cli.run_lines import moment
 from coordinator.cli.streams.terminal import say, say_json
-from coordinator.cli.suggestions import server_options, with_server_options
 from coordinator.inspection.wording import WordsByScope, words_or_values
 from coordinator.reports.durations import brief
 from coordinator.server_choice import ServerChoice
@@ -30,38 +18,34 @@ from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
 from state.redis_topology.history import KnownTransaction
 
-Txid = Annotated[int, typer.Argument(min=1, metavar="TXID", help="Number of the transaction.")]
 COMMITTED, IN_FLIGHT, NOT_CUT = "committed", "in flight", "not cut"
 
 
+@command
 def inspect(
     *,
     topology_id: TopologyId,
     txid: Txid,
     factory: Describing = None,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show one transaction: what it contained, its attempts and why they failed, counts, group, receipt and times."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        with server.store(topology_id) as store:
-            known = store.transaction(txid)
-        if known is None:
-            raise TopologyError(
-                f"topology {topology_id!r} is not stored on {server}; check the topology id and the server: "
-                "`txbatch list` shows what is there"
-            )
-        read = {} if known.is_replay else known.metadata
-        words = read_words(topology_id, known.source_fingerprint, read, factory, parameters or ())
-        if as_json:
-            say_json({"topology_id": topology_id, **plain(known, words)}, default=repr)
-            return
-        options = server_options(redis, data_dir)
-        say(*(with_server_options(line, options) for line in lines(topology_id, known, server, words)))
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        known = store.transaction(txid)
+    if known is None:
+        raise TopologyError(
+            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server: "
+            "`txbatch list` shows what is there"
+        )
+    read = {} if known.is_replay else known.metadata
+    words = read_words(topology_id, known.source_fingerprint, read, factory, parameters)
+    if as_json:
+        say_json({"topology_id": topology_id, **plain(known, words)}, default=repr)
+        return
+    say(*map(typed.completed, lines(topology_id, known, server, words)))
 
 
 def state_of(known: KnownTransaction) -> str:
@@ -173,9 +157,9 @@ def _told(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, s
     if story.set_aside:
         shown.append(("set aside", "it was committed empty, because its batch failed on every attempt"))
     if story.replay_of:
-        shown.append(("replay of", f"quarantined txid {story.replay_of:,}"))
+        shown.append(("republishes", f"quarantined txid {story.replay_of:,}"))
     if story.replayed_letters:
-        shown.append(("replay of", counted(story.replayed_letters, "dead letter")))
+        shown.append(("republishes", counted(story.replayed_letters, "dead letter")))
     return shown
 
 

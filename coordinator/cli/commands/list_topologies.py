@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
-from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, ServerOptions
+from coordinator.cli.run_lines import moment
 from coordinator.cli.streams.terminal import say, say_json
 from coordinator.reports.durations import duration
 from coordinator.server_choice import ServerChoice
@@ -19,21 +20,15 @@ HEADINGS = ("TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "W
 RIGHT = ("COMMITTED", "LAG", "TRANSACTIONS/S")
 
 
-def list_topologies(
-    *,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+@command
+def list_topologies(*, typed: ServerOptions, as_json: AsJson = False) -> None:
     """List the topologies on a server: what is committed, and which run, where and since when."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        found, now = server.topologies(), time.time()
-        if as_json:
-            say_json([_plain(each, now) for each in found])
-        else:
-            _show(found, server, now)
+    server = typed.choice()
+    found, now = server.topologies(), time.time()
+    if as_json:
+        say_json([_plain(each, now) for each in found])
+    else:
+        _show(found, server, now)
 
 
 def _show(found: Sequence[ListedTopology], server: ServerChoice, now: float) -> None:

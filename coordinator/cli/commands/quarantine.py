@@ -1,4 +1,4 @@
-"""``txbatch quarantine list|show|replay|drop``: the batches that a run has set aside."""
+"""``txbatch quarantine list|show|republish|drop``: the batches that a run has set aside."""
 
 from __future__ import annotations
 
@@ -9,43 +9,31 @@ from typing import Annotated, Any
 
 import typer
 
+from coordinator.cli.command import command, command_group
 from coordinator.cli.command_options import (
-    AcceptStateChanges,
-    Adopt,
-    AllowPlaintext,
     AsJson,
-    DataDir,
-    Debug,
+    ChangedTarget,
     Describing,
-    Level,
-    MaxAttempts,
     Parameters,
-    Redis,
-    ReplayTarget,
-    SparkConf,
-    SparkMaster,
+    ServerOptions,
+    SparkOptions,
     TopologyId,
-    server_of_command,
+    Yes,
 )
-from coordinator.cli.commands.alone import alone
-from coordinator.cli.commands.run_lines import moment
 from coordinator.cli.loading import read_words
-from coordinator.cli.run_arguments import RunArguments, adopt_option
-from coordinator.cli.run_command import RunRequest, execute
-from coordinator.cli.state_commands import ask
-from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.run_command import TypedRun, execute, run_alone
+from coordinator.cli.run_lines import moment
+from coordinator.cli.run_options import DEFAULTS, MaxAttempts, RepublishOptions, RunArguments
+from coordinator.cli.streams.terminal import ask, say, say_json
 from coordinator.inspection.wording import WordsByScope, words_or_values
-from coordinator.run import run
+from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
-from coordinator.transactional.options import RunOptions
 from state.commits.quarantine import QuarantineRecord
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
 from state.redis_topology.topology import RedisTopology
-from state.troubles import Trouble
-
-DEFAULTS = RunOptions()
 
 Txid = Annotated[int, typer.Argument(metavar="TXID", min=1, help="The txid under which the batch was set aside.")]
 Txids = Annotated[
@@ -53,119 +41,93 @@ Txids = Annotated[
 ]
 All = Annotated[bool, typer.Option("--all", help="All quarantined batches.")]
 
-app = typer.Typer(
-    help="Look at quarantined batches, replay or drop them.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = command_group("Look at quarantined batches, republish or drop them.")
 
 
 @app.command("list")
-def list_batches(
-    *,
-    topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+@command
+def list_batches(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJson = False) -> None:
     """List the quarantined batches of a topology."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        records = _records(topology_id, server)
-        if as_json:
-            say_json({"topology": topology_id, "quarantined": [_brief(record) for record in records]})
-        else:
-            say(*map(_line, records) if records else [f"topology {topology_id!r} has no quarantined batches"])
+    server = typed.choice()
+    records = _records(topology_id, server)
+    if as_json:
+        say_json({"topology": topology_id, "quarantined": [_brief(record) for record in records]})
+    else:
+        say(*map(_line, records) if records else [f"topology {topology_id!r} has no quarantined batches"])
 
 
 @app.command()
+@command
 def show(
     *,
     topology_id: TopologyId,
     txid: Txid,
     factory: Describing = None,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show one quarantined batch: what failed, where, and what re-creates the batch."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
-        batch, source = record.batch, record.source_fingerprint
-        metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
-        words = read_words(topology_id, source, metadata, factory, parameters or ())
-        if as_json:
-            say_json(_whole(record, words), default=repr)
-        else:
-            say(*_told(record, words))
+    server = typed.choice()
+    (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
+    batch, source = record.batch, record.source_fingerprint
+    metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
+    words = read_words(topology_id, source, metadata, factory, parameters)
+    if as_json:
+        say_json(_whole(record, words), default=repr)
+    else:
+        say(*_told(record, words))
 
 
+@app.command("replay", cls=RunArguments, hidden=True)  # its former name
 @app.command(cls=RunArguments)
-def replay(
+@command
+def republish(
     *,
-    target: ReplayTarget,
+    target: ChangedTarget,
     txids: Txids = None,
-    replay_all: All = False,
+    republish_all: All = False,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    master: SparkMaster = "local[*]",
-    conf: SparkConf = None,
+    typed: ServerOptions,
+    spark: SparkOptions,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
-    adopt: Adopt = None,
-    accept_state_changes: AcceptStateChanges = False,
-    durability: Level = None,
+    accepted: RepublishOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+) -> int:
     """Publish quarantined batches as new transactions, each exactly once.
 
     This is a run of its own, which reads no new input; stop the topology's run first. A batch leaves the quarantine
-    in the same step that publishes it. If it fails again, the replay halts and the batch stays where it is.
+    in the same step that publishes it. If it fails again, the run halts and the batch stays where it is.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        options = RunOptions(
-            max_attempts=max_attempts,
-            adopt=adopt_option(adopt),
-            accept_state_changes=accept_state_changes,
-            durability=durability,
-        )
-        wanted = _wanted(txids, is_all=replay_all)
-        request = RunRequest(target, parameters or (), server, master, conf or (), options, as_json, replay=wanted)
-        code = execute(request, runner=alone(run, server))
-    raise typer.Exit(code)
+    server = typed.choice()
+    options, wanted = accepted.options(max_attempts=max_attempts), _wanted(txids, is_all=republish_all)
+    given = parse_pairs("-p", parameters or ())
+    request = RunRequest(server=server, master=spark.master, conf=spark.settings(), options=options, replay=wanted)
+    return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 
 @app.command("drop")
+@command
 def drop_batches(
     *,
     topology_id: TopologyId,
     txids: Txids = None,
     drop_all: All = False,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    typed: ServerOptions,
+    yes: Yes = False,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Give quarantined batches up for good: they never reach the state. The topology may be running."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        wanted = _wanted(txids, is_all=drop_all)
-        with server.store(topology_id) as store:
-            records = _chosen(topology_id, _found(store, server), wanted)
-            dropped = _dropped(store, records, None if yes else ask)
-        if as_json:
-            say_json({"topology": topology_id, "dropped": dropped})
-        else:
-            shown = ", ".join(map(str, dropped))
-            say(f"{counted(len(dropped), 'record')} dropped from the quarantine of {topology_id!r}: txid {shown}")
+    server = typed.choice()
+    wanted = _wanted(txids, is_all=drop_all)
+    with server.store(topology_id) as store:
+        records = _chosen(topology_id, _found(store, server), wanted)
+        dropped = _dropped(store, records, None if yes else ask)
+    if as_json:
+        say_json({"topology": topology_id, "dropped": dropped})
+    else:
+        shown = ", ".join(map(str, dropped))
+        say(f"{counted(len(dropped), 'record')} dropped from the quarantine of {topology_id!r}: txid {shown}")
 
 
 def _records(topology_id: str, server: ServerChoice) -> list[QuarantineRecord]:
@@ -176,9 +138,7 @@ def _records(topology_id: str, server: ServerChoice) -> list[QuarantineRecord]:
 def _found(store: RedisTopology, server: ServerChoice) -> list[QuarantineRecord]:
     topology_id = store.keys.topology_id
     if not store.has_records():
-        raise TopologyError(
-            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server"
-        ).about(Trouble.UNKNOWN_TOPOLOGY)
+        raise server.unknown_topology(topology_id)
     return store.quarantined()
 
 
@@ -208,7 +168,7 @@ def _dropped(
     """Drops the records and returns their txids.
 
     Raises:
-        TopologyError: the user declined, or one was dropped or replayed by somebody else since it was looked at.
+        TopologyError: the user declined, or one was dropped or republished by somebody else since it was looked at.
     """
     topology_id = store.keys.topology_id
     shown = ", ".join(str(record.txid) for record in records)
@@ -221,7 +181,7 @@ def _dropped(
             so_far = f"; dropped before it: {', '.join(map(str, dropped))}" if dropped else ""
             raise TopologyError(
                 f"quarantined txid {record.txid} of topology {topology_id!r} is no longer there: it was dropped or "
-                f"replayed meanwhile{so_far}"
+                f"republished meanwhile{so_far}"
             )
         dropped.append(record.txid)
     return dropped

@@ -13,15 +13,8 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from coordinator.cli.command_options import (
-    AllowPlaintext,
-    AsJson,
-    DataDir,
-    Debug,
-    Redis,
-    TopologyId,
-    server_of_command,
-)
+from coordinator.cli.command import command, command_group
+from coordinator.cli.command_options import AsJson, ServerOptions, TopologyId
 from coordinator.cli.streams.terminal import copy_out, say, say_json
 from coordinator.transfer.exporting import export_state
 from coordinator.transfer.importing import checked_export, import_state
@@ -30,37 +23,26 @@ from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
 from state.troubles import Trouble
 
-app = typer.Typer(
-    help="Look at a topology's state, export it, or put an export back.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = command_group("Look at a topology's state, export it, or put an export back.")
 
 
 @app.command("list")
-def list_states(
-    *,
-    topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+@command
+def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJson = False) -> None:
     """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        with server.store(topology_id) as store:
-            committed, totals = state_totals(store.export(), store.records())
-        if as_json:
-            states = [each.as_json() for each in totals]
-            say_json({"topology": topology_id, "committed": committed, "states": states})
-            return
-        say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
-        say(*_table(totals))
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        committed, totals = state_totals(store.export(), store.records())
+    if as_json:
+        states = [each.as_json() for each in totals]
+        say_json({"topology": topology_id, "committed": committed, "states": states})
+        return
+    say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
+    say(*_table(totals))
 
 
 @app.command("get")
+@command
 def get_state(
     *,
     topology_id: TopologyId,
@@ -69,11 +51,8 @@ def get_state(
     limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Most entries to show.")] = 100,
     lowest: Annotated[bool, typer.Option("--lowest", help="Begin a sorted set with the lowest score.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Show what a HyperLogLog holds, not its count.")] = False,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, as in an export.")] = False,
-    debug: Debug = False,
 ) -> None:
     """Show the entries of a state, or one of them; may be used during a run.
 
@@ -81,10 +60,8 @@ def get_state(
     --limit 10 shows the top ten; of a HyperLogLog its count is shown. Which entries of a hash or set a limit leaves
     is up to the server.
     """
-    with (
-        server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server,
-        server.store(topology_id) as store,
-    ):
+    server = typed.choice()
+    with server.store(topology_id) as store:
         chosen = chosen_state(store.export(), state)
         if field is not None:
             _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
@@ -97,6 +74,7 @@ def get_state(
 
 
 @app.command("export")
+@command
 def export_states(
     *,
     topology_id: TopologyId,
@@ -104,27 +82,25 @@ def export_states(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write here, and only once it is whole.  [default: -]"),
     ] = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    debug: Debug = False,
+    typed: ServerOptions,
 ) -> None:
     """Write state and position as JSON Lines, all as of one committed transaction.
 
     Up to 100,000 entries are read at one moment, even while a run commits. More are read piece by piece, and again if a
     run has written meanwhile; stop it, if that never ends.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        with server.store(topology_id) as store, _destination(output) as out:
-            done = export_state(store.export(), store.keys, out)
-        say(
-            f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
-            f"{f' in {str(output)!r}' if output else ''}",
-            to=sys.stderr,
-        )
+    server = typed.choice()
+    with server.store(topology_id) as store, _destination(output) as out:
+        done = export_state(store.export(), store.keys, out)
+    say(
+        f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
+        f"{f' in {str(output)!r}' if output else ''}",
+        to=sys.stderr,
+    )
 
 
 @app.command("import")
+@command
 def import_states(
     *,
     topology_id: TopologyId,
@@ -136,48 +112,45 @@ def import_states(
         bool, typer.Option("--fence", help="Do so even if it is running: that run stops with exit code 3.")
     ] = False,
     rename: Annotated[bool, typer.Option("--rename", help="Accept an export of another topology id.")] = False,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Put an export back: state and position together, or nothing.
 
     The next run continues after the transaction as of which the export was made, and reads again what had been read
     since. Its input must still have that. The whole file is checked before the server is changed.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        with _opened(file) as source:
-            export = checked_export(source)
-            if export.topology_id != topology_id and not rename:
+    server = typed.choice()
+    with _opened(file) as source:
+        export = checked_export(source)
+        if export.topology_id != topology_id and not rename:
+            raise TopologyError(
+                f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
+                "--rename if that is what you want"
+            ).about(Trouble.IMPORT_REFUSED)
+        with server.store(topology_id, may_create=True) as store:
+            store.check_server()
+            target = store.importer()
+            if target.existing() and not replace:
                 raise TopologyError(
-                    f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
-                    "--rename if that is what you want"
+                    f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
                 ).about(Trouble.IMPORT_REFUSED)
-            with server.store(topology_id, may_create=True) as store:
-                store.check_server()
-                target = store.importer()
-                if target.existing() and not replace:
-                    raise TopologyError(
-                        f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
-                    ).about(Trouble.IMPORT_REFUSED)
-                if store.connected_runs() and not fence:
-                    raise TopologyError(
-                        f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
-                        "give --fence"
-                    ).about(Trouble.IMPORT_REFUSED)
-                source.seek(0)
-                replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
-        if as_json:
-            told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
-            say_json({**told, "replaced_keys": replaced})
-        else:
-            gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
-            say(
-                f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
-                f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
-            )
+            if store.connected_runs() and not fence:
+                raise TopologyError(
+                    f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
+                    "give --fence"
+                ).about(Trouble.IMPORT_REFUSED)
+            source.seek(0)
+            replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
+    if as_json:
+        told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
+        say_json({**told, "replaced_keys": replaced})
+    else:
+        gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
+        say(
+            f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
+            f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
+        )
 
 
 def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from coordinator.building.topology_description import summary
-from coordinator.cli.command_options import (
-    AllowPlaintext,
-    AsJson,
-    DataDir,
-    Debug,
-    Redis,
-    TopologyId,
-    server_of_command,
-)
-from coordinator.cli.commands.run_lines import run_details, run_line
-from coordinator.cli.commands.status_watch import watch_status
-from coordinator.cli.streams.terminal import say, say_json
-from coordinator.cli.suggestions import server_options, with_server_options
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.cli.run_lines import run_details, run_line, watch_line
+from coordinator.cli.streams.terminal import console, say, say_json
+from coordinator.reports.durations import duration
 from coordinator.server_choice import ServerChoice
-from state.errors import TopologyError
-from state.printable import SENTENCE_LIMIT, counted, one_line
+from state.errors import StateUnreachableError
+from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
 from state.records.durability import DurabilityLevel, ServerDurability
 from state.records.run_pulse import RunPulse, Standing, owners, standing_of
 from state.records.stored_topology import TopologyStatus
 from state.redis_topology.topology import RedisTopology
-from state.troubles import Trouble
+
+LOOK_EVERY_S = 1.0
+LINE_EVERY_S = 5.0
+STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bold", Standing.UNTOLD: "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +58,31 @@ class Seen:
         return standing_of(self.pulse, now=self.at, connected=self.connected)
 
 
+@command
 def status(
     *,
     topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Keep showing what the run does, until it ends or Ctrl-C.")
     ] = False,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show what is committed, and what the topology's run is doing: where, since when, how fast."""
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        with server.store(topology_id) as store:
-            if watch:
-                watch_status(topology_id, lambda: seen(store, server), as_json=as_json, to_dict=plain)
-                return
-            found = seen(store, server)
-        if as_json:
-            say_json(plain(found))
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        if watch:
+            watch_status(topology_id, lambda: look_at(store, server), as_json=as_json)
             return
-        options = server_options(redis, data_dir)
-        said = (one_line(line, SENTENCE_LIMIT) for line in lines(found, server))
-        say(*(with_server_options(line, options) for line in said))
+        found = look_at(store, server)
+    if as_json:
+        say_json(plain(found))
+        return
+    said = (one_line(line, SENTENCE_LIMIT) for line in lines(found, server))
+    say(*map(typed.completed, said))
 
 
-def seen(store: RedisTopology, server: ServerChoice) -> Seen:
+def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
     """Looks at a topology.
 
     Raises:
@@ -93,10 +91,7 @@ def seen(store: RedisTopology, server: ServerChoice) -> Seen:
     """
     stored = store.status()
     if stored is None:
-        raise TopologyError(
-            f"topology {store.keys.topology_id!r} is not stored on {server}; check the topology id and the server: "
-            "`txbatch list` shows what is there"
-        ).about(Trouble.UNKNOWN_TOPOLOGY)
+        raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
     return Seen(
         stored, store.server_durability(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
     )
@@ -148,3 +143,105 @@ def _receipt(status: TopologyStatus) -> list[tuple[str, str]]:
         f"{receipt.digest}, durability {' and '.join(levels) or 'memory'}"
     )
     return [("last receipt", text)]
+
+
+def watch_status(
+    topology_id: str,
+    look: Callable[[], Seen],
+    *,
+    as_json: bool,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Shows a topology until its run has ended, or was never there; Ctrl-C ends it too.
+
+    Args:
+        topology_id: of the topology.
+        look: looks at it.
+        as_json: print a line of JSON a second.
+        sleep: waits, in seconds.
+
+    Raises:
+        TopologyError, StateError: it cannot be looked at; once it was, a server that is away is waited for.
+    """
+    screen = console()
+    try:
+        if as_json:
+            _repeat(look, lambda seen: say_json(plain(seen), flush=True), LOOK_EVERY_S, sleep)
+        elif screen.is_terminal and not screen.is_dumb_terminal:
+            first = look()
+            with Live(view(first), console=screen, auto_refresh=False) as live:
+                _repeat(look, lambda seen: live.update(view(seen), refresh=True), LOOK_EVERY_S, sleep)
+        else:
+            _repeat(look, lambda seen: say(f"{topology_id}: {_line(seen)}", flush=True), LINE_EVERY_S, sleep)
+    except KeyboardInterrupt:
+        return
+
+
+def _repeat(
+    look: Callable[[], Seen], show: Callable[[Seen], None], every_s: float, sleep: Callable[[float], None]
+) -> None:
+    seen = look()
+    while True:  # ends with the run, which Ctrl-C does not wait for
+        show(seen)
+        if seen.standing is not Standing.RUNNING:
+            return
+        sleep(every_s)
+        seen = _look_again(look, sleep)
+
+
+def _look_again(look: Callable[[], Seen], sleep: Callable[[float], None]) -> Seen:
+    """Looks at a topology that was there a moment ago; waits for a server that is away."""
+    while True:  # the reader decides how long
+        try:
+            return look()
+        except StateUnreachableError as error:
+            say(f"txbatch: {said_by(error)}; still watching, Ctrl-C ends it", to=sys.stderr, flush=True)
+            sleep(LINE_EVERY_S)
+
+
+def _line(seen: Seen) -> str:
+    return watch_line(seen.pulse, seen.standing, seen.stored.committed_txid, seen.at)
+
+
+def view(seen: Seen) -> RenderableType:
+    """Returns what a terminal shows: a heading, the figures, and a table of components."""
+    heading = Text.assemble(
+        (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
+    )
+    figures = Table.grid(padding=(0, 2))
+    figures.add_column(style="dim", no_wrap=True)
+    figures.add_column()
+    figures.add_row("committed", f"up to txid {seen.stored.committed_txid:,}")
+    if seen.pulse is None or seen.standing is not Standing.RUNNING:
+        figures.add_row("run", Text(run_line(seen.pulse, seen.standing, seen.at)))
+    if seen.pulse is None:
+        return Group(heading, figures)
+    for name, text in run_details(seen.pulse, seen.at):
+        figures.add_row(name, Text(text))
+    parts: list[RenderableType] = [heading, figures]
+    if seen.pulse.now.components:
+        parts += [Text(), _components(seen.pulse)]
+    return Group(*parts)
+
+
+def _state_of(seen: Seen) -> str:
+    if seen.standing is Standing.RUNNING:
+        return "running" if seen.pulse is None else str(seen.pulse.now.state)
+    return str(seen.standing) if seen.pulse is None or seen.standing is Standing.SILENT else str(seen.pulse.now.state)
+
+
+def _since(seen: Seen) -> str:
+    if seen.pulse is None:
+        return ""
+    run = seen.pulse.run
+    return f"{duration(seen.at - run.started_at)} on {one_line(run.host)}, pid {run.pid}, as {one_line(run.user)}"
+
+
+def _components(pulse: RunPulse) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("component", "tuples in", "tuples out", "failed", "refused", "busy"):
+        table.add_column(heading, justify="left" if heading == "component" else "right", no_wrap=True)
+    for name, done in pulse.now.components.items():
+        counts = (done.tuples_in, done.tuples_out, done.failed, done.dead_letters)
+        table.add_row(Text(one_line(name, 40)), *(f"{count:,}" for count in counts), f"{done.busy_s:,.1f} s")
+    return table

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.cli.command_options import AllowPlaintext, AsJson, DataDir, Debug, Redis, server_of_command
-from coordinator.cli.logs import without
-from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, ServerOptions
+from coordinator.cli.streams.terminal import say, say_json, without
 from state.errors import TopologyError
 from state.redis_client.address import secrets_in
 from state.redis_topology.reader import URL_VARIABLE
@@ -25,29 +25,27 @@ EXPOSED = (
 )
 
 
+@command
 def ui(
     *,
     host: Annotated[str, typer.Option(metavar="HOST", help="Address to serve it on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to serve it on; 0 takes a free one.")] = 7480,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Serve a dashboard of the topologies on a server, until Ctrl-C: what runs, how fast, what failed and why.
 
     It only reads, so it may be started and stopped at any time, during a run and afterwards.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        serving = _serving()
-        if not serving.is_loopback(host):
-            say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
-        hide = partial(without, secrets_in(redis or os.environ.get(URL_VARIABLE, "")))
-        with server.onlooker() as onlooker:
-            onlooker.topologies()  # what is wrong with the server is said here, not in the browser
-            started = partial(_started, str(server), as_json=as_json)
-            serving.serve(onlooker, host=host, port=port, hide=hide, started=started)
+    server = typed.choice()
+    serving = _serving()
+    if not serving.is_loopback(host):
+        say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
+    hide = partial(without, secrets_in(typed.redis or os.environ.get(URL_VARIABLE, "")))
+    with server.onlooker() as onlooker:
+        onlooker.topologies()  # what is wrong with the server is said here, not in the browser
+        started = partial(_started, str(server), as_json=as_json)
+        serving.serve(onlooker, host=host, port=port, hide=hide, started=started)
 
 
 def _serving() -> Any:

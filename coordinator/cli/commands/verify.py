@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from coordinator.building.topology import Topology
-from coordinator.cli.command_options import (
-    AllowPlaintext,
-    AsJson,
-    DataDir,
-    Debug,
-    Parameters,
-    Redis,
-    SparkConf,
-    SparkMaster,
-    TopologyId,
-    server_of_command,
-)
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, Parameters, ServerOptions, SparkOptions, TopologyId
+from coordinator.cli.commands.doctor import finding_lines
 from coordinator.cli.exits import ExitCode
-from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.streams.terminal import say, say_json
-from coordinator.cli.suggestions import lines_of, server_options
+from coordinator.cli.loading import load_topology
+from coordinator.cli.streams.terminal import say, say_json, user_output_aside
 from coordinator.inspection.finding import Weight, count_of
 from coordinator.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.inspection.verify.verifier import Refold, Verdict, Verifier
@@ -45,33 +32,29 @@ Target = Annotated[
 ]
 
 
+@command
 def verify(
     *,
     topology_id: TopologyId,
     target: Target = None,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    master: SparkMaster = "local[*]",
-    conf: SparkConf = None,
+    typed: ServerOptions,
+    spark: SparkOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
-) -> None:
+) -> int:
     """Check that what is stored of a topology is undamaged; changes nothing, and may be used during a run.
 
     Exit code 0: no damage found. 4: damage found. The last lines say what this can find, and what it cannot.
     """
-    with server_of_command(redis, data_dir, allow_plaintext=allow_plaintext, debug=debug) as server:
-        # standard output is for the result: what user code prints goes to standard error
-        with contextlib.redirect_stdout(sys.stderr):
-            repeated = _to_refold(topology_id, target, parameters or (), master, conf or ())
-            verdict = _verified(server, topology_id, repeated)
-        if as_json:
-            say_json(_plain(verdict))
-        else:
-            say(*_shown(verdict, server, server_options(redis, data_dir)))
-    raise typer.Exit(ExitCode.DONE if verdict.is_sound else ExitCode.STATE)
+    server = typed.choice()
+    with user_output_aside():
+        repeated = _to_refold(topology_id, target, parameters, spark)
+        verdict = _verified(server, topology_id, repeated)
+    if as_json:
+        say_json(_plain(verdict))
+    else:
+        say(*_shown(verdict, server, typed.completed))
+    return ExitCode.DONE if verdict.is_sound else ExitCode.STATE
 
 
 def _verified(server: ServerChoice, topology_id: str, repeated: tuple[Topology, Refold] | None) -> Verdict:
@@ -81,7 +64,7 @@ def _verified(server: ServerChoice, topology_id: str, repeated: tuple[Topology, 
 
 
 def _to_refold(
-    topology_id: str, target: str | None, parameters: Sequence[str], master: str, conf: Sequence[str]
+    topology_id: str, target: str | None, parameters: Sequence[str] | None, spark: SparkOptions
 ) -> tuple[Topology, Refold] | None:
     """Returns the topology to refold and what refolds it, None without ``--refold``."""
     if target is None:
@@ -89,13 +72,12 @@ def _to_refold(
             raise TopologyError("-p is for the factory of --refold, which was not given; leave it out, or give both")
         return None
     topology, module_name = _repeatable(topology_id, target, parameters)
-    runner: Runner = on_spark(master, parse_pairs("--conf", conf), module_name)
+    runner: Runner = on_spark(spark.master, spark.settings(), module_name)
     return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
 
 
-def _repeatable(topology_id: str, target: str, parameters: Sequence[str]) -> tuple[Topology, str]:
-    factory, module_name = load_factory(target)
-    topology = make_topology(factory, target, parse_pairs("-p", parameters))
+def _repeatable(topology_id: str, target: str, parameters: Sequence[str] | None) -> tuple[Topology, str]:
+    topology, module_name = load_topology(target, parameters)
     if not isinstance(topology, Topology):
         raise TopologyError(f"{target!r} makes a plain topology, which has no state to verify")
     if topology.topology_id != topology_id:
@@ -118,13 +100,13 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _shown(verdict: Verdict, server: ServerChoice, options: str) -> list[str]:
+def _shown(verdict: Verdict, server: ServerChoice, completed: Callable[[str], str]) -> list[str]:
     failed, warned = (count_of(verdict.findings, weight) for weight in (Weight.FAIL, Weight.WARN))
     said = f"{counted(failed, 'fault')} found" if failed else "no damage found"
     said += f", {counted(warned, 'warning')}" if warned else ""
     return [
         f"{verdict.topology_id} on {server}",
-        *lines_of(verdict.findings, options),
+        *finding_lines(verdict.findings, completed),
         f"{verdict.topology_id}: {said}",
         *verdict.can_and_cannot,
     ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from state.printable import json_line, printable
@@ -34,6 +35,32 @@ def say_json(
 ) -> None:
     """Writes a value as one line of JSON; for `default` see `json.dumps`."""
     print(json_line(value, default=default), file=to or sys.stdout, flush=flush)
+
+
+def without(hidden: Mapping[str, str], text: str) -> str:
+    """Returns the text with every hidden part replaced."""
+    for secret, instead in hidden.items():
+        text = text.replace(secret, instead)
+    return text
+
+
+def ask(question: str) -> bool:
+    """Asks on the terminal.
+
+    Raises:
+        TopologyError: standard input is not a terminal.
+    """
+    from state.errors import TopologyError  # here: `txbatch --help` waits for nothing
+
+    if not sys.stdin.isatty():
+        raise TopologyError(f"{question} Standard input is not a terminal to ask on; give --yes to delete")
+    say(f"{question} [y/N] ", end="", to=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def user_output_aside() -> AbstractContextManager[TextIO]:
+    """Sends what user code prints in the block to standard error: standard output is for the result."""
+    return redirect_stdout(sys.stderr)
 
 
 def copy_out(source: IO[bytes]) -> None:

@@ -9,10 +9,11 @@ import sys
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.cli.app import PLACES, Commands
+from tests.support.cli.in_process import txbatch
 
 SLOW = {"pyspark", "py4j", "redis", "fakeredis", "msgpack", "rich", "pyarrow", "numpy", "asyncio", "opentelemetry"}
+GROUPS = ("quarantine", "dead-letters")
 PROGRAM = """
 import json, sys
 sys.argv = ["txbatch", *{arguments}]
@@ -65,17 +66,26 @@ def test_the_list_has_every_command_in_its_own_words(capsys: pytest.CaptureFixtu
         assert said.startswith(listed[name]), name
         rest = said.removeprefix(listed[name])
         assert not rest or listed[name].endswith(".") or rest[0] in ".,:;", f"{name} is cut within a phrase"
-    with pytest.raises(SystemExit):
-        main(["--help"])
+    txbatch("--help")
     shown = capsys.readouterr().out
     places = [shown.index(f"\n{heading}") for heading in ("Start:", "Look:", "Repair:", "Develop:")]
     assert places == sorted(places)
     assert shown.index("  init ") < shown.index("  prove ")
 
 
+def test_former_names_are_not_listed_and_show_the_help_of_the_new_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    for group, former, name in (([], "replay", "rerun"), *(([g], "replay", "republish") for g in GROUPS)):
+        helps = []
+        for arguments in ([], [former], [name]):
+            txbatch(*group, *arguments, "--help")
+            helps.append(capsys.readouterr().out)
+        listed, old, new = helps
+        assert (f"  {former} " in listed, f"  {name} " in listed) == (False, True)
+        assert old.replace(f" {former} ", f" {name} ", 1) == new
+
+
 def test_the_options_of_a_run_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "--help"])
+    txbatch("run", "--help")
     shown = capsys.readouterr().out
     (options,) = [part for part in shown.split("\n\n") if part.startswith("Options:")]
     assert options.count("\n  -") <= 5
@@ -91,9 +101,7 @@ def test_an_interruption_of_the_imports_is_a_sentence(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(importlib, "import_module", interrupted)
-    with pytest.raises(SystemExit) as end:
-        main(["status", "words"])
-    assert end.value.code == 130
+    assert txbatch("status", "words") == 130
     assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
 
 
@@ -108,14 +116,10 @@ def test_an_interruption_before_the_list_of_commands_is_there_is_a_sentence(
     monkeypatch.delitem(sys.modules, "coordinator.cli.app")
     monkeypatch.delattr("coordinator.cli.app")
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
-    with pytest.raises(SystemExit) as end:
-        main(["--help"])
-    assert end.value.code == 130
+    assert txbatch("--help") == 130
     assert capsys.readouterr().err == "txbatch: stopped before anything was started\n"
 
 
 def test_an_unknown_command_is_refused_with_one_that_is_spelled_alike(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["statsu"])
-    assert end.value.code == 2
+    assert txbatch("statsu") == 2
     assert "No such command 'statsu'" in capsys.readouterr().err

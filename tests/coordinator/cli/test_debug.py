@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from coordinator.cli import main
 from tests.conftest import running_server
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder
 
 NOT_BUILT = """
@@ -19,13 +19,6 @@ def without_input():
     builder.set_bolt("alone", BaseBatchBolt())
     return builder.build()
 """
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    assert isinstance(end.value.code, int)
-    return end.value.code
 
 
 @pytest.mark.redis
@@ -42,10 +35,10 @@ def test_a_wrong_password_is_refused_and_not_repeated(
             client.config_set("requirepass", "right-secret")
         wrong = url.replace("unix://", "unix://:wrong-secret@")
 
-        assert ended(*command, "--redis", wrong, "--debug") == 4
+        assert txbatch(*command, "--redis", wrong, "--debug") == 4
         shown = capsys.readouterr()
         monkeypatch.setenv("TXBATCH_REDIS_URL", wrong)
-        assert ended(*command) == 4
+        assert txbatch(*command) == 4
         again = capsys.readouterr()
 
     assert f"server {url} refused the user name or password; check both in the URL" in shown.err
@@ -56,6 +49,6 @@ def test_a_wrong_password_is_refused_and_not_repeated(
 def test_debug_shows_the_traceback(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_job(more=NOT_BUILT)
 
-    assert ended("run", "job_of_lines:without_input", "--debug") == 2
+    assert txbatch("run", "job_of_lines:without_input", "--debug") == 2
 
     assert f'File "{Path(folder.path, "job_of_lines.py")}"' in capsys.readouterr().err

@@ -9,28 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli import main
-from coordinator.cli.bench_command import run_bench
-from state.errors import TopologyError
+from tests.support.cli.in_process import txbatch
 
 SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.cli import main\nmain(['--version'])"
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
-
-
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--version") == 0
+    assert txbatch("--version") == 0
     assert capsys.readouterr().out == f"txbatch {version('txbatch')}\n"
 
 
 def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("--help") == 0
+    assert txbatch("--help") == 0
     assert "3 fenced" in capsys.readouterr().out
 
 
@@ -54,7 +44,7 @@ def test_help_tells_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended(*arguments) == 2
+    assert txbatch(*arguments) == 2
 
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -72,49 +62,3 @@ def test_somebody_elses_state_ends_in_a_sentence(tmp_path: Path) -> None:
     assert ran.returncode == 2
     assert ran.stderr.startswith(f"txbatch: import state finds {tmp_path / 'state.py'}, not txbatch's own package in ")
     assert ran.stderr.count("\n") == 1
-
-
-def test_the_benchmark_is_run_with_its_arguments(tmp_path: Path) -> None:
-    script = tmp_path / "benchmarks" / "suite" / "__main__.py"
-    script.parent.mkdir(parents=True)
-    script.write_text(
-        "import sys\nimport benchmarks.suite\n"
-        "sys.exit(len(sys.argv) - 1 if sys.argv[1:] == ['--help', '-x', '7'] else 99)\n",
-        encoding="utf-8",
-    )
-
-    assert run_bench(["--help", "-x", "7"], tmp_path) == 3
-
-
-def test_an_installed_package_runs_the_benchmark_of_the_checkout_it_is_called_in(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = tmp_path / "checkout" / "benchmarks" / "suite" / "__main__.py"
-    script.parent.mkdir(parents=True)
-    script.write_text("import sys\nsys.exit(4)\n", encoding="utf-8")
-
-    assert run_bench([], tmp_path / "site-packages", tmp_path / "checkout") == 4
-    assert f"measuring the checkout {tmp_path / 'checkout'}, not the installed package" in capsys.readouterr().err
-
-
-def test_ctrl_c_leaves_the_benchmark_the_time_to_write_its_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    script = tmp_path / "benchmarks" / "suite" / "__main__.py"
-    script.parent.mkdir(parents=True)
-    script.write_text("import sys\nsys.exit(4)\n", encoding="utf-8")
-    wait, interrupts = subprocess.Popen.wait, iter([KeyboardInterrupt, KeyboardInterrupt])
-
-    def interrupted(process: subprocess.Popen[bytes], timeout: float | None = None) -> int:
-        for interrupt in interrupts:
-            raise interrupt
-        return wait(process, timeout)
-
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
-
-    assert run_bench([], tmp_path) == 4
-
-
-def test_without_a_checkout_the_benchmark_says_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"part of the source checkout.* pip install -e '\.\[bench\]' there"):
-        run_bench([], tmp_path, tmp_path)

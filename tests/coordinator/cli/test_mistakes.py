@@ -20,6 +20,7 @@ from coordinator.cli import main
 from coordinator.cli.commands import run as run_module
 from coordinator.cli.run_command import execute
 from coordinator.local.cluster import LocalCluster
+from coordinator.run_request import RunRequest
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.transactional.run_summary import RunStatistics
 from state.redis_topology import topology as redis_topology
@@ -177,11 +178,12 @@ def test_the_table_has_sixty_rows_and_no_two_alike() -> None:
     assert len({(row.typed, row.redis_url) for row in rows}) == len(rows) >= 60
 
 
-def on_local_cluster(topology: Any, *, options: Any, on_start: Any, **_others: Any) -> RunStatistics:
-    """Stands in for `run`: the same coordinator and tasks, in this process."""
+def on_local_cluster(topology: Any, request: RunRequest) -> RunStatistics:
+    """Stands in for `run_as`: the same coordinator and tasks, in this process."""
     with LocalCluster() as cluster:
-        run = cluster.submit(topology, options=options)
-        on_start(run._coordinator)
+        run = cluster.submit(topology, options=request.options)
+        assert request.on_start is not None
+        request.on_start(run._coordinator)
         return run.run_until_idle()
 
 

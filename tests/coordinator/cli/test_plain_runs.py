@@ -2,72 +2,32 @@
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import signal
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.cli.commands import run as run_module
-from coordinator.cli.entry import main
-from coordinator.cli.plain_figures import PlainFigures
-from coordinator.cli.progress import LineProgress
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import TypedRun, execute
+from coordinator.cli.run_options import EndOptions
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
+from tests.support.cli.typed_runs import FakeRunner, never, typed_run
 
 
-class FakeCoordinator:
-    drain_count = 0
-
-    def __init__(self, statistics: PlainStatistics) -> None:
-        self.statistics = statistics
-
-    def drain(self) -> None:
-        self.drain_count += 1
+def plain_run(**changes: Any) -> TypedRun:
+    return typed_run(**{"target": "job_of_plain_lines:topology", **changes})
 
 
-class FakeRunner:
-    """Runs nothing: sends signals to this process, then returns statistics."""
-
-    def __init__(self, *signals: int, **statistics: Any) -> None:
-        self.signals = signals
-        self.statistics = PlainStatistics(**statistics)
-        self.coordinator = FakeCoordinator(self.statistics)
-        self.arguments: dict[str, Any] = {}
-
-    def __call__(self, topology: Any, **arguments: Any) -> PlainStatistics:
-        self.arguments = {"topology": topology, **arguments}
-        arguments["on_start"](self.coordinator)
-        for number in self.signals:
-            os.kill(os.getpid(), number)
-        return self.statistics
-
-
-def never(*_: object, **__: object) -> Any:
-    raise AssertionError("this topology has no transactions")
-
-
-def request(**changes: Any) -> RunRequest:
-    values: dict[str, Any] = {
-        "target": "job_of_plain_lines:topology",
-        "parameters": (),
-        "server": ServerChoice(None, Path("data")),
-        "master": "local[2]",
-        "conf": (),
-        "options": RunOptions(),
-        "as_json": True,
-    }
-    return RunRequest(**{**values, **changes})
+def runner_of(*signals: int, **statistics: Any) -> FakeRunner:
+    return FakeRunner(*signals, kind=PlainStatistics, **statistics)
 
 
 @pytest.fixture
@@ -88,7 +48,7 @@ DONE: dict[str, Any] = {
 
 
 def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    assert execute(request(), never, FakeRunner(**DONE)) == 0
+    assert execute(plain_run(), never, runner_of(**DONE)) == 0
 
     shown = capsys.readouterr()
     assert json.loads(shown.out) == {
@@ -107,7 +67,7 @@ def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsy
 def test_people_are_told_what_was_acked_and_what_failed(
     plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    execute(request(as_json=False), never, FakeRunner(**DONE))
+    execute(plain_run(as_json=False), never, runner_of(**DONE))
 
     assert capsys.readouterr().out.splitlines() == [
         "lines: done",
@@ -118,29 +78,29 @@ def test_people_are_told_what_was_acked_and_what_failed(
 
 @pytest.mark.parametrize("stop_when_idle", [True, False])
 def test_the_runner_is_given_what_was_asked_for(plain_folder: JobFolder, stop_when_idle: bool) -> None:
-    runner = FakeRunner()
+    runner = runner_of()
 
-    asked = request(parameters=["topology_id=mine"], conf=["spark.a=b=c"], stop_when_idle=stop_when_idle)
+    asked = plain_run(
+        parameters={"topology_id": "mine"}, conf={"spark.a": "b=c"}, ending=EndOptions(stop_when_idle=stop_when_idle)
+    )
     execute(asked, never, runner)
 
-    given = runner.arguments
-    assert isinstance(given["topology"], PlainTopology)
-    assert given["topology"].topology_id == "mine"
-    assert (given["master"], given["conf"]) == ("local[2]", {"spark.a": "b=c"})
-    assert given["options"] == PlainRunOptions(stop_when_idle=stop_when_idle)
-    assert given["factory_module"] == "job_of_plain_lines"
-    assert "redis_url" not in given
+    assert isinstance(runner.topology, PlainTopology)
+    assert runner.topology.topology_id == "mine"
+    given = runner.asked
+    assert (given.master, given.conf, given.factory_module) == ("local[2]", {"spark.a": "b=c"}, "job_of_plain_lines")
+    assert given.options == PlainRunOptions(stop_when_idle=stop_when_idle)
 
 
 @pytest.mark.parametrize(("is_interrupted", "code"), [(False, 0), (True, 143)])
 def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
     plain_folder: JobFolder, capsys: pytest.CaptureFixture[str], is_interrupted: bool, code: int
 ) -> None:
-    runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=is_interrupted)
+    runner = runner_of(signal.SIGTERM, **DONE, is_interrupted=is_interrupted)
 
-    assert execute(request(as_json=False), never, runner) == code
+    assert execute(plain_run(as_json=False), never, runner) == code
 
-    assert runner.coordinator.drain_count == 1
+    assert runner.drain_count == 1
     ended = "stopped before its spouts were idle" if is_interrupted else "done"
     assert capsys.readouterr().out.startswith(f"lines: {ended}\n")
 
@@ -148,59 +108,21 @@ def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
 def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
     plain_folder: JobFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = FakeRunner(**DONE)
+    runner = runner_of(**DONE)
     monkeypatch.setattr(run_module, "execute", partial(execute, plain_runner=runner))
 
-    with pytest.raises(SystemExit) as end:
-        main(["run", "job_of_plain_lines:topology", "--stop-when-idle"])
-    assert (end.value.code, runner.arguments["topology"].topology_id) == (0, "lines")
+    assert txbatch("run", "job_of_plain_lines:topology", "--stop-when-idle") == 0
+    assert runner.topology.topology_id == "lines"
 
 
 def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
     with pytest.raises(
         TopologyError, match=r"--max-pending.* are for transactional topologies, but 'lines' is a plain one"
     ):
-        execute(request(options=RunOptions(max_spout_pending=7)), never, never)
+        execute(plain_run(options=RunOptions(max_spout_pending=7)), never, never)
 
 
 def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:
     folder.write_job()
     with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, but 'lines' is transactional"):
-        execute(request(target="job_of_lines:topology", stop_when_idle=True), never, never)
-
-
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
-    clock = Clock()
-    figures = PlainFigures(clock)
-    assert figures.rate() == 0.0
-    statistics = PlainStatistics(waves=1, first_wave_s=130.0)
-
-    clock.now_s = 134.0
-    statistics.emitted, statistics.acked = 800, 700
-    figures.update(statistics)
-    assert figures.line() == "800 emitted · 200 tuples/s · 700 acked · 0 failed"
-
-    for second in range(135, 155):
-        clock.now_s = float(second)
-        statistics.emitted += 50
-        figures.update(statistics)
-    assert figures.rate() == 50.0
-
-
-@pytest.mark.parametrize(("acked", "line_count"), [(0, 1), (3, 2)])
-def test_a_run_that_failed_tells_what_was_acked_if_anything(acked: int, line_count: int) -> None:
-    stream = io.StringIO()
-    progress = LineProgress("words", stream, Clock(), PlainFigures(Clock()))
-    progress.update(PlainStatistics(waves=1, emitted=5, acked=acked))
-    with pytest.raises(ValueError, match="no"), progress:
-        raise ValueError("no")
-
-    assert stream.getvalue().count("\n") == line_count
-    assert ("5 tuples emitted in 0.0 s, 3 acked" in stream.getvalue()) is (acked == 3)
+        execute(plain_run(target="job_of_lines:topology", ending=EndOptions(stop_when_idle=True)), never, never)

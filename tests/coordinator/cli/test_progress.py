@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from coordinator.cli.figures import Figures, summary_line
-from coordinator.cli.plain_figures import PlainFigures, plain_summary_line
-from coordinator.cli.progress import LineProgress, LiveProgress, fitted
+from coordinator.cli.figures import PlainFigures, TransactionalFigures, plain_summary_line, summary_line
+from coordinator.cli.progress import LiveProgress, SentenceProgress, fitted, line_writer
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import UserCodeError
+from tests.support.cli.in_process import HandClock
 from tests.support.runs.answers import USER, failing_at
 from tests.support.runs.scripted import Run
 from tests.support.topologies.components import LinesCoordinator
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
+def lines(stream: io.StringIO, clock: HandClock, figures: Any) -> SentenceProgress[Any]:
+    return SentenceProgress(line_writer("words", stream), clock, figures)
 
 
 def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> None:
-    clock = Clock()
-    figures = Figures(clock)
+    clock = HandClock()
+    figures = TransactionalFigures(clock)
     statistics = RunStatistics(first_wave_s=130.0)
 
     clock.now_s = 134.0
@@ -46,12 +43,12 @@ def test_rates_are_those_of_the_last_ten_seconds_and_leave_out_the_start() -> No
 
 
 def test_nothing_is_divided_by_zero() -> None:
-    assert Figures(Clock()).rates() == (0.0, 0.0)
+    assert TransactionalFigures(HandClock()).rates() == (0.0, 0.0)
 
 
 def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> None:
-    clock = Clock()
-    figures = Figures(clock)
+    clock = HandClock()
+    figures = TransactionalFigures(clock)
     statistics = RunStatistics()
     assert figures.lag_s() == 0.0
 
@@ -67,8 +64,8 @@ def test_the_lag_counts_from_the_last_commit_while_something_is_under_way() -> N
 
 
 def test_a_line_has_all_figures() -> None:
-    clock = Clock()
-    figures = Figures(clock)
+    clock = HandClock()
+    figures = TransactionalFigures(clock)
     figures.update(
         RunStatistics(
             last_txid=1_250,
@@ -97,7 +94,7 @@ class Sized(LinesCoordinator):
 
 
 def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> None:
-    run, figures = Run(source=Sized(1_000), max_spout_pending=64), Figures(Clock())
+    run, figures = Run(source=Sized(1_000), max_spout_pending=64), TransactionalFigures(HandClock())
     run.on_progress = figures.update
     run.engine.on_wave = failing_at(run, 17, kind=USER)
     with pytest.raises(UserCodeError):
@@ -108,8 +105,8 @@ def test_a_run_that_failed_shows_what_is_committed_and_not_what_was_cut() -> Non
 
 
 def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
-    clock = Clock()
-    figures = Figures(clock)
+    clock = HandClock()
+    figures = TransactionalFigures(clock)
     figures.update(RunStatistics(last_txid=250, attempts=12, active=12, first_wave_s=97.5, fraction=0.25))
 
     assert figures.line() == "txid 250 · first wave: 12 in flight for 2.5 s"
@@ -117,15 +114,15 @@ def test_before_the_first_commit_a_line_says_what_is_in_flight() -> None:
 
 
 def test_after_a_first_wave_that_failed_a_line_does_not_speak_of_it() -> None:
-    figures = Figures(Clock())
+    figures = TransactionalFigures(HandClock())
     figures.update(RunStatistics(last_txid=250, attempts=12, active=0, first_wave_s=97.5, fraction=0.25))
 
     assert figures.line() == "txid 250 · nothing committed yet, nothing in flight"
 
 
 def test_a_finite_input_has_a_time_left_and_a_continuous_one_has_none() -> None:
-    clock = Clock()
-    finite, continuous = Figures(clock), Figures(clock)
+    clock = HandClock()
+    finite, continuous = TransactionalFigures(clock), TransactionalFigures(clock)
     for txid in range(1, 9):
         clock.now_s += 2.0
         statistics = RunStatistics(
@@ -150,8 +147,8 @@ def test_a_narrow_terminal_shows_the_first_figures() -> None:
 
 
 def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
-    clock, stream = Clock(), io.StringIO()
-    with LineProgress("words", stream, clock, Figures(clock)) as progress:
+    clock, stream = HandClock(), io.StringIO()
+    with lines(stream, clock, TransactionalFigures(clock)) as progress:
         progress.begun()
         for _ in range(12):
             clock.now_s += 1.0
@@ -161,21 +158,29 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds() -> None:
     assert kinds == ["starting", "running", "txid", "txid", "1"]
 
 
-@pytest.mark.parametrize(("committed", "line_count"), [(0, 1), (3, 2)])
-def test_a_run_that_failed_tells_what_it_committed_if_anything(committed: int, line_count: int) -> None:
+@pytest.mark.parametrize(
+    ("figures", "statistics", "said"),
+    [
+        (TransactionalFigures, RunStatistics(attempts=8), []),
+        (TransactionalFigures, RunStatistics(attempts=8, committed=3, last_txid=3), ["3 transactions committed"]),
+        (PlainFigures, PlainStatistics(waves=1, emitted=5), []),
+        (PlainFigures, PlainStatistics(waves=1, emitted=5, acked=3), ["5 tuples emitted in 0.0 s, 3 acked"]),
+    ],
+    ids=["nothing committed", "committed", "nothing acked", "acked"],
+)
+def test_a_run_that_failed_tells_what_it_has_done_if_anything(figures: Any, statistics: Any, said: list[str]) -> None:
     stream = io.StringIO()
-    progress = LineProgress("words", stream, Clock(), Figures(Clock()))
-    progress.update(RunStatistics(attempts=8, committed=committed, last_txid=committed))
+    progress = lines(stream, HandClock(), figures(HandClock()))
+    progress.update(statistics)
     with pytest.raises(ValueError, match="no"), progress:
         raise ValueError("no")
-
-    assert stream.getvalue().count("\n") == line_count
-    assert ("3 transactions committed" in stream.getvalue()) is (committed == 3)
+    assert stream.getvalue().count("\n") == 1 + len(said)
+    assert all(part in stream.getvalue() for part in said)
 
 
 def test_every_step_of_the_start_is_a_line() -> None:
     stream = io.StringIO()
-    with LineProgress("words", stream, Clock(), Figures(Clock())) as progress:
+    with lines(stream, HandClock(), TransactionalFigures(HandClock())) as progress:
         for step in ("starting the private server in 'd'", "starting Spark with master local[2]"):
             progress.starting(step)
 
@@ -189,7 +194,7 @@ def test_every_step_of_the_start_is_a_line() -> None:
 def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=200, color_system=None)
-    with LiveProgress("[red]words", console, Figures(Clock()), leaves_line=leaves_line) as progress:
+    with LiveProgress("[red]words", console, TransactionalFigures(HandClock()), leaves_line=leaves_line) as progress:
         progress.begun()
         progress.update(
             RunStatistics(attempts=1, last_txid=1, committed=1, first_wave_s=90.0, cut_txid=1, fraction=0.5)
@@ -203,32 +208,32 @@ def test_a_terminal_shows_a_bar_and_perhaps_a_last_line(leaves_line: bool) -> No
     assert shown.endswith("up to txid 1; 0 of 1 attempt failed\n") is leaves_line
 
 
-def test_a_run_of_an_empty_input_does_not_speak_of_a_commit() -> None:
-    assert summary_line(RunStatistics()) == "nothing to do: the input has no transactions"
+ONE: dict[str, Any] = {"waves": 1, "first_wave_s": 0.0, "last_result_s": 2.0}
 
 
-def test_a_run_that_was_stopped_before_it_began_does_not_call_the_input_empty() -> None:
-    assert summary_line(RunStatistics(is_interrupted=True)) == "no transaction was started"
-
-
-def test_a_run_without_new_input_says_how_far_earlier_runs_committed() -> None:
-    assert summary_line(RunStatistics(last_txid=1_200)) == "nothing new: already committed up to txid 1,200"
-
-
-def test_a_summary_counts_in_the_singular_too() -> None:
-    one = RunStatistics(last_txid=1, committed=1, attempts=1, failed_attempts=0, first_wave_s=0.0, last_result_s=2.0)
-    assert summary_line(one) == "1 transaction committed in 2.0 s, up to txid 1; 0 of 1 attempt failed"
-
-
-def test_a_plain_summary_counts_in_the_singular_too() -> None:
-    one = PlainStatistics(emitted=1, acked=1, waves=1, first_wave_s=0.0, last_result_s=2.0)
-    assert plain_summary_line(one) == "1 tuple emitted in 2.0 s, 1 acked, 0 failed, 1 wave"
+@pytest.mark.parametrize(
+    ("statistics", "line"),
+    [
+        (RunStatistics(), "nothing to do: the input has no transactions"),
+        (RunStatistics(is_interrupted=True), "no transaction was started"),
+        (RunStatistics(last_txid=1_200), "nothing new: already committed up to txid 1,200"),
+        (
+            RunStatistics(last_txid=1, committed=1, attempts=1, **ONE),
+            "1 transaction committed in 2.0 s, up to txid 1; 0 of 1 attempt failed",
+        ),
+        (PlainStatistics(emitted=1, acked=1, **ONE), "1 tuple emitted in 2.0 s, 1 acked, 0 failed, 1 wave"),
+    ],
+    ids=["empty input", "stopped before it began", "no new input", "one transaction", "one tuple"],
+)
+def test_a_summary_says_what_was_done_and_why_nothing_was(statistics: Any, line: str) -> None:
+    summary = plain_summary_line if isinstance(statistics, PlainStatistics) else summary_line
+    assert summary(statistics) == line
 
 
 def test_a_plain_run_without_acks_does_not_stay_in_its_first_wave() -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=100, color_system=None)
-    with LiveProgress("words", console, PlainFigures(Clock()), leaves_line=False) as progress:
+    with LiveProgress("words", console, PlainFigures(HandClock()), leaves_line=False) as progress:
         progress.begun()
         progress.update(PlainStatistics(waves=1, emitted=5, first_wave_s=90.0))
 
@@ -242,3 +247,21 @@ def test_attempts_that_are_only_repeated_with_a_failed_one_are_not_counted_as_fa
     assert summary_line(ended).endswith("up to txid 7; 1 of 23 attempts failed; 15 above it repeated with it")
     ended.failed([17], 17, FailureCause.TIMEOUT)
     assert summary_line(ended).endswith("; 2 of 23 attempts failed; 15 above them repeated with them")
+
+
+def test_rates_of_a_plain_run_are_those_of_the_last_ten_seconds_too() -> None:
+    clock = HandClock()
+    figures = PlainFigures(clock)
+    assert figures.rate() == 0.0
+    statistics = PlainStatistics(waves=1, first_wave_s=130.0)
+
+    clock.now_s = 134.0
+    statistics.emitted, statistics.acked = 800, 700
+    figures.update(statistics)
+    assert figures.line() == "800 emitted · 200 tuples/s · 700 acked · 0 failed"
+
+    for second in range(135, 155):
+        clock.now_s = float(second)
+        statistics.emitted += 50
+        figures.update(statistics)
+    assert figures.rate() == 50.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -12,57 +11,15 @@ from typing import Any
 import pytest
 
 from coordinator.cli.exits import StoppedError
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import execute
+from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
 from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
-
-
-class FakeCoordinator:
-    def __init__(self, statistics: RunStatistics) -> None:
-        self.drain_count = 0
-        self.statistics = statistics
-
-    def drain(self) -> None:
-        self.drain_count += 1
-
-
-class FakeRunner:
-    """Runs nothing: sends signals to this process, then returns statistics."""
-
-    def __init__(self, *signals: int, before_start: bool = False, **statistics: Any) -> None:
-        self.signals, self.before_start = signals, before_start
-        self.statistics = RunStatistics(**statistics)
-        self.coordinator = FakeCoordinator(self.statistics)
-        self.arguments: dict[str, Any] = {}
-
-    def __call__(self, topology: Any, **arguments: Any) -> RunStatistics:
-        self.arguments = {"topology": topology, **arguments}
-        if not self.before_start:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # as Spark's start, which puts its own
-            arguments["on_start"](self.coordinator)
-        for number in self.signals:
-            os.kill(os.getpid(), number)
-        if self.statistics.attempts:
-            arguments["on_progress"](self.statistics)
-        return self.statistics
-
-
-def request(**changes: Any) -> RunRequest:
-    values: dict[str, Any] = {
-        "target": "job_of_lines:topology",
-        "parameters": (),
-        "server": ServerChoice(None, Path("data")),
-        "master": "local[2]",
-        "conf": (),
-        "options": RunOptions(),
-        "as_json": True,
-    }
-    return RunRequest(**{**values, **changes})
-
+from tests.support.cli.typed_runs import FakeRunner, typed_run
 
 DONE: dict[str, Any] = {
     "last_txid": 12,
@@ -75,15 +32,28 @@ DONE: dict[str, Any] = {
     "first_wave_s": 5.0,
     "last_result_s": 9.0,
 }
+SECRET = ServerChoice("redis://:hunter22@host:1", Path("data"))
+ON_DISK = {"durability": DurabilityReport(Durability(DurabilityLevel.FSYNC), "nothing"), "released_txid": 12}
+EVERYSEC = "its last second or two of commits (appendfsync everysec)"
 
 
-def test_json_is_the_only_line_on_standard_output(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(autouse=True)
+def job(folder: JobFolder) -> JobFolder:
     folder.write_job(more="print('imported')\n")
+    return folder
 
-    assert execute(request(), FakeRunner(**DONE)) == 0
 
-    shown = capsys.readouterr()
-    assert json.loads(shown.out) == {
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [({}, {}), (ON_DISK, {"durability": {"level": "fsync", "released_txid": 12, "server_can_lose": "nothing"}})],
+    ids=["done", "durable"],
+)
+def test_json_is_the_only_line_on_standard_output(
+    capsys: pytest.CaptureFixture[str], given: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    assert execute(typed_run(), FakeRunner(**DONE, **given)) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {
         "topology": "lines",
         "committed": 10,
         "last_txid": 12,
@@ -93,26 +63,21 @@ def test_json_is_the_only_line_on_standard_output(folder: JobFolder, capsys: pyt
         "failed_attempts": 1,
         "waves": 3,
         "commit_groups": 2,
+        **shown,
     }
-    assert shown.out.count("\n") == 1
-    assert "imported" in shown.err
+    assert printed.out.count("\n") == 1
+    assert "imported" in printed.err
 
 
 @pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
-def test_json_tells_how_far_a_run_got_that_failed(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str], has_begun: bool
-) -> None:
-    folder.write_job()
-
-    def fails(_: Any, **arguments: Any) -> RunStatistics:
+def test_json_tells_how_far_a_run_got_that_failed(capsys: pytest.CaptureFixture[str], has_begun: bool) -> None:
+    def fails(topology: Any, request: RunRequest) -> RunStatistics:
         if has_begun:
-            arguments["on_start"](FakeCoordinator(RunStatistics(**DONE)))
+            FakeRunner(**DONE)(topology, request)
         raise ReplayLimitError(13, 5, "redis://:hunter22@host:1 is away")
 
-    server = ServerChoice("redis://:hunter22@host:1", Path("data"))
     with pytest.raises(ReplayLimitError):
-        execute(request(server=server), fails)
-
+        execute(typed_run(server=SECRET), fails)
     out = capsys.readouterr().out
     told = json.loads(out)
     assert out.count("\n") == 1
@@ -122,47 +87,30 @@ def test_json_tells_how_far_a_run_got_that_failed(
     assert "hunter22" not in out
 
 
-def test_json_tells_of_a_topology_that_was_refused(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
+def test_a_refused_topology_runs_nothing_and_is_told_in_json_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    runner = FakeRunner()
+    for as_json in (True, False):
+        with pytest.raises(TopologyError, match="has no parameter 'x'"):
+            execute(typed_run(parameters={"x": "1"}, as_json=as_json), runner)
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["topology"], told["error"]["exit_code"], told["error"]["trouble"]) == (None, 2, "parameter")
+    assert runner.asked is None
 
-    with pytest.raises(TopologyError):
-        execute(request(parameters=["x=1"]), FakeRunner())
 
-    told = json.loads(capsys.readouterr().out)
-    assert told["topology"] is None
-    assert (told["error"]["exit_code"], told["error"]["trouble"]) == (2, "parameter")
-
-
-def test_json_has_no_trouble_for_a_signal(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-
-    def stopped(_: Any, **_arguments: Any) -> RunStatistics:
+def test_json_has_no_trouble_for_a_signal(capsys: pytest.CaptureFixture[str]) -> None:
+    def stopped(*_: Any) -> RunStatistics:
         raise StoppedError(signal.SIGTERM)
 
     with pytest.raises(StoppedError):
-        execute(request(), stopped)
-
+        execute(typed_run(), stopped)
     error = json.loads(capsys.readouterr().out)["error"]
     assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
 
 
-def test_without_json_a_run_that_failed_prints_nothing_on_standard_output(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder.write_job()
-
-    with pytest.raises(TopologyError):
-        execute(request(parameters=["x=1"], as_json=False), FakeRunner())
-
-    assert capsys.readouterr().out == ""
-
-
-def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-
-    execute(request(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
-
-    assert capsys.readouterr().out.splitlines() == [
+def test_people_are_told_rates_counters_and_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
+    assert capsys.readouterr().out.splitlines()[-5:] == [
         "lines: done",
         "  10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
         "  2.5 transactions/s, 250 tuples/s, 3 waves, 2 commits",
@@ -171,168 +119,119 @@ def test_people_are_told_rates_counters_and_keys(folder: JobFolder, capsys: pyte
     ]
 
 
-def test_people_are_told_which_dead_letters_are_those_of_this_run(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        ({"dead_letters": 3}, "3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"),
+        ({"replayed": {6: 21}}, "quarantined txid 6 was republished as txid 21"),
+        ({"replayed_letters": 1}, "1 dead letter published"),
+        (
+            {"server_away_count": 1, "server_away_s": 2.5},
+            "the server was unreachable once, for 2.5 s in all; nothing was lost",
+        ),
+        (
+            {"server_away_count": 2, "server_away_s": 4},
+            "the server was unreachable 2 times, for 4.0 s in all; nothing was lost",
+        ),
+        (ON_DISK, "on disk up to txid 12, confirmed by the server (durability fsync)"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_people_are_told_what_else_happened(
+    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
 ) -> None:
-    folder.write_job()
-
-    execute(request(as_json=False), FakeRunner(**DONE, dead_letters=3))
-
-    said = "  3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"
-    assert said in capsys.readouterr().out.splitlines()
+    execute(typed_run(as_json=False), FakeRunner(**DONE, **done))
+    assert f"  {said}" in capsys.readouterr().out.splitlines()
 
 
-def test_the_password_of_a_server_is_not_shown(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "the batch of txid 1; see"),
+        (2, "the batches of txid 1, 2; see"),
+        (12, "the batches of txid 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; see"),
+    ],
+)
+def test_the_last_line_on_standard_error_names_what_was_quarantined(
+    capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    execute(typed_run(), FakeRunner(**DONE, quarantined=list(range(1, count + 1))))
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"txbatch: QUARANTINED, and therefore not in the state: {said} `txbatch quarantine list")
 
-    execute(request(as_json=False, server=ServerChoice("redis://:hunter22@host:1", Path("data"))), FakeRunner())
 
+def test_the_password_of_a_server_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False, server=SECRET), FakeRunner())
     shown = capsys.readouterr()
     assert "hash {lines}:lines in redis://host:1" in shown.out
     assert "hunter22" not in shown.out + shown.err
 
 
-def test_the_runner_is_given_what_was_asked_for(folder: JobFolder) -> None:
-    folder.write_job()
-    runner = FakeRunner()
-    options = RunOptions(max_spout_pending=7, adopt=True)
-    server = ServerChoice("redis://host:1", Path("data"))
-
-    execute(
-        request(
-            parameters=["topology_id=mine"], conf=["spark.a=b=c"], master="local[3]", options=options, server=server
-        ),
-        runner,
-    )
-
-    given = runner.arguments
-    assert given["topology"].topology_id == "mine"
-    assert given["conf"] == {"spark.a": "b=c"}
-    assert (given["master"], given["options"], given["factory_module"]) == ("local[3]", options, "job_of_lines")
-    assert (given["redis_url"], given["data_dir"]) == ("redis://host:1", None)
-
-
-def test_nothing_is_run_when_the_topology_is_refused(folder: JobFolder) -> None:
-    folder.write_job()
-    runner = FakeRunner()
-
-    with pytest.raises(TopologyError, match="has no parameter 'x'"):
-        execute(request(parameters=["x=1"]), runner)
-
-    assert runner.arguments == {}
+def test_the_runner_is_given_what_was_asked_for() -> None:
+    runner, options = FakeRunner(), RunOptions(max_spout_pending=7, adopt=True)
+    asked = {"conf": {"spark.a": "b=c"}, "master": "local[3]", "options": options, "server": SECRET}
+    execute(typed_run(parameters={"topology_id": "mine"}, **asked), runner)
+    assert (runner.topology.topology_id, runner.asked.factory_module) == ("mine", "job_of_lines")
+    assert {name: getattr(runner.asked, name) for name in asked} == asked
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_finite_input_that_is_drained_before_its_end_tells_so(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str], number: int, code: int
+    capsys: pytest.CaptureFixture[str], number: int, code: int
 ) -> None:
-    folder.write_job()
     runner = FakeRunner(number, **DONE, is_interrupted=True)
-
-    assert execute(request(), runner) == code
-
+    assert execute(typed_run(as_json=False), runner) == code
     shown = capsys.readouterr()
-    assert runner.coordinator.drain_count == 1
+    assert runner.drain_count == 1
     assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
-    assert json.loads(shown.out)["committed"] == 10
+    assert "lines: stopped before the end of its input; run again to continue\n" in shown.out
 
 
-def test_a_continuous_input_ends_well_when_it_is_drained(folder: JobFolder) -> None:
-    folder.write_job()
+def test_a_continuous_input_ends_well_when_it_is_drained() -> None:
     runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
-
-    assert execute(request(), runner) == 0
-    assert runner.coordinator.drain_count == 1
-
-
-def test_people_are_told_that_the_input_goes_on(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-
-    execute(request(as_json=False), FakeRunner(signal.SIGTERM, is_interrupted=True))
-
-    assert capsys.readouterr().out.startswith("lines: stopped before the end of its input; run again to continue\n")
+    assert execute(typed_run(), runner) == 0
+    assert runner.drain_count == 1
 
 
-def test_a_second_signal_stops_at_once(folder: JobFolder) -> None:
-    folder.write_job()
-
+@pytest.mark.parametrize("before_start", [False, True])
+def test_a_second_signal_stops_at_once_and_so_does_the_first_before_the_start(before_start: bool) -> None:
+    signals = (signal.SIGTERM,) if before_start else (signal.SIGINT, signal.SIGTERM)
     with pytest.raises(StoppedError) as stop:
-        execute(request(), FakeRunner(signal.SIGINT, signal.SIGTERM))
-
+        execute(typed_run(), FakeRunner(*signals, before_start=before_start))
     assert stop.value.signal_number == signal.SIGTERM
 
 
-def test_a_signal_before_the_start_stops(folder: JobFolder) -> None:
-    folder.write_job()
-
-    with pytest.raises(StoppedError):
-        execute(request(), FakeRunner(signal.SIGTERM, before_start=True))
-
-
 @pytest.mark.parametrize("signals", [(), (signal.SIGTERM,), (signal.SIGTERM, signal.SIGTERM)])
-def test_the_signals_are_given_back(folder: JobFolder, signals: tuple[int, ...]) -> None:
-    folder.write_job()
+def test_the_signals_are_given_back(signals: tuple[int, ...]) -> None:
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-
     try:
-        execute(request(), FakeRunner(*signals))
+        execute(typed_run(), FakeRunner(*signals))
     except StoppedError:
         assert len(signals) == 2
-
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
-def test_progress_goes_to_standard_error_by_the_line(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-
-    execute(request(), FakeRunner(**DONE))
-
-    assert capsys.readouterr().err.splitlines() == [
-        "lines: starting",
-        "lines: running",
-        "lines: 10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
-    ]
-
-
-def test_a_run_with_nothing_to_do_says_so(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-
-    execute(request(), FakeRunner(last_txid=12))
-
-    assert "lines: nothing new: already committed up to txid 12" in capsys.readouterr().err
-
-
-FSYNC = Durability(DurabilityLevel.FSYNC)
-EVERYSEC = "its last second or two of commits (appendfsync everysec)"
-
-
-def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (DONE, "lines: 10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed"),
+        ({"last_txid": 12}, "lines: nothing new: already committed up to txid 12"),
+    ],
+    ids=["done", "nothing to do"],
+)
+def test_progress_goes_to_standard_error_by_the_line(
+    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
 ) -> None:
-    folder.write_job()
-    execute(request(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
+    execute(typed_run(), FakeRunner(**done))
+    shown = [line for line in capsys.readouterr().err.splitlines() if line != "imported"]
+    assert shown == ["lines: starting", "lines: running", said]
+
+
+def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
     shown = capsys.readouterr()
     assert (
         f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
         "(durability memory)" in shown.err
     )
     assert (shown.err + shown.out).count("power cut") == 1
-
-
-def test_the_last_lines_say_what_was_confirmed(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-    done = DONE | {"durability": DurabilityReport(FSYNC, "nothing"), "released_txid": 12}
-    execute(request(as_json=False), FakeRunner(**done))
-    assert "  on disk up to txid 12, confirmed by the server (durability fsync)" in capsys.readouterr().out.splitlines()
-
-
-def test_json_names_the_level_and_how_far_it_was_confirmed(
-    folder: JobFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder.write_job()
-    execute(request(), FakeRunner(**DONE, durability=DurabilityReport(FSYNC, "nothing"), released_txid=12))
-    assert json.loads(capsys.readouterr().out)["durability"] == {
-        "level": "fsync",
-        "released_txid": 12,
-        "server_can_lose": "nothing",
-    }

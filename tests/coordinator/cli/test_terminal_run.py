@@ -19,28 +19,27 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from coordinator.cli.run_command import RunRequest, execute
+from coordinator.cli.run_command import execute
 from coordinator.server_choice import ServerChoice
-from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
+from tests.support.cli.typed_runs import typed_run
 
 
-def runner(topology, *, on_step, on_start, on_progress, **_):
+def runner(topology, asked):
     for step in {STEPS}:
-        on_step(step)
+        asked.on_step(step)
     statistics = RunStatistics(first_wave_s=time.monotonic(), attempts=64, active=64, cut_txid=64)
-    on_start(SimpleNamespace(drain=None, statistics=statistics))
+    asked.on_start(SimpleNamespace(drain=None, statistics=statistics))
     for txid in range(1, 65):
         statistics.last_txid = statistics.committed = txid
         statistics.active, statistics.tuples, statistics.last_result_s = 64 - txid, 10 * txid, time.monotonic()
         statistics.fraction = None if "endless" in sys.argv else 1.0
-        on_progress(statistics)
+        asked.on_progress(statistics)
         time.sleep(0.01)  # 0.6 s in all, of which the terminal shows every 0.2 s
     return statistics
 
 
-server = ServerChoice(None, Path("d"))
-sys.exit(execute(RunRequest("job_of_lines:topology", (), server, "local[2]", (), RunOptions(), True), runner))
+sys.exit(execute(typed_run(server=ServerChoice(None, Path("d"))), runner))
 """
 
 

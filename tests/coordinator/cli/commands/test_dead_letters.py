@@ -5,17 +5,18 @@ from __future__ import annotations
 import datetime as dt
 import json
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
-from coordinator.cli import main
-from coordinator.cli.commands.letter_json import json_value
+from coordinator.cli.letter_json import json_value
 from state.codec import pack, unpack
 from state.commits.dead_letters import add_letters, pack_letter
 from state.commits.write_set import WriteSet
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of
 
 pytestmark = pytest.mark.redis
@@ -42,10 +43,7 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["dead-letters", *arguments])
-    return int(end.value.code or 0)
+ended = partial(txbatch, "dead-letters")
 
 
 def test_a_list_for_people_shows_reason_and_values_without_control_characters(
@@ -127,7 +125,7 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest
         (("drop", "wc", "--letter", "1.0", "--letter", "2.0", "--yes"), 2, "topology 'wc' has no dead letter 2.0;"),
         (("drop", "wc", "--letter", "1", "--yes"), 2, "--letter '1' is not the id of a dead letter"),
         (
-            ("replay", "m:f", "--letter", "1.0", "--component", "check"),
+            ("republish", "m:f", "--letter", "1.0", "--component", "check"),
             2,
             "--component and --letter exclude each other",
         ),

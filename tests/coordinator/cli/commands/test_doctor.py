@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
 
-from coordinator.cli import main
 from tests.conftest import redis_program, running_server
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder
 
 pytestmark = pytest.mark.redis
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(("doctor", "--no-spark", *arguments))
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
+ended = partial(txbatch, "doctor", "--no-spark")
 
 
 def test_what_is_fit_ends_with_zero_and_counts_its_warnings(folder: JobFolder, valkey_url, capsys):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 
-import pytest
-
-from coordinator.cli import main
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 
 BAD_STORE = """
@@ -25,10 +24,7 @@ def bad(input="input.txt"):
 """
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(("dry-run", *arguments))
-    return int(end.value.code or 0)
+ended = partial(txbatch, "dry-run")
 
 
 def test_it_shows_the_first_batch_and_touches_no_server(folder: JobFolder, capsys, monkeypatch):

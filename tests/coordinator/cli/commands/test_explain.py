@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from coordinator.cli import main
 from state.errors import FencedError
 from state.troubles import Trouble
+from tests.support.cli.in_process import txbatch
 
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["explain", *arguments])
-    return int(end.value.code or 0)
+ended = partial(txbatch, "explain")
 
 
 def test_the_command_that_an_error_names_explains_it(capsys: pytest.CaptureFixture[str]) -> None:

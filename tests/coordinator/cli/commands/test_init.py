@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli import main
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    assert isinstance(end.value.code, int)
-    return end.value.code
+from tests.support.cli.in_process import txbatch
 
 
 def test_init_writes_a_project_and_says_what_to_do_next(
@@ -21,7 +14,7 @@ def test_init_writes_a_project_and_says_what_to_do_next(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert ended("init", "shop") == 0
+    assert txbatch("init", "shop") == 0
 
     said = capsys.readouterr().out
     assert said.startswith("shop/ has a topology, its tests and sample data in 9 files. Next:\n")
@@ -34,7 +27,7 @@ def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert ended("init", "My-Shop") == 2
+    assert txbatch("init", "My-Shop") == 2
 
     assert capsys.readouterr().err.startswith("txbatch: project name 'My-Shop' is not a package name;")
     assert list(tmp_path.iterdir()) == []
@@ -49,7 +42,7 @@ def test_a_folder_that_cannot_be_written_ends_with_2_and_the_reason(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "mkdir", refused)
 
-    assert ended("init", "shop") == 2
+    assert txbatch("init", "shop") == 2
     assert (
         "txbatch: project 'shop' cannot be written: [Errno 13] Permission denied: 'shop'; nothing of it is left\n"
         in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""``txbatch inspect`` and ``txbatch replay``: what is shown of one transaction."""
+"""``txbatch inspect`` and ``txbatch rerun``: what is shown of one transaction."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.cli.commands.inspect import lines
 from coordinator.server_choice import choose_server
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
 from state.redis_topology.history import KnownTransaction
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 STORY = TransactionStory(
@@ -36,12 +36,6 @@ STORY = TransactionStory(
 )
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    return int(end.value.code or 0)
-
-
 @pytest.mark.redis
 class TestOnAServer:
     @pytest.fixture
@@ -57,7 +51,7 @@ class TestOnAServer:
         store.close()
 
     def test_a_committed_transaction_is_shown_whole(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended("inspect", "words", "1", "--redis", url) == 0
+        assert txbatch("inspect", "words", "1", "--redis", url) == 0
         shown = capsys.readouterr().out
         assert "state             committed, exactly once; the last committed one is 2" in shown
         assert "receipt           attempt 00000000000003e9, digest " in shown
@@ -71,7 +65,7 @@ class TestOnAServer:
         assert "count: 10 from lines/default, 4 out on default, 1 refused, 2.5 ms" in shown
 
     def test_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended("inspect", "words", "1", "--redis", url, "--json") == 0
+        assert txbatch("inspect", "words", "1", "--redis", url, "--json") == 0
         found = json.loads(capsys.readouterr().out)
         assert (found["state"], found["metadata"]) == ("committed", {"coordinator": ["in.txt", 0, 5]})
         assert (found["receipt"]["attempt_id"], found["receipt"]["last_txid"]) == ("00000000000003e9", 2)
@@ -89,11 +83,11 @@ class TestOnAServer:
     def test_what_is_not_told_or_not_committed(
         self, url: str, capsys: pytest.CaptureFixture[str], txid: str, said: str
     ) -> None:
-        assert ended("inspect", "words", txid, "--redis", url) == 0
+        assert txbatch("inspect", "words", txid, "--redis", url) == 0
         assert said in capsys.readouterr().out
 
     def test_an_unknown_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert ended("inspect", "others", "1", "--redis", url) == 2
+        assert txbatch("inspect", "others", "1", "--redis", url) == 2
         assert "topology 'others' is not stored on" in capsys.readouterr().err
 
 
@@ -140,8 +134,9 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
     assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
 
 
-def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("replay", "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
+@pytest.mark.parametrize("name", ["rerun", "replay"])
+def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert txbatch(name, "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
     assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
 
 
@@ -155,7 +150,7 @@ def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(refusing([[1, 3]])).run_until_idle()
         cluster.submit(refusing([[1, 3]]), replay_letters="all").run_until_idle()
-    assert ended("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
+    assert txbatch("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
     shown = capsys.readouterr().out
     assert "contained         nothing of the input, which continues after it: it published what had been set" in shown
 
@@ -171,8 +166,8 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(topology(str(tmp_path / "in.txt"), 1, parallelism=1)).run_until_idle()
     given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1", "-p", "parallelism=1")
-    command = ("replay", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
-    assert ended(*command, "--limit", "1") == 0
+    command = ("rerun", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
+    assert txbatch(*command, "--limit", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
         "txid 1 of word_count, run again; nothing was committed",
         f"  contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
@@ -186,5 +181,5 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
         "    'a': 1",
         "    … 1 more (--limit)",
     ]
-    assert ended(*command, "--json") == 0
+    assert txbatch(*command, "--json") == 0
     assert json.loads(capsys.readouterr().out)["states"] == {"counts": {"written": 2}}

@@ -10,10 +10,8 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from coordinator.cli import main
-from coordinator.cli.commands.run_lines import moment
-from coordinator.cli.commands.status import Seen, lines, plain
-from coordinator.cli.commands.status_watch import view, watch_status
+from coordinator.cli.commands.status import Seen, lines, plain, view, watch_status
+from coordinator.cli.run_lines import moment
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
 from state.records.durability import ServerDurability
@@ -30,6 +28,7 @@ from state.records.run_pulse import (
 from state.records.stored_topology import TopologyStatus
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 NOW = 1_000_000.0
@@ -127,7 +126,7 @@ class TestWatch:
                 raise found
             return found
 
-        watch_status("words", look, as_json=as_json, to_dict=plain, sleep=slept.append)
+        watch_status("words", look, as_json=as_json, sleep=slept.append)
         assert not left
         return slept
 
@@ -175,28 +174,23 @@ class TestOnAServer:
         yield redis_backend.url
         store.close()
 
-    def ended(self, *arguments: str) -> int:
-        with pytest.raises(SystemExit) as end:
-            main(arguments)
-        return int(end.value.code or 0)
-
     def test_list_shows_a_row_for_each_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.ended("list", "--redis", url) == 0
+        assert txbatch("list", "--redis", url) == 0
         heading, row = capsys.readouterr().out.splitlines()
         assert heading.split() == ["TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE"]
         assert row.split()[:3] == ["words", "1", "running"]
         assert row.endswith("12.5  node7:4711")
 
     def test_list_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.ended("list", "--redis", url, "--json") == 0
+        assert txbatch("list", "--redis", url, "--json") == 0
         (found,) = json.loads(capsys.readouterr().out)
         assert (found["topology_id"], found["committed_txid"], found["standing"]) == ("words", 1, "running")
         assert (found["host"], found["pid"], found["lag_s"], found["ended_at"]) == ("node7", 4711, 0.4, None)
 
     def test_an_empty_server(self, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.ended("list", "--redis", str(redis_backend.url)) == 0
+        assert txbatch("list", "--redis", str(redis_backend.url)) == 0
         assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
 
     def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.ended("status", "words", "--redis", url) == 0
+        assert txbatch("status", "words", "--redis", url) == 0
         assert "run               running on node7, pid 4711, as ann" in capsys.readouterr().out

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from xml.etree import ElementTree
 
-import pytest
-
-from coordinator.cli import main
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import PLAIN_JOB, JobFolder
 
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(("plan", *arguments))
-    return int(end.value.code or 0)
+ended = partial(txbatch, "plan")
 
 
 def test_it_prints_the_stages(folder: JobFolder, capsys):

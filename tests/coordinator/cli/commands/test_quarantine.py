@@ -6,24 +6,16 @@ import json
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.cli.commands import quarantine
-from coordinator.cli.commands.run_lines import moment
+from coordinator.cli.run_lines import moment
 from state.commits.commit import Commit, SetAside
 from state.commits.write_set import WriteSet
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, record_of
 
 pytestmark = pytest.mark.redis
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
 
 
 @pytest.fixture
@@ -41,7 +33,7 @@ def url(redis_backend: Backend) -> str:
 
 
 def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("quarantine", "list", "words", "--redis", url) == 0
+    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
     assert first.endswith("5 attempts  ValueError: no number")
@@ -49,7 +41,7 @@ def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[
 
 
 def test_list_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("quarantine", "list", "words", "--redis", url, "--json") == 0
+    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["topology"] == "words"
     assert shown["quarantined"][1] == {
@@ -63,7 +55,7 @@ def test_list_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("quarantine", "show", "words", "2", "--redis", url) == 0
+    assert txbatch("quarantine", "show", "words", "2", "--redis", url) == 0
     shown = capsys.readouterr().out
     assert "  failed in         parse[1], 5 attempts\n" in shown
     assert "  tuple             ('x',)\n" in shown
@@ -73,17 +65,17 @@ def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: 
 
 
 def test_show_as_json_is_one_line_whatever_the_metadata(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("quarantine", "show", "words", "2", "--redis", url, "--json") == 0
+    assert txbatch("quarantine", "show", "words", "2", "--redis", url, "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["txid"], shown["batch"]["number"], shown["source_fingerprint"]) == (2, 2, "source-1")
 
 
 def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("quarantine", "drop", "words", "--txid", "2", "--redis", url, "--yes") == 0
+    assert txbatch("quarantine", "drop", "words", "--txid", "2", "--redis", url, "--yes") == 0
     assert capsys.readouterr().out == "1 record dropped from the quarantine of 'words': txid 2\n"
-    assert ended("quarantine", "drop", "words", "--all", "--redis", url, "--yes", "--json") == 0
+    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url, "--yes", "--json") == 0
     assert json.loads(capsys.readouterr().out) == {"topology": "words", "dropped": [1]}
-    assert ended("quarantine", "list", "words", "--redis", url) == 0
+    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
     assert capsys.readouterr().out == "topology 'words' has no quarantined batches\n"
 
 
@@ -101,9 +93,9 @@ def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> 
 def test_mistakes_are_refused(
     url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:
-    assert ended("quarantine", *arguments, "--redis", url) == 2
+    assert txbatch("quarantine", *arguments, "--redis", url) == 2
     assert said in capsys.readouterr().err
-    assert ended("quarantine", "list", "words", "--redis", url, "--json") == 0
+    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["quarantined"]) == 2
 
 
@@ -117,27 +109,28 @@ def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
         return True
 
     monkeypatch.setattr(quarantine, "ask", somebody_else_is_faster)
-    assert ended("quarantine", "drop", "words", "--all", "--redis", url) == 2
+    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url) == 2
     told = capsys.readouterr().err
     assert "quarantined txid 2 of topology 'words' is no longer there" in told
     assert "dropped before it: 1" in told
 
 
 def test_status_counts_them(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("status", "words", "--redis", url) == 0
+    assert txbatch("status", "words", "--redis", url) == 0
     assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in capsys.readouterr().out
 
 
-def test_a_replay_does_not_take_a_running_topology_over(
-    url: str, capsys: pytest.CaptureFixture[str], folder: object
+@pytest.mark.parametrize("name", ["republish", "replay"])
+def test_republishing_does_not_take_a_running_topology_over_by_either_of_its_names(
+    url: str, capsys: pytest.CaptureFixture[str], folder: object, name: str
 ) -> None:
     folder.write_job()  # type: ignore[attr-defined]
     run = RedisStore(url, "words")
     acquire(run, "c" * 32)
     try:
         arguments = ("job_of_lines:topology", "-p", "topology_id=words", "--all", "--redis", url)
-        assert ended("quarantine", "replay", *arguments) == 2
-        assert "topology 'words' is running, and a replay would take it over" in capsys.readouterr().err
+        assert txbatch("quarantine", name, *arguments) == 2
+        assert "topology 'words' is running, and republishing would take it over" in capsys.readouterr().err
         run.confirm()
     finally:
         run.close()

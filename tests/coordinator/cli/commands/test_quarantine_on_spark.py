@@ -1,4 +1,4 @@
-"""A poisoned input on Spark: quarantined, the rest counted, replayed with fixed code; as users run it."""
+"""A poisoned input on Spark: quarantined, the rest counted, republished with fixed code; as users run it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def counted(folder: Path) -> int:
         return int(client.hget("{lines}:lines", "all") or 0)
 
 
-def test_poison_is_quarantined_and_replayed_with_fixed_code(tmp_path: Path) -> None:
+def test_poison_is_quarantined_and_republished_with_fixed_code(tmp_path: Path) -> None:
     folder = JobFolder(tmp_path)
     folder.write_job(more=JOB)
     lines = [f"line {number}" for number in range(200)]
@@ -64,13 +64,13 @@ def test_poison_is_quarantined_and_replayed_with_fixed_code(tmp_path: Path) -> N
     )
     assert counted(tmp_path) == 180
 
-    still = txbatch(tmp_path, "quarantine", "replay", *spark, "--txid", "6")
+    still = txbatch(tmp_path, "quarantine", "republish", *spark, "--txid", "6")
     assert (still.returncode, "ValueError: poison" in still.stderr) == (1, True)
     assert counted(tmp_path) == 180
 
-    replay = txbatch(tmp_path, "quarantine", "replay", *spark, "--all", "-p", "is_fixed=true", "--json")
-    assert replay.returncode == 0, replay.stderr
-    assert json.loads(replay.stdout)["replayed"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
+    again = txbatch(tmp_path, "quarantine", "republish", *spark, "--all", "-p", "is_fixed=true", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["replayed"] == [{"quarantined": 6, "txid": 21}, {"quarantined": 13, "txid": 22}]
     assert counted(tmp_path) == 200
     assert txbatch(tmp_path, "quarantine", "list", "lines").stdout == "topology 'lines' has no quarantined batches\n"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.local.cluster import LocalCluster
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.topologies.typed_states import typed_topology
 
 pytestmark = pytest.mark.redis
@@ -28,10 +29,7 @@ def url(redis_backend: Backend) -> str:
     return redis_backend.url
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["state", *arguments])
-    return int(end.value.code or 0)
+ended = partial(txbatch, "state")
 
 
 def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, capsys: pytest.CaptureFixture[str]) -> None:

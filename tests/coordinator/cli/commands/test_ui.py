@@ -11,14 +11,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.ui.serving import is_loopback
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.dashboard.stored import store_all
 from tests.support.stores.builders import dump
 
@@ -46,10 +47,7 @@ def got(address: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(["ui", *arguments])
-    return int(end.value.code or 0)
+ended = partial(txbatch, "ui")
 
 
 @pytest.mark.redis

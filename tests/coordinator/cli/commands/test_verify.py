@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.cli import main
 from coordinator.local.cluster import LocalCluster
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.cli.jobs import JobFolder
 from tests.support.topologies.kept_states import kept_topology
 
@@ -17,14 +17,6 @@ pytestmark = pytest.mark.redis
 
 COUNTS = "{kept}:counts"
 FACTORY = "tests.support.topologies.kept_states:kept_topology"
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
 
 
 @pytest.fixture
@@ -36,7 +28,7 @@ def url(redis_backend: Backend) -> str:
 
 
 def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, capsys):
-    assert ended("verify", "kept", "--redis", url) == 0
+    assert txbatch("verify", "kept", "--redis", url) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == f"kept on {url}"
     assert f"OK    values: hash '{COUNTS}': 7 entries, each as declared" in shown
@@ -47,7 +39,7 @@ def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, c
 
 def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, capsys):
     redis_backend.client().hset(COUNTS, "word1", "many")
-    assert ended("verify", "kept", "--redis", url) == 4
+    assert txbatch("verify", "kept", "--redis", url) == 4
     shown = capsys.readouterr().out.splitlines()
     (place,) = [number for number, line in enumerate(shown) if line.startswith("FAIL")]
     assert shown[place] == f"FAIL  values: hash '{COUNTS}': field 'word1' holds 'many', not an integer in plain decimal"
@@ -58,7 +50,7 @@ def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_bac
 
 def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
     redis_backend.client().set("{kept}:theirs", "x")
-    assert ended("verify", "kept", "--redis", url, "--json") == 0
+    assert txbatch("verify", "kept", "--redis", url, "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", "8", True)
     (warned,) = [finding for finding in shown["findings"] if finding["weight"] == "warn"]
@@ -70,7 +62,7 @@ def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
 def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, capsys):
     redis_backend.client().hset(COUNTS, "word1", b"\x1b[31mred\nOK  all is well")
     redis_backend.client().set("{kept}:\x1b[2J", "x")
-    assert ended("verify", "kept", "--redis", url) == 4
+    assert txbatch("verify", "kept", "--redis", url) == 4
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "OK  all is well" not in shown.splitlines()
@@ -90,7 +82,7 @@ def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, capsy
     ],
 )
 def test_mistakes_are_usage_errors(url, capsys, arguments: tuple[str, ...], said: str):
-    assert ended(*arguments, "--redis", url) == 2
+    assert txbatch(*arguments, "--redis", url) == 2
     assert said in capsys.readouterr().err
 
 
@@ -104,15 +96,15 @@ def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
     folder.write_job()
     folder.write("input.txt", "".join(f"line {number}\n" for number in range(95)))
     job, spark = "job_of_lines:topology", ("--master", "local[2]")
-    assert ended("run", job, "--redis", url, *spark) == 0
+    assert txbatch("run", job, "--redis", url, *spark) == 0
     capsys.readouterr()
 
-    assert ended("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
+    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
     assert "OK    refold: recomputed up to txid 10: its state is equal" in capsys.readouterr().out
 
     redis_backend.client().hset("{lines}:lines", "all", "96")
-    assert ended("verify", "lines", "--redis", url) == 0
-    assert ended("verify", "lines", "--redis", url, "--refold", job, *spark) == 4
+    assert txbatch("verify", "lines", "--redis", url) == 0
+    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 4
     assert "field 'all' holds '96', expected '95'" in capsys.readouterr().out
     assert redis_backend.client().keys("*refold*") == []
     assert not Path(".txbatch").exists()

@@ -12,13 +12,17 @@ import secrets
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from coordinator.building.topology import Topology
 from coordinator.cli.exits import ExitCode, errors_reported, exit_code_of
-from coordinator.cli.run_command import RunRequest, execute
-from coordinator.run import run
+from coordinator.cli.parameters import parse_pairs
+from coordinator.cli.run_command import TypedRun, execute
+from coordinator.run import run_as
+from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.progress_callback import ProgressCallback
 from coordinator.transactional.assembly import assembled
@@ -114,8 +118,11 @@ def _run_in_process(spec: DriverSpec, notes: Notes) -> None:
 
 
 def _drive_on_spark(spec: DriverSpec, notes: Notes) -> int:
-    def noting_run(made: Any, *, on_start: Any, on_progress: Any, **given: Any) -> RunStatistics:
+    def noting_run(made: Topology, request: RunRequest) -> RunStatistics:
         first_commit = _note_first_commit(notes)
+        on_start, on_progress = request.on_start, request.on_progress
+        assert on_start is not None
+        assert on_progress is not None
 
         def started(coordinator: Any) -> None:
             notes.add("owned")
@@ -126,7 +133,7 @@ def _drive_on_spark(spec: DriverSpec, notes: Notes) -> int:
             on_progress(statistics)
 
         try:
-            done = run(made, on_start=started, on_progress=progressed, **given)
+            done = run_as(made, replace(request, on_start=started, on_progress=progressed))
         except TransactionError as error:
             notes.add("ended", text=f"{type(error).__name__}: {error}")
             raise
@@ -135,17 +142,16 @@ def _drive_on_spark(spec: DriverSpec, notes: Notes) -> int:
 
     parameters = {"kind": spec.kind, "reads": spec.reads, "end_path": spec.end_path, "topology_id": spec.topology_id}
     request = RunRequest(
-        target=JOB,
-        parameters=[f"{name}={value}" for name, value in parameters.items()],
         server=ServerChoice(spec.url, Path()),
         master=spec.master,
-        conf=spec.conf,
+        conf=parse_pairs("--conf", spec.conf),
         options=_options(spec),
-        as_json=True,
     )
+    given = {name: str(value) for name, value in parameters.items()}
+    typed = TypedRun(target=JOB, parameters=given, request=request, as_json=True)
     try:
         with errors_reported():
-            return execute(request, runner=noting_run)
+            return execute(typed, runner=noting_run)
     except SystemExit as end:
         return int(end.code or 0)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from typing import Annotated
 
-import typer
-
-from coordinator.cli.command_options import AllowPlaintext, DataDir, Debug, Redis, TopologyId, command_errors
-from coordinator.cli.streams.terminal import say
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.cli.command import command
+from coordinator.cli.command_options import ServerOptions, TopologyId, Yes
+from coordinator.cli.streams.terminal import ask, say
+from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
 from state.redis_topology.topology import RedisTopology
@@ -54,29 +51,7 @@ def _found(store: RedisTopology) -> str:
     return "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
 
 
-def ask(question: str) -> bool:
-    """Asks on the terminal.
-
-    Raises:
-        TopologyError: standard input is not a terminal.
-    """
-    if not sys.stdin.isatty():
-        raise TopologyError(f"{question} Standard input is not a terminal to ask on; give --yes to delete")
-    say(f"{question} [y/N] ", end="", to=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def drop(
-    *,
-    topology_id: TopologyId,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    debug: Debug = False,
-) -> None:
+@command
+def drop(*, topology_id: TopologyId, typed: ServerOptions, yes: Yes = False) -> None:
     """Delete a topology's state and everything txbatch stores about it."""
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        drop_topology(
-            topology_id, choose_server(redis, data_dir, allow_plaintext=allow_plaintext), confirm=None if yes else ask
-        )
+    drop_topology(topology_id, typed.choice(), confirm=None if yes else ask)

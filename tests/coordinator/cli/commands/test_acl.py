@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.cli import main
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    with pytest.raises(SystemExit) as end:
-        main(("acl", *arguments))
-    assert end.value.code in (0, None)
+    assert txbatch("acl", *arguments) == 0
     (line,) = capsys.readouterr().out.splitlines()
     return line.split()
 
@@ -61,7 +59,5 @@ def test_a_level_that_waits_takes_one_right_more(redis_backend: Backend, capsys,
 
 @pytest.mark.parametrize("arguments", [("wo rds",), ("words", "--user", "a b")])
 def test_a_name_out_of_rule_is_a_usage_error(arguments: tuple[str, ...], capsys) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(("acl", *arguments))
-    assert end.value.code == 2
+    assert txbatch("acl", *arguments) == 2
     assert "is not a valid name" in capsys.readouterr().err

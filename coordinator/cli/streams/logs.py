@@ -1,24 +1,44 @@
-"""Shows what the library logs on standard error, in the form of the command's other messages."""
+"""Shows what is logged on standard error: in the form of the command's other messages, or all of it as log records.
+
+With ``--log-format`` or ``--log-level``, progress, notes and the error that ends a run are log records too, so that a
+line is a record for whatever reads standard error.
+"""
 
 from __future__ import annotations
 
 import io
 import logging
+import re
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Any, TextIO
 
-from coordinator.cli.streams.terminal import say
+from coordinator.cli.exits import StoppedError, exit_code_of
+from coordinator.cli.streams.terminal import say, without
 from coordinator.log_fields import Subject, fields
+from coordinator.telemetry.log_formats import DETAILS, FIGURES
 from state.printable import SENTENCE_LIMIT, block, one_line
 
-LOGGER = "txbatch"
+_LOG = logging.getLogger("txbatch")
 OUTPUT = "txbatch.output"
 """The logger of what user code and Spark's workers print, where all is log records."""
+ATTEMPT = re.compile(r"(\d+):[0-9a-f]+")
+"""An attempt as errors name it; the batch of a sub-topology looks different."""
 PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
 """Modules of py4j that log through the root logger, with tracebacks."""
+
+
+class LogLevel(StrEnum):
+    """The levels that ``--log-level`` takes."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 class StderrHandler(logging.Handler):
@@ -85,13 +105,6 @@ class OneLineFormatter(logging.Formatter):
         return block(super().formatException(ei))
 
 
-def without(hidden: Mapping[str, str], text: str) -> str:
-    """Returns the text with every hidden part replaced."""
-    for secret, instead in hidden.items():
-        text = text.replace(secret, instead)
-    return text
-
-
 class Quietly(StderrHandler):
     """Shows warnings of other loggers, except those of py4j when the Java process ends: that is reported anyway."""
 
@@ -115,7 +128,7 @@ def logging_to_stderr(
         form: of the records; by default one line in the form of the command's other messages.
         level: the lowest of our own records that is shown; of other loggers, warnings are.
     """
-    logger = logging.getLogger(LOGGER)
+    logger = _LOG
     before = logger.handlers, logger.propagate, logger.level
     stream = sys.stderr if form is not None else None  # then a `RecordStream` may take its place
     handler = StderrHandler(hidden or {}, stream)
@@ -135,3 +148,31 @@ def logging_to_stderr(
             root.removeHandler(quietly)
         logger.handlers, logger.propagate = before[:2]
         logger.setLevel(before[2])
+
+
+def log_sentence(text: str, level: int = logging.INFO, *, figures: Any = None, **about: Any) -> None:
+    """Logs text of one or more lines: the first is the message, the others are its details."""
+    message, _, details = text.partition("\n")
+    extra = {**about, **({DETAILS: details} if details else {}), **({} if figures is None else {FIGURES: figures})}
+    _LOG.log(level, "%s", message, extra=extra)
+
+
+def log_error(sentence: str, error: BaseException, *, debug: bool = False) -> None:
+    """Logs the error that ends a command, with what is known of where it happened."""
+    level = logging.WARNING if isinstance(error, (StoppedError, KeyboardInterrupt)) else logging.ERROR
+    trace = "\n" + "".join(traceback.format_exception(error)) if debug else ""
+    log_sentence(sentence + trace, level, **_about(error), exit_code=int(exit_code_of(error)))
+
+
+def _about(error: BaseException) -> dict[str, Any]:
+    """Returns the fields that an error knows."""
+    attempt = getattr(error, "attempt", "")
+    found = ATTEMPT.fullmatch(attempt)
+    known = {
+        "txid": getattr(error, "txid", None) if found is None else int(found[1]),
+        "attempt": attempt or None,
+        "component": getattr(error, "component_id", None),
+        "task": getattr(error, "task_index", None),
+        "reason": getattr(error, "last_reason", None),
+    }
+    return {name: value for name, value in known.items() if value is not None}

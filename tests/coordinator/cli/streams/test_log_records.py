@@ -7,50 +7,33 @@ import logging
 import signal
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.cli.command_options import command_errors
+from coordinator.cli.command import command_errors
+from coordinator.cli.command_options import LogOptions, ServerOptions
 from coordinator.cli.exits import StoppedError
-from coordinator.cli.run_command import MetricsAddress, RunRequest, execute
-from coordinator.cli.streams.log_style import LogLevel, LogStyle
+from coordinator.cli.run_command import TypedRun, execute
+from coordinator.cli.run_options import ObserverOptions
+from coordinator.cli.streams.logs import LogLevel
 from coordinator.log_fields import name_topology
-from coordinator.server_choice import ServerChoice
 from coordinator.telemetry.log_formats import LogFormat
 from coordinator.telemetry.metrics_server import MetricsServer
 from coordinator.telemetry.transaction_spans import TransactionSpans
-from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
 from state.errors import FencedError, ReplayLimitError, UserCodeError
-from tests.support.case_names import shown
 from tests.support.cli.jobs import JobFolder
+from tests.support.cli.typed_runs import FakeRunner, typed_run
 
-JSON = LogStyle(LogFormat.JSON, LogLevel.INFO)
+JSON = LogOptions(log_format=LogFormat.JSON)
 LOG = logging.getLogger("txbatch")
 
 
-class Began:
-    """A coordinator as far as a command sees it."""
-
-    def __init__(self) -> None:
-        self.statistics = RunStatistics()
-
-    def drain(self) -> None: ...
+BEGUN: dict[str, Any] = {"committed": 3, "attempts": 3, "last_txid": 3, "tuples": 30, "quarantined": [2]}
 
 
-def runner(topology: Any, *, on_start: Any, on_progress: Any, **_: Any) -> RunStatistics:
-    on_start(Began())
-    statistics = RunStatistics(committed=3, attempts=3, last_txid=3, tuples=30, quarantined=[2])
-    on_progress(statistics)
-    return statistics
-
-
-def request(**changes: Any) -> RunRequest:
-    given: dict[str, Any] = {"as_json": False, "is_logged": True, **changes}
-    server = ServerChoice(None, Path("data"))
-    return RunRequest("job_of_lines:topology", (), server, "local[2]", (), RunOptions(), **given)
+def request(**changes: Any) -> TypedRun:
+    return typed_run(as_json=False, is_logged=True, **changes)
 
 
 def records(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -64,7 +47,7 @@ def test_progress_and_result_are_records_and_the_result_has_its_figures(
 ) -> None:
     folder.write_job()
     with command_errors(log=JSON):
-        assert execute(request(), runner) == 0
+        assert execute(request(), FakeRunner(**BEGUN)) == 0
     running, done, quarantined = records(capsys)
     assert (running["message"], running["topology"]) == ("running", "lines")
     assert done["message"] == "lines: done"
@@ -78,29 +61,11 @@ def test_where_metrics_are_is_said_and_the_run_is_observed(
     folder: JobFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder.write_job()
-    given: list[Any] = []
-
-    def observed(topology: Any, *, observers: list[Any], **arguments: Any) -> RunStatistics:
-        given.extend(observers)
-        return runner(topology, **arguments)
-
+    runner = FakeRunner(**BEGUN)
     with command_errors(log=JSON):
-        execute(request(metrics=MetricsAddress(0, "127.0.0.1")), observed)
-    assert [type(observer) for observer in given] == [MetricsServer]
+        execute(request(observed=ObserverOptions(metrics_port=0, traces=True)), runner)
+    assert [type(observer) for observer in runner.asked.observers] == [TransactionSpans, MetricsServer]
     assert records(capsys)[0]["message"].startswith("metrics on http://127.0.0.1:")
-
-
-def test_a_run_may_be_traced(folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
-    folder.write_job()
-    given: list[Any] = []
-
-    def observed(topology: Any, *, observers: list[Any], **arguments: Any) -> RunStatistics:
-        given.extend(observers)
-        return runner(topology, **arguments)
-
-    with command_errors(log=JSON):
-        execute(request(traces=True), observed)
-    assert [type(observer) for observer in given] == [TransactionSpans]
 
 
 @pytest.mark.parametrize(
@@ -131,7 +96,7 @@ def test_the_error_that_ends_a_command_is_a_record_with_what_is_known_of_it(
 
 
 def test_the_password_of_the_server_is_in_no_record(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit), command_errors(log=JSON, redis_url="redis://:hunter22@host:1"):
+    with pytest.raises(SystemExit), command_errors(log=JSON, server=ServerOptions(redis="redis://:hunter22@host:1")):
         _fail_with("hunter22")
     told = json.dumps(records(capsys))
     assert "hunter22" not in told
@@ -159,7 +124,7 @@ def test_what_anybody_prints_on_standard_error_is_a_record_a_line(capsys: pytest
 
 
 def test_below_its_level_nothing_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with command_errors(log=LogStyle(LogFormat.PLAIN, LogLevel.WARNING)):
+    with command_errors(log=LogOptions(log_level=LogLevel.WARNING)):
         LOG.info("running")
         LOG.warning("slow")
     said = capsys.readouterr().err
@@ -167,20 +132,13 @@ def test_below_its_level_nothing_is_shown(capsys: pytest.CaptureFixture[str]) ->
     assert " WARNING slow" in said
 
 
-@pytest.mark.parametrize(
-    ("form", "level", "style"),
-    [
-        (None, None, None),
-        (LogFormat.JSON, None, JSON),
-        (None, LogLevel.ERROR, LogStyle(LogFormat.PLAIN, LogLevel.ERROR)),
-    ],
-    ids=shown,
-)
-def test_either_option_makes_records(form: Any, level: Any, style: LogStyle | None) -> None:
-    assert LogStyle.of(form, level) == style
+def test_a_level_alone_makes_records_of_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
+    with command_errors(log=LogOptions(log_level=LogLevel.ERROR)):
+        LOG.error("broken")
+    assert capsys.readouterr().err.endswith(" ERROR broken\n")
 
 
 def test_without_either_a_command_speaks_as_to_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    with command_errors():
+    with command_errors(log=LogOptions()):
         LOG.warning("slow")
     assert capsys.readouterr().err == "txbatch: slow\n"

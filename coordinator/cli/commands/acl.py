@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Debug, Level, TopologyId, command_errors
+from coordinator.cli.command import command
+from coordinator.cli.command_options import Level, TopologyId
 from coordinator.cli.streams.terminal import say
 from state.keys import Keys, check_name
 from state.records.durability import DurabilityLevel
@@ -32,6 +33,7 @@ def show_acl(
     say(f"user {name} {' '.join(rules)} >PASSWORD")
 
 
+@command
 def acl(
     *,
     topology_id: TopologyId,
@@ -45,8 +47,6 @@ def acl(
         ),
     ] = True,
     durability: Level = None,
-    debug: Debug = False,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
-    with command_errors(debug=debug):
-        show_acl(topology_id, user, loads_functions=functions, level=durability or DurabilityLevel.MEMORY)
+    show_acl(topology_id, user, loads_functions=functions, level=durability or DurabilityLevel.MEMORY)

@@ -1,32 +1,21 @@
-"""``txbatch replay --dry-run``: runs a transaction again without committing it, and shows its tuples."""
+"""``txbatch rerun --dry-run``: runs a transaction again without committing it, and shows its tuples."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
-from coordinator.cli.command_options import (
-    AllowPlaintext,
-    AsJson,
-    DataDir,
-    Debug,
-    Parameters,
-    Redis,
-    command_errors,
-)
+from coordinator.cli.command import command
+from coordinator.cli.command_options import AsJson, Parameters, ServerOptions, Txid
 from coordinator.cli.commands.dry_run import tuple_line
-from coordinator.cli.commands.inspect import Txid
-from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.streams.terminal import say, say_json
+from coordinator.cli.loading import load_topology
+from coordinator.cli.streams.terminal import say, say_json, user_output_aside
 from coordinator.inspection.wording import words_of_spout, words_or_values
 from coordinator.local.dry_replay import DryReplay, replay_dry
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import counted, one_line
 
@@ -34,11 +23,12 @@ SHOWN = 10
 ENTRY_LIMIT = 200
 NEVER = (
     "a committed transaction is never run again, and there is no undo; give --dry-run to run it without committing, or "
-    "see `txbatch quarantine replay` and `txbatch dead-letters replay` for what was set aside"
+    "see `txbatch quarantine republish` and `txbatch dead-letters republish` for what was set aside"
 )
 
 
-def replay(
+@command
+def rerun(
     *,
     target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="The topology, as for `txbatch run`.")],
     txid: Txid,
@@ -47,35 +37,29 @@ def replay(
         int, typer.Option("--limit", min=0, metavar="N", help="Most tuples shown of each component.")
     ] = SHOWN,
     parameters: Parameters = None,
-    redis: Redis = None,
-    data_dir: DataDir = None,
-    allow_plaintext: AllowPlaintext = False,
+    typed: ServerOptions,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Run a transaction again from the metadata kept of it, commit nothing, and show the tuples at each component.
 
     It runs in this process, without Spark. Your code runs, so whatever it does outside declared state it does again.
     Committers see an empty state.
     """
-    with command_errors(debug=debug, redis_url=redis, data_dir=data_dir):
-        if not dry_run:
-            raise TopologyError(NEVER)
-        server = choose_server(redis, data_dir, allow_plaintext=allow_plaintext)
-        # standard output is for the result: what user code prints goes to standard error
-        with contextlib.redirect_stdout(sys.stderr):
-            factory, _ = load_factory(target)
-            topology = make_topology(factory, target, parse_pairs("-p", parameters or ()))
-            if isinstance(topology, PlainTopology):
-                raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
-            found = _replayed(topology, txid, server)
-        if as_json:
-            say_json(_plain(topology, txid, found, limit), default=repr)
-        else:
-            say(*_shown(topology, txid, found, limit))
+    if not dry_run:
+        raise TopologyError(NEVER)
+    server = typed.choice()
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
+        if isinstance(topology, PlainTopology):
+            raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
+        found = _run_again(topology, txid, server)
+    if as_json:
+        say_json(_plain(topology, txid, found, limit), default=repr)
+    else:
+        say(*_shown(topology, txid, found, limit))
 
 
-def _replayed(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
+def _run_again(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
     with server.store(topology.topology_id) as store:
         known, before = store.transaction(txid), store.transaction(txid - 1)
         stored = store.look()

@@ -7,21 +7,21 @@ from typing import Any
 import pytest
 
 import coordinator.cli.commands.run as run_module
-from coordinator.cli import main
-from coordinator.cli.run_command import RunRequest
+from coordinator.cli.run_command import TypedRun
+from tests.support.cli.in_process import txbatch
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[TypedRun]:
     """What would have been run."""
-    requests: list[RunRequest] = []
+    runs: list[TypedRun] = []
 
-    def noted(request: RunRequest) -> int:
-        requests.append(request)
+    def noted(typed: TypedRun) -> int:
+        runs.append(typed)
         return 0
 
     monkeypatch.setattr(run_module, "execute", noted)
-    return requests
+    return runs
 
 
 @pytest.mark.parametrize(
@@ -38,27 +38,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[RunRequest]:
     ],
     ids=str,
 )
-def test_adopt_may_stand_alone_or_carry_words(asked: list[RunRequest], arguments: list[str], adopt: Any) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["run", *arguments])
-    assert end.value.code == 0
-    (request,) = asked
-    assert (request.target, request.options.adopt) == ("m:f", adopt)
+def test_adopt_may_stand_alone_or_carry_words(asked: list[TypedRun], arguments: list[str], adopt: Any) -> None:
+    assert txbatch("run", *arguments) == 0
+    (typed,) = asked
+    assert (typed.target, typed.request.options.adopt) == ("m:f", adopt)
 
 
 @pytest.mark.parametrize("given", [[], ["--accept-state-changes"]])
-def test_state_changes_are_accepted_by_their_own_option(asked: list[RunRequest], given: list[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["run", "m:f", *given])
-    assert asked[0].options.accept_state_changes is bool(given)
+def test_state_changes_are_accepted_by_their_own_option(asked: list[TypedRun], given: list[str]) -> None:
+    txbatch("run", "m:f", *given)
+    assert asked[0].request.options.accept_state_changes is bool(given)
 
 
 @pytest.mark.parametrize("words", ["skip", "skip,again", "changed", "unchecked"])
 def test_a_word_after_adopt_without_an_equals_sign_is_answered_with_the_right_form(
-    asked: list[RunRequest], capsys: pytest.CaptureFixture[str], words: str
+    asked: list[TypedRun], capsys: pytest.CaptureFixture[str], words: str
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["run", "m:f", "--adopt", words])
-    assert end.value.code == 2
+    assert txbatch("run", "m:f", "--adopt", words) == 2
     assert f"write --adopt={words}" in capsys.readouterr().err
     assert asked == []

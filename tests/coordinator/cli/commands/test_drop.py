@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from coordinator.cli import main
 from coordinator.cli.exits import exit_code_of
 from state.errors import FencedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 pytestmark = pytest.mark.redis
@@ -26,14 +26,6 @@ NONCE = "ab" * 16
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    code = end.value.code
-    assert code is None or isinstance(code, int)
-    return code or 0
 
 
 def start(url: str, topology_id: str = "words") -> None:
@@ -60,7 +52,7 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: py
         store._asked = Durability(DurabilityLevel.FSYNC)
         store.note_durable(1)
     store.close()
-    assert ended("status", "words", "--redis", url) == 0
+    assert txbatch("status", "words", "--redis", url) == 0
     lines = capsys.readouterr().out.splitlines()
     assert "  confirmed         up to txid 1 at durability fsync" in lines
     assert "  can be lost       a power cut may take from this server everything (appendonly no, no snapshots)" in lines
@@ -69,7 +61,7 @@ def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: py
 
 
 def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("status", "words", "--redis", url, "--json") == 0
+    assert txbatch("status", "words", "--redis", url, "--json") == 0
 
     shown = json.loads(capsys.readouterr().out)
     assert shown["fence"].endswith(NONCE)
@@ -91,7 +83,7 @@ def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("status", "words", "--redis", url) == 0
+    assert txbatch("status", "words", "--redis", url) == 0
 
     shown = capsys.readouterr().out
     assert f"words on {url}" in shown
@@ -101,13 +93,13 @@ def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("command", [("status", "others"), ("drop", "others", "--yes")])
 def test_an_unknown_topology(url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
-    assert ended(*command, "--redis", url) == 2
+    assert txbatch(*command, "--redis", url) == 2
 
     assert f"topology 'others' is not stored on {url}" in capsys.readouterr().err
 
 
 def test_a_name_that_is_none(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert ended("status", "a:b", "--redis", url) == 2
+    assert txbatch("status", "a:b", "--redis", url) == 2
 
     assert "topology id 'a:b' is not a valid name" in capsys.readouterr().err
 
@@ -117,7 +109,7 @@ def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys:
     client.hset("{words}:counts", "a", "1")
     client.hset("{other}:counts", "a", "1")
 
-    assert ended("drop", "words", "--redis", url, "--yes") == 0
+    assert txbatch("drop", "words", "--redis", url, "--yes") == 0
 
     assert capsys.readouterr().out == f"topology 'words' was dropped: 3 keys deleted on {url}\n"
     assert client.keys() == [b"{other}:counts"]
@@ -132,7 +124,7 @@ def test_drop_says_that_the_topology_was_running(
     other.acquire(nonce="ef" * 16, new_generation="ce" * 16, topology="graph", source_fingerprint="files")
     monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
     try:
-        assert ended("drop", "words", "--redis", url) == 0
+        assert txbatch("drop", "words", "--redis", url) == 0
         shown = capsys.readouterr()
         assert "(committed up to txid 0; it is running)" in shown.err
         assert shown.out.endswith(f"on {url}; it was running: that run stops at its next write, with exit code 3\n")
@@ -163,9 +155,9 @@ def test_what_is_damaged_can_be_dropped_as_its_message_says(
     client = redis_backend.client()
     client.execute_command(*damage)
     if damage[2] != "coordinator:1":
-        assert ended("status", "words", "--redis", url) == 4
+        assert txbatch("status", "words", "--redis", url) == 4
         assert f"`txbatch drop words --redis {url}`" in capsys.readouterr().err
-    assert ended("drop", "words", "--redis", url, "--yes") == 0
+    assert txbatch("drop", "words", "--redis", url, "--yes") == 0
     assert client.keys() == []
 
 
@@ -174,7 +166,7 @@ def test_drop_asks_nobody_without_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
 
-    assert ended("drop", "words", "--redis", url) == 2
+    assert txbatch("drop", "words", "--redis", url) == 2
 
     assert "Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err
     assert redis_backend.client().dbsize() == 2
@@ -186,7 +178,7 @@ def test_drop_asks_on_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(answer))
 
-    assert ended("drop", "words", "--redis", url) == code
+    assert txbatch("drop", "words", "--redis", url) == code
 
     assert redis_backend.client().dbsize() == kept
 
@@ -195,9 +187,9 @@ def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys:
     with EmbeddedServer(tmp_path / "data") as server:
         start(server.url)
 
-    assert ended("status", "words", "--data-dir", str(tmp_path / "data")) == 0
-    assert ended("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
-    assert ended("status", "words", "--data-dir", str(tmp_path / "data")) == 2
+    assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 0
+    assert txbatch("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
+    assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 2
 
     assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out
 
@@ -211,6 +203,6 @@ def test_a_suggested_drop_names_the_directory_that_was_given(
         with redis.Redis.from_url(server.url) as client:
             client.hset("{words}:txbatch:control", "committed", "x")
 
-    assert ended("status", "words", "--data-dir", folder) == 4
+    assert txbatch("status", "words", "--data-dir", folder) == 4
 
     assert f"`txbatch drop words --data-dir {folder}`" in capsys.readouterr().err

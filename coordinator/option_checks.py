@@ -1,0 +1,64 @@
+"""How the options of runs are checked: a field of an option value has its check beside its default."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import field, fields
+from typing import Any, TypeVar
+
+from state.errors import TopologyError
+
+Check = Callable[[object], str]
+"""Value -> what to give instead; "" if the value can be used."""
+Value = TypeVar("Value")
+
+
+def checked(default: Value, check: Check, *, may_be_none: bool = False) -> Value:
+    """Returns a field of a dataclass: its default, and its check unless it may be None and is."""
+    passes: Check = (lambda value: "" if value is None else check(value)) if may_be_none else check
+    made: Value = field(default=default, metadata={"check": passes})
+    return made
+
+
+def refuse_wrong_options(options: Any) -> None:
+    """Runs the check of every field that has one; called by ``__post_init__``.
+
+    Raises:
+        TopologyError: a value cannot be used; the message names the option and what to give.
+    """
+    for entry in fields(options):
+        value = getattr(options, entry.name)
+        wanted = entry.metadata["check"](value) if "check" in entry.metadata else ""
+        if wanted:
+            raise TopologyError(f"option {entry.name} is {value!r}; {wanted}")
+
+
+def count(least: int = 1, most: float = math.inf, why: str = "") -> Check:
+    """Returns the check of a whole number; `why` follows what it may be at most."""
+
+    def check(value: object) -> str:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            return f"give an integer of at least {least}"
+        return f"give at most {most}{why}" if value > most else ""
+
+    return check
+
+
+def seconds(*, above_zero: bool = False) -> Check:
+    """Returns the check of a duration, which may be 0 unless `above_zero`."""
+
+    def check(value: object) -> str:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and 0 <= value < math.inf and (value or not above_zero):  # type: ignore[operator]
+            return ""
+        return f"give a number of seconds{' above 0' if above_zero else ', 0 or more'}"
+
+    return check
+
+
+def one_of(words: Mapping[str, str]) -> Check:
+    """Returns the check of a word; each word has its meaning, "" if it needs none."""
+    meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
+    wanted = f"one of these words: {meanings}" if any(words.values()) else f"one of {', '.join(words)}"
+    return lambda value: "" if value in words else f"give {wanted}"
