@@ -33,7 +33,7 @@ class OffsetRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class OffsetCut:
     """The metadata of a transaction: every partition of the topic, also those it takes nothing of.
 
     Attributes:
@@ -61,7 +61,7 @@ class Cut:
         return {"kafka_topic_id": self.topic_id, "ranges": ranges, "lost": self.lost}
 
     @classmethod
-    def from_plain(cls, plain: Any) -> Cut:
+    def from_plain(cls, plain: Any) -> OffsetCut:
         """Inverse of `to_plain`.
 
         Raises:
@@ -99,7 +99,7 @@ def words_of(metadata: Any) -> list[str]:
             return [f"up to and without offset {at:,}"]
         case [str(), {"since_ms": int(since_ms)}]:
             return [f"nothing yet; it begins at {since_ms:,} ms since the epoch"]
-    cut = Cut.from_plain(metadata)
+    cut = OffsetCut.from_plain(metadata)
     said = [
         f"partition {partition}: offsets {part.first:,} to {part.next - 1:,}"
         for partition, part in sorted(cut.ranges.items())

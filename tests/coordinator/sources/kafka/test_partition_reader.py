@@ -192,7 +192,7 @@ def test_messages_from_an_offset_that_is_not_there_says_so():
 def test_a_worker_keeps_its_readers_and_closes_the_least_used_ones():
     made = []
 
-    def make(settings, topic, partition, reads_committed):
+    def make(settings, topic, partition, *, reads_committed):
         reader, consumer = reader_of()
         made.append((partition, consumer))
         return reader

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from coordinator.sources.kafka.client_settings import FromEnvironment
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
 from coordinator.sources.records.text_line import TextLine
@@ -509,9 +510,9 @@ def test_a_partition_that_goes_away_stops_no_other_and_is_looked_for_later():
 
 def test_a_password_for_redis_is_taken_by_reference_only():
     with pytest.raises(TopologyError, match="holds a password") as refused:
-        KafkaSpout("h:1", "t", redis="redis://:hunter22@h:6379")
+        KafkaSpout(KafkaTopic("h:1", "t"), redis="redis://:hunter22@h:6379")
     assert "hunter22" not in str(refused.value)
-    assert b"hunter22" not in pickle.dumps(KafkaSpout("h:1", "t", redis=FromEnvironment("R")))
+    assert b"hunter22" not in pickle.dumps(KafkaSpout(KafkaTopic("h:1", "t"), redis=FromEnvironment("R")))
 
 
 @pytest.mark.parametrize("seed", range(40))
