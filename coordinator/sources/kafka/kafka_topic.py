@@ -42,8 +42,9 @@ class KafkaTopic:
             "lost_offsets".
         on_bad_record: ``"fail"`` stops the run at a value that is not in the format, ``"skip"`` leaves it out,
             ``"dead_letter"`` emits it on the stream ``"dead_letters"``. Both count it, as "bad_records".
-        on_tombstone: ``"fail"`` stops the run at a message without a value, ``"skip"`` leaves it out and counts it, as
-            "tombstones", ``"empty"`` gives the format an empty value.
+        on_tombstone: ``"fail"`` stops the run at a message without a value, which says on a compacted topic that its
+            key is deleted; ``"skip"`` leaves it out and counts it, as "tombstones"; ``"empty"`` gives the format an
+            empty value.
         options: further options of the clients, as librdkafka names them (``security.protocol``,
             ``sasl.username``, ``ssl.ca.location``, …); secrets as `FromEnvironment` or `FromFile`.
 

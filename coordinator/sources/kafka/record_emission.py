@@ -38,14 +38,11 @@ class KafkaMessage(Protocol):
 
 
 class OnTombstone(StrEnum):
-    """What becomes of a message without a value, which says on a compacted topic that its key is deleted."""
+    """What becomes of a message without a value; see `KafkaTopic`."""
 
     FAIL = "fail"
-    """The run stops with an error that names the message."""
     SKIP = "skip"
-    """It is left out, and counted as ``tombstones``."""
     EMPTY = "empty"
-    """The format is given an empty value; the key is an origin field."""
 
 
 class RecordEmission:

@@ -18,14 +18,11 @@ LOST_COUNTER = "lost_offsets"
 
 
 class OnGone(StrEnum):
-    """What becomes of offsets that retention has deleted before they were read for the first time."""
+    """What becomes of offsets that were deleted before they were first read; see `KafkaTopic`."""
 
     FAIL = "fail"
-    """The run stops with an error that names them."""
     EARLIEST = "earliest"
-    """Reading continues with the oldest message there is; what was lost is counted as ``lost_offsets``."""
     LATEST = "latest"
-    """Reading continues with what arrives from now on; what was left out is counted as ``lost_offsets``."""
 
 
 @dataclass(frozen=True, slots=True)

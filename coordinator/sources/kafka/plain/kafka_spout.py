@@ -35,14 +35,11 @@ Split = Callable[[Sequence[Any]], Iterable[Sequence[Any]]]
 
 
 class OnGiveUp(StrEnum):
-    """What becomes of a message that failed on its first try and on every retry."""
+    """What becomes of a message that failed on its first try and on every retry; see `KafkaSpout`."""
 
     FAIL = "fail"
-    """The run stops with an error that names the message; the next run begins with it."""
     SKIP = "skip"
-    """It is left out, counted and logged."""
     DEAD_LETTER = "dead_letter"
-    """It is emitted on the stream ``dead_letters``, as place, record and reason, until that is acked."""
 
 
 class KafkaSpout(ISpout):
@@ -58,7 +55,9 @@ class KafkaSpout(ISpout):
         redis: where offsets are kept: an address without a password, or where to find one that has it.
         spout_id: distinguishes spouts of a topology that read the same topic; by default the component's id.
         retries: how often and how soon failed tuples are emitted again.
-        on_give_up: what becomes of a message when they are used up; see `OnGiveUp`.
+        on_give_up: what becomes of a message when they are used up. ``"fail"`` stops the run with an error that names
+            it, and the next run begins with it; ``"skip"`` leaves it out, counts and logs it; ``"dead_letter"`` emits
+            it on the stream ``"dead_letters"``, as place, record and reason, until that is acked.
         max_uncommitted: messages of a partition that may be emitted beyond what is done in sequence.
         store_every_ms: how often offsets are stored.
         force_from_start: set aside what another instance of the topology has stored.
@@ -102,7 +101,6 @@ class KafkaSpout(ISpout):
             instance_id=instance_id or secrets.token_hex(8),
             force_from_start=force_from_start,
             max_behind=None if max_behind is None else positive("max_behind", max_behind),
-            on_gone=topic.on_gone,
         )
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:

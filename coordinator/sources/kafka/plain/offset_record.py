@@ -83,25 +83,24 @@ class ResumeRules:
         instance_id: of this topology's instance.
         force_from_start: whether what another instance has stored is set aside.
         max_behind: further behind the log's end than this, a run leaves out what lies between; None never does.
-        on_gone: what becomes of offsets that are gone.
     """
 
     instance_id: str
     force_from_start: bool
     max_behind: int | None
-    on_gone: str
 
     def counts(self, record: OffsetRecord | None) -> bool:
         """Returns whether what is stored of a partition is continued."""
         return record is not None and not (self.force_from_start and record.instance_id != self.instance_id)
 
-    def first_offset(self, record: OffsetRecord, topic_id: str, bounds: Bounds) -> int:
+    def first_offset(self, record: OffsetRecord, topic_id: str, bounds: Bounds, on_gone: str) -> int:
         """Returns the first offset to emit; those from the stored one up to it are left out.
 
         Args:
             record: what is stored and counts: where the first run began, or how far another one came.
             topic_id: the brokers' id of the topic.
             bounds: what the log of the partition holds.
+            on_gone: what becomes of offsets that are gone from it.
 
         Raises:
             SourceError: the topic is another one, or the offset is gone and the policy is to fail.
@@ -114,7 +113,7 @@ class ResumeRules:
         behind = bounds.high - record.offset
         if self.max_behind is not None and not record.is_start and behind > self.max_behind:
             return bounds.high
-        return resumed(record.topic, record.partition, record.offset, bounds, self.on_gone)
+        return resumed(record.topic, record.partition, record.offset, bounds, on_gone)
 
 
 class OffsetRecords(Protocol):

@@ -128,8 +128,8 @@ class PartitionSet:
             manager.restart(bounds.high)
             _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.high, start)
             return
-        lost = manager.reset(resumed(topic, partition, start, bounds, self._source.on_gone))
-        self._count_lost(partition, lost.failed + lost.skipped)
+        to = resumed(topic, partition, start, bounds, self._source.on_gone)
+        self._count_lost(partition, manager.reset(to))
 
     def in_turn(self) -> Iterator[PartitionManager]:
         """Every partition once, beginning after the one that was asked first last time."""
@@ -175,7 +175,7 @@ class PartitionSet:
     def _begin(self, partition: int, bounds: Bounds, record: OffsetRecord | None) -> None:
         at = bounds.low  # it has joined since, or what is stored of it is set aside
         if record is not None and self._rules.counts(record):
-            at = self._rules.first_offset(record, self._topic_id, bounds)
+            at = self._rules.first_offset(record, self._topic_id, bounds, self._source.on_gone)
             self._count_lost(partition, at - record.offset)
         manager = self._managers[partition] = self._make(partition, at)
         self._turns.append(manager)
