@@ -1,12 +1,12 @@
-"""When an opaque Kafka source has more to read, and the position it stores of each partition. Pure."""
+"""Where an opaque Kafka source begins, when it has more to read, and when it has ended. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OpaquePosition
 from coordinator.sources.kafka.starting_point import EARLIEST
 from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView
@@ -16,43 +16,6 @@ from state.errors import SourceError
 
 UNSEEN = 2**63 - 1
 """The end of a log that was away whenever it was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class OpaquePosition:
-    """Where the next transaction begins in a partition.
-
-    Attributes:
-        topic_id: the brokers' id of the topic.
-        at: the offset.
-        since_ms: in place of an offset, for a partition that was away when the topology began: with its first message
-            of this time or later, in milliseconds since the epoch.
-    """
-
-    topic_id: str
-    at: int = 0
-    since_ms: int | None = None
-
-    def to_plain(self) -> list[Any]:
-        """As it is stored."""
-        return [self.topic_id, self.at] if self.since_ms is None else [self.topic_id, {"since_ms": self.since_ms}]
-
-    @classmethod
-    def from_plain(cls, plain: Any) -> OpaquePosition:
-        """Inverse of `to_plain`.
-
-        Raises:
-            SourceError: it is not a position in a Kafka topic.
-        """
-        match plain:
-            case [str(topic_id), int(at)] if at >= 0:
-                return cls(topic_id, at)
-            case [str(topic_id), {"since_ms": int(since_ms)}]:
-                return cls(topic_id, since_ms=since_ms)
-        raise SourceError(
-            f"position {plain!r:.100} is not one in a Kafka topic: the topology was run with another source before; "
-            "drop it or take another topology id"
-        )
 
 
 class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):

@@ -11,8 +11,8 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.kafka.kafka_topic import KafkaTopic, positive, require_topic
-from coordinator.sources.kafka.offset_ranges import words_of
-from coordinator.sources.kafka.opaque_coordinator import OpaquePosition, OpaqueTopicCoordinator
+from coordinator.sources.kafka.offset_ranges import OpaquePosition, words_of
+from coordinator.sources.kafka.opaque_coordinator import OpaqueTopicCoordinator
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.starting_point import LOST_COUNTER, resumed
 from coordinator.sources.kafka.topic_view import require_same
@@ -111,7 +111,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         """
         if self._topic_id is None:
             self._topic_id = self._topic.worker_topic_id()
-        at = self._begins(partition, last)
+        at = self._begins(self._topic_id, partition, last)
         if at is None:
             return last
         reader = self._topic.reader(self._topic_id, partition)
@@ -138,12 +138,12 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             byte_count += sum(len(message.value() or b"") for message in messages)
         return OpaquePosition(self._topic_id, at).to_plain()
 
-    def _begins(self, partition: int, last: Any) -> int | None:
+    def _begins(self, topic_id: str, partition: int, last: Any) -> int | None:
         """The offset to begin with; None if it depends on what the log holds, and the partition is away."""
         since_ms = None
         if last is not None:
             position = OpaquePosition.from_plain(last)
-            require_same(self._topic.name, position.topic_id, str(self._topic_id))
+            require_same(self._topic.name, position.topic_id, topic_id)
             if position.since_ms is None:
                 return position.at
             since_ms = position.since_ms
