@@ -61,13 +61,13 @@ def read(reader, first, after):
 
 
 READS = {
-    "a range ends with its last offset": (map(message, range(10)), [(0, 5, [0, 1, 2, 3, 4])]),
+    "a range ends with its last offset": ([*map(message, range(10))], [(0, 5, [0, 1, 2, 3, 4])]),
     "the next range is read from where the first ended": (
-        map(message, range(10)),
+        [*map(message, range(10))],
         [(0, 5, [0, 1, 2, 3, 4]), (5, 10, [5, 6, 7, 8, 9])],
     ),
     "a message beyond a range ends it and belongs to the next": (
-        map(message, (0, 1, 7, 8)),
+        [*map(message, (0, 1, 7, 8))],
         [(0, 5, [0, 1]), (5, 8, [7]), (8, 9, [8])],
     ),
     "the log's end cuts off no message that waits for the next range": (
