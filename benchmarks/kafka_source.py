@@ -30,7 +30,7 @@ from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.plain.options import PlainRunOptions
 from coordinator.run import run
 from coordinator.run_plain import run_plain
-from coordinator.sources.kafka import KafkaSpout, RetryRules
+from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
 from coordinator.sources.records.text_line import TextLine
 from coordinator.spark.session import close_context, open_context
@@ -118,9 +118,7 @@ class Site:
         self._runs += 1
         with tempfile.TemporaryDirectory(prefix="txbatch-bench-") as folder, EmbeddedServer(folder) as server:
             spout = KafkaSpout(
-                self._broker.address,
-                TOPIC,
-                TextLine("value"),
+                KafkaTopic(self._broker.address, TOPIC, TextLine("value")),
                 redis=server.url,
                 max_uncommitted=self._options.wave,
                 retries=RetryRules(limit=0),

@@ -20,7 +20,7 @@ from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import TransactionalTopologyBuilder
 from coordinator.sources import TextLine
-from coordinator.sources.kafka import KafkaTransactionalSpout
+from coordinator.sources.kafka import KafkaTopic, KafkaTransactionalSpout
 from state import HashState
 
 
@@ -66,7 +66,7 @@ def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_vie
         follow: wait for new messages until Ctrl-C or SIGTERM, instead of ending with those that are there.
     """
     spout = KafkaTransactionalSpout(
-        servers, topic, TextLine("page"), messages_per_batch=messages_per_batch, continuous=follow
+        KafkaTopic(servers, topic, TextLine("page")), messages_per_batch=messages_per_batch, continuous=follow
     )
     builder = TransactionalTopologyBuilder(topology_id, "messages", spout, parallelism=parallelism)
     builder.set_bolt("count", CountPages(), parallelism=parallelism).local_or_shuffle_grouping("messages")

@@ -94,7 +94,7 @@ PURE_MODULES = (
     "coordinator/reports/run_tables",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",
-    "coordinator/sources/kafka/plain/first_offset",
+    "coordinator/sources/kafka/opaque_coordinator",
     "coordinator/sources/kafka/plain/offset_manager",
     "coordinator/sources/kafka/plain/offset_record",
     "coordinator/sources/kafka/plain/partition_manager",

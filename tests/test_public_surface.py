@@ -45,7 +45,7 @@ SURFACE = {
         TextFiles TextLine Versions
     """,
     "coordinator.sources.kafka": """
-        FromEnvironment FromFile KafkaOpaqueSpout KafkaSpout KafkaTransactionalSpout RetryRules
+        FromEnvironment FromFile KafkaOpaqueSpout KafkaSpout KafkaTopic KafkaTransactionalSpout RetryRules
     """,
 }
 """A name here is a promise: users may write it, so removing or renaming it breaks them."""

@@ -40,13 +40,7 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
     def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
         """Returns partition -> the metadata after which its first batch is cut, for partitions that were never read.
 
-        Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
-        and again after a `FailedException`. The answer is stored at once, before anything is cut, so every attempt and
-        every later run begins there, even if this run dies before its first transaction. A partition that is left out
-        begins from None.
-
-        Args:
-            positions: partition -> its last position, of this run and earlier ones; for these the answer is ignored.
+        When it is called, and what becomes of the answer: see `OpaquePartitionedCoordinator.first_positions`.
         """
         return {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.plain.partitions import partitions_of
+from coordinator.sources.kafka.plain.partition_set import partitions_of
 from coordinator.sources.kafka.plain.retry_manager import RetryManager, RetryRules
 from state.errors import TopologyError
 

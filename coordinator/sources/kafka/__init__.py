@@ -6,6 +6,7 @@ outside this folder imports confluent_kafka.
 """
 
 from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
@@ -16,6 +17,7 @@ __all__ = [
     "FromFile",
     "KafkaOpaqueSpout",
     "KafkaSpout",
+    "KafkaTopic",
     "KafkaTransactionalSpout",
     "RetryRules",
 ]

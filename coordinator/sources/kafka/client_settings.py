@@ -10,11 +10,17 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeAlias
 
-import coordinator.sources.kafka.client_library  # noqa: F401 - says what is missing
 from state.errors import SourceError, TopologyError
+
+if find_spec("confluent_kafka") is None:  # every module of the room imports this one first
+    raise ImportError(
+        "Kafka sources need the library confluent-kafka, which is not installed in this Python; install "
+        "txbatch[kafka] here, and on the executors"
+    )
 
 SECRET_NAME = re.compile(r"password|jaas|passphrase|secret|key\.pem|sasl\.oauthbearer\.config|assertion\.jwt|\.pem$")
 PUBLIC_NAMES = frozenset({"ssl.certificate.pem", "ssl.ca.pem"})
@@ -50,14 +56,14 @@ class FromEnvironment:
 
     name: str
 
-    def read(self, environment: Mapping[str, str]) -> str:
-        """The secret.
+    def read(self) -> str:
+        """Returns the secret, where a client is made.
 
         Raises:
             SourceError: the variable is not set here.
         """
         try:
-            return environment[self.name]
+            return os.environ[self.name]
         except KeyError:
             raise SourceError(
                 f"environment variable {self.name!r}, which holds a Kafka secret, is not set in this process; set it "
@@ -75,8 +81,8 @@ class FromFile:
 
     path: str
 
-    def read(self, environment: Mapping[str, str]) -> str:
-        """The secret.
+    def read(self) -> str:
+        """Returns the secret, where a client is made.
 
         Raises:
             SourceError: the file cannot be read here.
@@ -88,15 +94,6 @@ class FromFile:
                 f"file {self.path!r}, which holds a Kafka secret, cannot be read: {type(error).__name__}; put it on "
                 "the driver's host and on the executors', readable for the user that runs them"
             ) from None
-
-
-def read_secret(where: FromEnvironment | FromFile) -> str:
-    """A secret from this process's environment or from a file on this host.
-
-    Raises:
-        SourceError: it is not there.
-    """
-    return where.read(os.environ)
 
 
 Option: TypeAlias = str | int | float | bool | FromEnvironment | FromFile
@@ -125,24 +122,24 @@ class ClientSettings:
         for name, value in self.options.items():
             _check_option(name, value)
 
-    def resolved(self, environment: Mapping[str, str] = os.environ) -> dict[str, str | int | float | bool]:
-        """The options with their secrets, for a client about to be made; called where it is made.
+    def resolved(self) -> dict[str, str | int | float | bool]:
+        """Returns the options with their secrets, for a client about to be made; called where it is made.
 
         Raises:
             SourceError: a secret is not there.
         """
         plain = {
-            name: value.read(environment) if isinstance(value, (FromEnvironment, FromFile)) else value
+            name: value.read() if isinstance(value, (FromEnvironment, FromFile)) else value
             for name, value in self.options.items()
         }
         return {"bootstrap.servers": self.servers, **plain}
 
-    def without_secrets(self, text: str, environment: Mapping[str, str] = os.environ) -> str:
-        """A client's message with every secret in it replaced; a secret that is not there cannot be in it."""
+    def without_secrets(self, text: str) -> str:
+        """Returns a client's message with every secret in it replaced; a secret that is not there cannot be in it."""
         for value in self.options.values():
             if isinstance(value, (FromEnvironment, FromFile)):
                 try:
-                    secret = value.read(environment)
+                    secret = value.read()
                 except SourceError:
                     continue
                 if len(secret) >= SECRET_LENGTH_MIN:

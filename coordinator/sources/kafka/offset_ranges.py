@@ -1,4 +1,4 @@
-"""Which offsets of which partitions belong to a transaction: cut on the driver, shared among tasks, stored as metadata.
+"""Which offsets belong to a transaction, and what is stored of that: a cut of all partitions, or a position in one.
 
 Pure. A range is from its first offset to the one after its last. Not every offset in it holds a message: compaction
 removes some, and markers of Kafka's own transactions take some.
@@ -33,7 +33,7 @@ class OffsetRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class OffsetCut:
     """The metadata of a transaction: every partition of the topic, also those it takes nothing of.
 
     Attributes:
@@ -61,7 +61,7 @@ class Cut:
         return {"kafka_topic_id": self.topic_id, "ranges": ranges, "lost": self.lost}
 
     @classmethod
-    def from_plain(cls, plain: Any) -> Cut:
+    def from_plain(cls, plain: Any) -> OffsetCut:
         """Inverse of `to_plain`.
 
         Raises:
@@ -85,6 +85,43 @@ def _range(stored: Any) -> OffsetRange:
     raise SourceError(f"stored range {stored!r:.100} is not two ascending offsets; what is stored was altered")
 
 
+@dataclass(frozen=True, slots=True)
+class OpaquePosition:
+    """Where the next transaction begins in a partition.
+
+    Attributes:
+        topic_id: the brokers' id of the topic.
+        at: the offset.
+        since_ms: in place of an offset, for a partition that was away when the topology began: with its first message
+            of this time or later, in milliseconds since the epoch.
+    """
+
+    topic_id: str
+    at: int = 0
+    since_ms: int | None = None
+
+    def to_plain(self) -> list[Any]:
+        """As it is stored."""
+        return [self.topic_id, self.at] if self.since_ms is None else [self.topic_id, {"since_ms": self.since_ms}]
+
+    @classmethod
+    def from_plain(cls, plain: Any) -> OpaquePosition:
+        """Inverse of `to_plain`.
+
+        Raises:
+            SourceError: it is not a position in a Kafka topic.
+        """
+        match plain:
+            case [str(topic_id), int(at)] if at >= 0:
+                return cls(topic_id, at)
+            case [str(topic_id), {"since_ms": int(since_ms)}]:
+                return cls(topic_id, since_ms=since_ms)
+        raise SourceError(
+            f"position {plain!r:.100} is not one in a Kafka topic: the topology was run with another source before; "
+            "drop it or take another topology id"
+        )
+
+
 def words_of(metadata: Any) -> list[str]:
     """Returns what a transaction read of a topic in words, a line for each partition it read something of.
 
@@ -94,19 +131,19 @@ def words_of(metadata: Any) -> list[str]:
     Raises:
         SourceError: it is not the metadata of a Kafka topic.
     """
-    match metadata:
-        case [str(), int(at)]:
-            return [f"up to and without offset {at:,}"]
-        case [str(), {"since_ms": int(since_ms)}]:
-            return [f"nothing yet; it begins at {since_ms:,} ms since the epoch"]
-    cut = Cut.from_plain(metadata)
-    said = [
+    if isinstance(metadata, list):
+        position = OpaquePosition.from_plain(metadata)
+        if position.since_ms is None:
+            return [f"up to and without offset {position.at:,}"]
+        return [f"nothing yet; it begins at {position.since_ms:,} ms since the epoch"]
+    cut = OffsetCut.from_plain(metadata)
+    words = [
         f"partition {partition}: offsets {part.first:,} to {part.next - 1:,}"
         for partition, part in sorted(cut.ranges.items())
         if part.count
     ]
     lost = [f"{cut.lost:,} offsets before these were gone from the log"] if cut.lost else []
-    return [*said, *lost] or ["nothing"]
+    return [*words, *lost] or ["nothing"]
 
 
 def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_limit: int) -> dict[int, OffsetRange]:

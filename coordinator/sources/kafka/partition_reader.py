@@ -53,40 +53,14 @@ class Consumes(Protocol):
         """Ends it."""
 
 
-def make_consumer(settings: ClientSettings, trouble: ClientTrouble, *, reads_committed: bool) -> Consumer:
-    """A consumer that stores no positions and reads only where it is told to.
-
-    Args:
-        settings: how brokers are reached.
-        trouble: is told of errors that belong to no partition.
-        reads_committed: whether open and aborted transactions are left out.
-
-    Raises:
-        SourceError: the options are wrong, or a secret is not there.
-    """
-    options: Mapping[str, str | int | float | bool] = {
-        **READER_DEFAULTS,
-        **settings.resolved(),
-        "group.id": READER_GROUP,
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-        "enable.partition.eof": True,
-        "isolation.level": "read_committed" if reads_committed else "read_uncommitted",
-    }
-    try:
-        return Consumer({**options, "error_cb": trouble})
-    except (KafkaException, ValueError, TypeError) as error:
-        raise refused_options(error, settings) from None
-
-
 class PartitionReader:
     """Reads one partition, fastest where one range follows on another (executor; by one task at a time).
 
     Args:
         consumer: assigned to nothing yet, with the end of a partition reported.
         settings: of the consumer, for messages.
-        topic, partition: what is read.
+        topic: the name of the topic.
+        partition: what is read of it.
         trouble: of the consumer.
         silence_s: how long to wait for anything at all.
         clock: seconds, monotonic.
@@ -229,3 +203,36 @@ class PartitionReader:
             doing = f"reading partition {self._partition} of topic {self._topic!r}"
             raise failure_of(error, doing, self._settings)
         # the client reconnects by itself; what does not come back is found by its silence
+
+
+def make_reader(
+    settings: ClientSettings, topic: str, partition: int, *, reads_committed: bool, silence_s: float = SILENCE_S
+) -> PartitionReader:
+    """Returns a reader with a consumer of its own, which stores no positions and joins no group.
+
+    Args:
+        settings: how brokers are reached.
+        topic: the name of the topic.
+        partition: what is read of it.
+        reads_committed: whether open and aborted transactions are left out.
+        silence_s: how long it waits for anything at all.
+
+    Raises:
+        SourceError: the options are wrong, or a secret is not there.
+    """
+    trouble = ClientTrouble()
+    options: Mapping[str, str | int | float | bool] = {
+        **READER_DEFAULTS,
+        **settings.resolved(),
+        "group.id": READER_GROUP,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        "isolation.level": "read_committed" if reads_committed else "read_uncommitted",
+    }
+    try:
+        consumer = Consumer({**options, "error_cb": trouble})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise refused_options(error, settings) from None
+    return PartitionReader(consumer, settings, topic, partition, trouble, silence_s=silence_s)

@@ -8,10 +8,8 @@ from typing import Any, Protocol
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.records.raw_bytes import RawBytes
-from coordinator.sources.records.record_format import RecordFormat
-from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
-from state.errors import SourceError, TopologyError
+from coordinator.sources.records.record_output import RecordOutput
+from state.errors import SourceError
 
 ORIGIN_FIELDS = ("topic", "partition", "offset", "key", "headers", "timestamp")
 """What a tuple can carry of its message: headers as a list of (name, bytes or None), the timestamp in milliseconds
@@ -40,50 +38,24 @@ class KafkaMessage(Protocol):
 
 
 class OnTombstone(StrEnum):
-    """What becomes of a message without a value, which says on a compacted topic that its key is deleted."""
+    """What becomes of a message without a value; see `KafkaTopic`."""
 
     FAIL = "fail"
-    """The run stops with an error that names the message."""
     SKIP = "skip"
-    """It is left out, and counted as ``tombstones``."""
     EMPTY = "empty"
-    """The format is given an empty value; the key is an origin field."""
 
 
 class RecordEmission:
-    """Emits messages as tuples. A spec: part of the spout, shipped with it.
+    """Emits messages as tuples.
 
     Args:
-        topic: for origins and messages.
-        record_format: makes the tuples; by default the value's bytes, as ``value``.
-        origin_fields: which of `ORIGIN_FIELDS` each tuple carries after the format's own.
-        on_bad_record: what becomes of values that are not in the format.
+        topic: the name, for origins and messages.
+        output: emits records; it offers `ORIGIN_FIELDS`.
         on_tombstone: what becomes of messages without a value.
-
-    Raises:
-        TopologyError: a field or policy is unknown.
     """
 
-    def __init__(
-        self,
-        topic: str,
-        record_format: RecordFormat | None,
-        *,
-        origin_fields: Sequence[str] = (),
-        on_bad_record: str = OnBadRecord.FAIL,
-        on_tombstone: str = OnTombstone.FAIL,
-    ) -> None:
-        if on_tombstone not in tuple(OnTombstone):
-            choice = ", ".join(repr(str(policy)) for policy in OnTombstone)
-            raise TopologyError(f"on_tombstone={on_tombstone!r} is unknown; choose one of {choice}")
-        self._topic = topic
-        self._on_tombstone = OnTombstone(on_tombstone)
-        self.output = RecordOutput(
-            record_format or RawBytes(),
-            offered=ORIGIN_FIELDS,
-            origin_fields=origin_fields,
-            on_bad_record=on_bad_record,
-        )
+    def __init__(self, topic: str, output: RecordOutput, on_tombstone: OnTombstone) -> None:
+        self._topic, self.output, self._on_tombstone = topic, output, on_tombstone
 
     def emit(
         self,

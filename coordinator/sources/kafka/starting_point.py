@@ -14,17 +14,15 @@ Start: TypeAlias = str | dt.datetime | Mapping[int, int]
 """``"earliest"``, ``"latest"``, a time with its zone (or its ISO text), or partition -> offset."""
 
 EARLIEST, LATEST = "earliest", "latest"
+LOST_COUNTER = "lost_offsets"
 
 
 class OnGone(StrEnum):
-    """What becomes of offsets that retention has deleted before they were read for the first time."""
+    """What becomes of offsets that were deleted before they were first read; see `KafkaTopic`."""
 
     FAIL = "fail"
-    """The run stops with an error that names them."""
     EARLIEST = "earliest"
-    """Reading continues with the oldest message there is; what was lost is counted as ``lost_offsets``."""
     LATEST = "latest"
-    """Reading continues with what arrives from now on; what was left out is counted as ``lost_offsets``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +74,27 @@ class StartingPoint:
             return cls(offsets=dict(given))
         raise _unknown(given)
 
-    def require_fits(self, topic: str, bounds: Mapping[int, Bounds], away: Collection[int] = ()) -> None:
-        """Refuses offsets of partitions that are not there, or beyond the end of a log (once, at the first start).
+    def first_offsets(
+        self,
+        topic: str,
+        bounds: Mapping[int, Bounds],
+        *,
+        away: Collection[int] = (),
+        at_time: Mapping[int, int | None] | None = None,
+    ) -> dict[int, int]:
+        """Returns where each partition begins that is there when the topology first starts.
 
         Args:
-            topic: for the message.
+            topic: for messages.
             bounds: what each log holds.
             away: further partitions, whose logs cannot be asked.
+            at_time: partition -> its first offset of `timestamp_ms` or later; None if there is none yet.
 
         Raises:
-            SourceError: one of them is.
+            SourceError: an offset was given of a partition that is not there, or beyond the end of its log.
         """
-        for partition, at in sorted((self.offsets or {}).items()):
+        given = self.offsets or {}
+        for partition, at in sorted(given.items()):
             if partition in away:
                 continue
             if partition not in bounds:
@@ -100,48 +107,30 @@ class StartingPoint:
                     f"start gives offset {at} of partition {partition} of topic {topic!r}, but its log ends at "
                     f"{bounds[partition].high}: give an offset up to there, or 'latest'"
                 )
-
-    def offset(self, partition: int, bounds: Bounds, at_time: int | None) -> int:
-        """Where a partition begins that is there when the topology first starts.
-
-        Args:
-            partition: the partition.
-            bounds: what its log holds.
-            at_time: its first offset of `timestamp_ms` or later; None if there is none yet, or no time is given.
-        """
-        if self.offsets is not None:
-            return self.offsets.get(partition, bounds.low)
         if self.timestamp_ms is not None:
-            return bounds.high if at_time is None else at_time
-        return bounds.low if self.place == EARLIEST else bounds.high
+            first = {each: found for each, found in (at_time or {}).items() if found is not None}
+            return {each: first.get(each, held.high) for each, held in bounds.items()}
+        if self.place == LATEST:
+            return {each: held.high for each, held in bounds.items()}
+        return {each: given.get(each, held.low) for each, held in bounds.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """Where a partition is read on from.
-
-    Attributes:
-        at: the offset.
-        lost: how many offsets before it are left out.
-    """
-
-    at: int
-    lost: int = 0
-
-
-def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: OnGone) -> Resumed:
-    """Where a partition is read on from, given what its log holds now.
+def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: str) -> int:
+    """Returns where a partition is read on from, given what its log holds now; offsets between are lost.
 
     Raises:
         SourceError: the position is gone from the log and the policy is to fail, or it is beyond the log's end.
     """
     require_within(topic, partition, at, bounds)
     if at >= bounds.low:
-        return Resumed(at)
-    if on_gone is OnGone.FAIL:
-        raise gone_error(topic, partition, at, bounds.low)
-    to = bounds.low if on_gone is OnGone.EARLIEST else bounds.high
-    return Resumed(to, to - at)
+        return at
+    if on_gone == OnGone.FAIL:
+        raise SourceError(
+            f"offsets {at} to {bounds.low - 1} of partition {partition} of topic {topic!r} are gone from the log "
+            "before they were read: the topic keeps messages for a shorter time than the run lagged; give "
+            "on_gone='earliest' to continue with what is left and count what is lost, or 'latest' to leave out that too"
+        )
+    return bounds.low if on_gone == OnGone.EARLIEST else bounds.high
 
 
 def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
@@ -155,15 +144,6 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
             f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
             "has lost messages; drop the topology and start over, or take another topology id"
         )
-
-
-def gone_error(topic: str, partition: int, at: int, low: int) -> SourceError:
-    """The error for offsets that are gone from the log before they were read for the first time."""
-    return SourceError(
-        f"offsets {at} to {low - 1} of partition {partition} of topic {topic!r} are gone from the log before they were "
-        "read: the topic keeps messages for a shorter time than the run lagged; give on_gone='earliest' to continue "
-        "with what is left and count what is lost, or 'latest' to leave out that too"
-    )
 
 
 def _is_number(value: object) -> bool:

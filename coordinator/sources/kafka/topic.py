@@ -86,19 +86,12 @@ class Topic(Protocol):
 def starting_offsets(topic: Topic, name: str, state: TopicState, start: StartingPoint) -> dict[int, int]:
     """Where the partitions begin that are not away, for a topology that has read nothing yet.
 
-    Args:
-        topic: is asked for times.
-        name: of the topic, for messages.
-        state: what was just seen of it.
-        start: what the user says.
-
     Raises:
         FailedException: no answer.
         SourceError: it names what is not there.
     """
-    at_time = {} if start.timestamp_ms is None else topic.offsets_at(start.timestamp_ms, state.bounds)
-    start.require_fits(name, state.bounds, state.away)
-    return {each: start.offset(each, bounds, at_time.get(each)) for each, bounds in state.bounds.items()}
+    at_time = None if start.timestamp_ms is None else topic.offsets_at(start.timestamp_ms, state.bounds)
+    return start.first_offsets(name, state.bounds, away=state.away, at_time=at_time)
 
 
 class BrokerTopic:

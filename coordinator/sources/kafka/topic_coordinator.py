@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.sources.kafka.cut_record import CutRecord
-from coordinator.sources.kafka.offset_ranges import Cut, cut_ranges
-from coordinator.sources.kafka.starting_point import Bounds, OnGone, Resumed, StartingPoint, require_within, resumed
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OffsetCut, cut_ranges
+from coordinator.sources.kafka.starting_point import require_within, resumed
 from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
-from coordinator.sources.kafka.topic_view import TopicView, made_again
+from coordinator.sources.kafka.topic_view import TopicView, require_same
 from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
@@ -31,45 +31,41 @@ class CuttingRules:
         byte_count: bytes of a transaction's values, about, at most.
         linger_s: how long fewer messages wait for more, in a continuous run.
         is_continuous: whether to wait for what arrives, or end at what was there at the start.
-        start: where to begin.
-        on_gone: what becomes of offsets that are gone before they were cut.
     """
 
     messages: int
     byte_count: int
     linger_s: float
     is_continuous: bool
-    start: StartingPoint
-    on_gone: OnGone
 
 
 class TopicCoordinator(SpoutCoordinator):
     """The coordinator of `KafkaTransactionalSpout`.
 
     Args:
-        topic: the topic.
-        name: of the topic, for messages.
+        topic: asked; closed with this.
+        source: the topic as it was declared.
         topology_id: for messages.
         rules: how to cut.
         message_bytes: topic id, partition, offset -> mean bytes of the messages there.
         clock: seconds, monotonic.
-        record: is told what was cut.
+        note_cut: takes each txid that is cut, and where its partitions end.
     """
 
     def __init__(
         self,
         topic: Topic,
-        name: str,
+        source: KafkaTopic,
         topology_id: str,
         rules: CuttingRules,
         *,
         message_bytes: Callable[[str, int, int], float],
         clock: Callable[[], float],
-        record: CutRecord,
+        note_cut: Callable[[int, Mapping[int, int]], None],
     ) -> None:
-        self._topic, self._name, self._topology_id = topic, name, topology_id
-        self._view = TopicView(topic, name, clock, needs_all=True)
-        self._rules, self._message_bytes, self._clock, self._record = rules, message_bytes, clock, record
+        self._topic, self._source, self._name, self._topology_id = topic, source, source.name, topology_id
+        self._view = TopicView(topic, source.name, clock, needs_all=True)
+        self._rules, self._message_bytes, self._clock, self._note_cut = rules, message_bytes, clock, note_cut
         self._small_since: float | None = None
         self._short_since: float | None = None
         self._positions: dict[int, int] = {}
@@ -82,13 +78,10 @@ class TopicCoordinator(SpoutCoordinator):
         if former.last is None:
             return InputChange() if not former.last_txid else None
         try:
-            last = Cut.from_plain(former.last)
+            last = OffsetCut.from_plain(former.last)
         except SourceError:
             return None
-        found = self._view.look().topic_id
-        if last.topic_id == found:
-            return InputChange()
-        return InputChange(impossible=(made_again(self._name, last.topic_id, found),))
+        return self._view.compared([last.topic_id])
 
     def resume(self, last_txid: int, last: Any) -> None:
         if last is None and last_txid:
@@ -99,8 +92,8 @@ class TopicCoordinator(SpoutCoordinator):
             ).about(Trouble.OTHER_SOURCE)
         state = self._view.look()
         self._ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
-        start = self._rules.start
-        self._start = starting_offsets(self._topic, self._name, state, start) if last is None else {}
+        if last is None:
+            self._start = starting_offsets(self._topic, self._name, state, self._source.starting_point)
         self._positions = self._after(last)
         for partition, bounds in state.bounds.items():
             require_within(self._name, partition, self._positions[partition], bounds)
@@ -120,19 +113,20 @@ class TopicCoordinator(SpoutCoordinator):
     def initialize_transaction(self, txid: int, previous: Any) -> dict[str, Any]:
         self._positions = self._after(previous)
         self._look_again()
-        state, ends = self._known(), self._readable()
+        state, ends, before = self._view.known(), self._readable(), self._positions
         if not self._backlog():
             raise FailedException(f"txid {txid} cannot be cut: topic {self._name!r} holds nothing more")
-        found = {
-            partition: self._resumed(partition, at, state.bounds.get(partition))
-            for partition, at in self._positions.items()
+        at = {
+            each: resumed(self._name, each, offset, state.bounds[each], self._source.on_gone)
+            if each in state.bounds
+            else offset
+            for each, offset in before.items()
         }
-        at = {partition: each.at for partition, each in found.items()}
         ranges = cut_ranges(at, ends, self._offset_limit(at, ends))
-        cut = Cut(state.topic_id, ranges, sum(each.lost for each in found.values()))
+        cut = OffsetCut(state.topic_id, ranges, lost=sum(at[each] - offset for each, offset in before.items()))
         self._positions = cut.positions()
         self._small_since = None
-        self._record.cut(txid, self._positions)
+        self._note_cut(txid, self._positions)
         return cut.to_plain()
 
     def is_exhausted(self, last: Any) -> bool:
@@ -147,12 +141,12 @@ class TopicCoordinator(SpoutCoordinator):
     def progress(self, last: Any) -> float | None:
         if self._rules.is_continuous:
             return None
-        low = {partition: bounds.low for partition, bounds in self._known().bounds.items()}
+        low = {partition: bounds.low for partition, bounds in self._view.known().bounds.items()}
         whole = sum(max(0, end - low[partition]) for partition, end in self._ends.items())
         return 1.0 - self._backlog() / whole if whole else 1.0
 
     def estimated_bytes(self, metadata: Any) -> int:
-        return round(Cut.from_plain(metadata).offset_count * self._mean_bytes)
+        return round(OffsetCut.from_plain(metadata).offset_count * self._mean_bytes)
 
     def close(self) -> None:
         self._topic.close()
@@ -165,40 +159,30 @@ class TopicCoordinator(SpoutCoordinator):
         """Partition -> where what this run may cut ends."""
         if not self._rules.is_continuous:
             return self._ends
-        return {partition: bounds.high for partition, bounds in self._known().bounds.items()}
-
-    def _resumed(self, partition: int, at: int, bounds: Bounds | None) -> Resumed:
-        return Resumed(at) if bounds is None else resumed(self._name, partition, at, bounds, self._rules.on_gone)
+        return {partition: bounds.high for partition, bounds in self._view.known().bounds.items()}
 
     def _after(self, last: Any) -> dict[int, int]:
         """Where each partition stands after a transaction, with those that have joined since."""
-        state = self._known()
+        state = self._view.known()
         positions = dict(self._start)
         if last is not None:
-            stored = self._parsed(last)
-            if stored.topic_id != state.topic_id:
-                raise SourceError(made_again(self._name, stored.topic_id, state.topic_id)).about(Trouble.INPUT_GONE)
+            try:
+                stored = OffsetCut.from_plain(last)
+            except SourceError as error:
+                raise SourceError(f"stored metadata of topology {self._topology_id!r}: {error}") from None
+            require_same(self._name, stored.topic_id, state.topic_id)
             positions = stored.positions()
         for partition, bounds in state.bounds.items():
             positions.setdefault(partition, bounds.low)
         return positions
 
-    def _parsed(self, metadata: Any) -> Cut:
-        try:
-            return Cut.from_plain(metadata)
-        except SourceError as error:
-            raise SourceError(f"stored metadata of topology {self._topology_id!r}: {error}") from None
-
     def _offset_limit(self, at: Mapping[int, int], ends: Mapping[int, int]) -> int:
         self._cuts_to_sample -= 1
         if self._cuts_to_sample < 0:
             fullest = max(at, key=lambda partition: ends.get(partition, 0) - at[partition])
-            self._mean_bytes = self._message_bytes(self._known().topic_id, fullest, at[fullest])
+            self._mean_bytes = self._message_bytes(self._view.known().topic_id, fullest, at[fullest])
             self._cuts_to_sample = SAMPLE_EVERY
         return max(1, min(self._rules.messages, int(self._rules.byte_count / max(1.0, self._mean_bytes))))
-
-    def _known(self) -> TopicState:
-        return self._view.known()
 
     def _look_again(self) -> None:
         """Looks unless that was a moment ago; what is known already may be cut while brokers are away."""

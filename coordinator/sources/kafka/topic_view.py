@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from coordinator.sources.kafka.topic import Topic, TopicState
+from coordinator.spouts.input_change import InputChange
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
@@ -48,8 +49,8 @@ class TopicView:
         """
         began, before = self._clock(), self._state
         found = self._topic.look()
-        if before is not None and found.topic_id != before.topic_id:
-            raise SourceError(made_again(self._name, before.topic_id, found.topic_id)).about(Trouble.INPUT_GONE)
+        if before is not None:
+            require_same(self._name, before.topic_id, found.topic_id)
         if self._needs_all:
             found = found.whole()
         away_before = before.away if before is not None else {}
@@ -64,6 +65,19 @@ class TopicView:
         now = self._clock()
         self._next_look_s = now + max(LOOK_EVERY_S, now - began)  # brokers that are slow to answer are asked less often
         return found
+
+    def compared(self, former_ids: Iterable[str]) -> InputChange:
+        """Returns how the topic differs from the one that earlier runs read: not at all, or it is another one.
+
+        Args:
+            former_ids: the ids of the topic they read.
+
+        Raises:
+            FailedException, SourceError: see `look`.
+        """
+        found = self.look().topic_id
+        others = [former for former in former_ids if former != found]
+        return InputChange(impossible=(_made_again(self._name, others[0], found),)) if others else InputChange()
 
     def look_again(self, *, has_work: bool) -> TopicState:
         """Looks unless that was a moment ago.
@@ -102,8 +116,17 @@ class TopicView:
         return FailedException(reason)
 
 
-def made_again(name: str, former: str, found: str) -> str:
-    """The sentence for a topic that was deleted and made again."""
+def require_same(name: str, former: str, found: str) -> None:
+    """Refuses a topic that was deleted and made again.
+
+    Raises:
+        SourceError: the brokers' ids of it differ.
+    """
+    if former != found:
+        raise SourceError(_made_again(name, former, found)).about(Trouble.INPUT_GONE)
+
+
+def _made_again(name: str, former: str, found: str) -> str:
     return (
         f"topic {name!r} was deleted and made again: its id was {former} and is {found} now, and offsets of the one "
         "mean nothing in the other; drop the topology and start over, or take another topology id"

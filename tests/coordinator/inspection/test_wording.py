@@ -12,14 +12,15 @@ from coordinator import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemor
 from coordinator.inspection.wording import SOURCES, words_by_scope, words_of_spout, words_or_values
 from coordinator.sources import Batches, ColumnRanges, CsvFiles, DataFrameBatches, JsonLines, MicroBatches, RedisStreams
 from coordinator.sources.files.record_ranges import RecordRange
-from coordinator.sources.kafka.kafka_input import KafkaInput
-from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
+from coordinator.sources.kafka.topic import BrokerTopic
 from coordinator.sources.redis_streams.stream_range import StreamRange
 from coordinator.spouts.transactional import ITransactionalSpout
 from tests.support.case_names import shown
 
 FILE = RecordRange("/data/a.txt", 1_000, 2_500, 100, 50, 7).to_plain()
-CUT = Cut("id7", {0: OffsetRange(5, 25), 1: OffsetRange(3, 3), 2: OffsetRange(0, 1)}, lost=4).to_plain()
+CUT = OffsetCut("id7", {0: OffsetRange(5, 25), 1: OffsetRange(3, 3), 2: OffsetRange(0, 1)}, lost=4).to_plain()
 STREAM = StreamRange("orders", "17-0", "19-3", 25, 7, 100, 3).to_plain()
 NO_ENTRIES = StreamRange("orders", "", "19-3", 0, 7, 100, 3).to_plain()
 
@@ -34,7 +35,7 @@ CASES: list[tuple[str, Any, list[str]]] = [
             "4 offsets before these were gone from the log",
         ],
     ),
-    ("kafka topic 't', id id7", Cut("id7").to_plain(), ["nothing"]),
+    ("kafka topic 't', id id7", OffsetCut("id7").to_plain(), ["nothing"]),
     ("kafka topic 't', id id7", ["id7", 25], ["up to and without offset 25"]),
     ("redis streams 'orders'", STREAM, ["stream 'orders': 25 entries, 17-0 to 19-3"]),
     ("redis streams 'orders'", NO_ENTRIES, ["nothing of stream 'orders', which was read up to 19-3"]),
@@ -78,9 +79,10 @@ def made_by_our_sources(tmp_path: Path) -> dict[str, Any]:
     }
 
 
-def test_every_source_of_ours_is_known_by_its_fingerprint(tmp_path: Path) -> None:
+def test_every_source_of_ours_is_known_by_its_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fingerprints = {name: spout.fingerprint() for name, spout in made_by_our_sources(tmp_path).items()}
-    fingerprints["kafka"] = KafkaInput.fingerprint(type("Input", (), {"topic": "t"})(), "id7")
+    monkeypatch.setattr(BrokerTopic, "topic_id", lambda topic: "id7")
+    fingerprints["kafka"] = KafkaTopic("h:1", "t").fingerprint()
     unknown = {name: found for name, found in fingerprints.items() if not any(map(found.startswith, SOURCES))}
     assert unknown == {}
 

@@ -12,6 +12,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.records.text_line import TextLine
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
@@ -95,6 +96,8 @@ def redis_streams(url: str, take: int) -> Topology:
 def opaque_views(servers: str, topic: str, messages_per_batch: int) -> Topology:
     """The topology of examples/kafka_to_redis.py, reading with `KafkaOpaqueSpout`."""
     transactional: Topology = page_views(servers, topic)
-    spout = KafkaOpaqueSpout(servers, topic, TextLine("page"), messages_per_partition=messages_per_batch // PARTITIONS)
+    spout = KafkaOpaqueSpout(
+        KafkaTopic(servers, topic, TextLine("page")), messages_per_partition=messages_per_batch // PARTITIONS
+    )
     read = replace(transactional.spout, spec=spout)
     return replace(transactional, components=(read, *transactional.components[1:]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.partition_reader import OutOfRangeError
-from coordinator.sources.kafka.plain.drivers import Drivers
 from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.starting_point import Bounds
 from coordinator.sources.kafka.topic import TopicState
@@ -70,8 +70,8 @@ class ScriptedReader:
         return offset >= self._log.high
 
 
-class World(Drivers):
-    """What the spout works with.
+class World:
+    """What the spout works with: the topic on its brokers, the store and the clock.
 
     Attributes:
         logs: partition -> its log.
@@ -90,18 +90,6 @@ class World(Drivers):
         self.unlisted: set[int] = set()
         self.away: dict[int, str] = {}
 
-    def topic(self, source: Any) -> Any:
-        return self
-
-    def reader(self, source: Any, topic_id: str, partition: int) -> ScriptedReader:
-        return ScriptedReader(self.logs[partition])
-
-    def records(self, redis: Any, topology_id: str) -> Any:
-        return self
-
-    def now_ms(self) -> int:
-        return self.ms
-
     def look(self) -> TopicState:
         listed = {each: Bounds(log.low, log.high) for each, log in self.logs.items() if each not in self.unlisted}
         return TopicState(self.topic_id, {each: listed[each] for each in listed if each not in self.away}, self.away)
@@ -118,6 +106,37 @@ class World(Drivers):
 
     def close(self) -> None:
         pass
+
+
+class ScriptedKafkaTopic(KafkaTopic):
+    """A topic whose brokers are a world."""
+
+    _world: World
+
+    def __init__(self, world: World, **options: Any) -> None:
+        super().__init__("nowhere:9092", "t", **options)
+        object.__setattr__(self, "_world", world)
+
+    def connect(self) -> Any:
+        return self._world
+
+    def reader(self, topic_id: str, partition: int) -> Any:
+        return ScriptedReader(self._world.logs[partition])
+
+
+class ScriptedSpout(KafkaSpout):
+    """A spout whose store and clock are a world's."""
+
+    def __init__(self, world: World, **options: Any) -> None:
+        of_topic = {name: options.pop(name) for name in [*options] if name in KafkaTopic.__dataclass_fields__}
+        super().__init__(ScriptedKafkaTopic(world, **of_topic), redis="unix:///nowhere", **options)
+        self._world = world
+
+    def _offset_records(self, topology_id: str) -> Any:
+        return self._world
+
+    def _now_ms(self) -> int:  # type: ignore[override] # the world's
+        return self._world.ms
 
 
 class Emissions:
@@ -141,8 +160,7 @@ class Played:
         self.world = world
         self.collector = Emissions()
         options.setdefault("instance_id", "one")
-        self.spout = KafkaSpout("nowhere:9092", "t", redis="unix:///nowhere", **options)
-        self.spout._drivers = world
+        self.spout = ScriptedSpout(world, **options)
         self.spout.open({}, context(task_index, task_count), self.collector)
 
     def ask(self, times: int = 1) -> list[Any]:

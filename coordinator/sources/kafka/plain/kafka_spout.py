@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -12,21 +13,20 @@ from typing import Any
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import ISpout, SpoutOutputCollector
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
-from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile, Option
-from coordinator.sources.kafka.kafka_input import READ_COMMITTED, KafkaInput, positive
+from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
+from coordinator.sources.kafka.kafka_topic import KafkaTopic, one_of, positive, require_topic
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
-from coordinator.sources.kafka.plain.drivers import Drivers
-from coordinator.sources.kafka.plain.first_offset import BeginRules
+from coordinator.sources.kafka.plain.offset_record import OffsetRecords, ResumeRules
 from coordinator.sources.kafka.plain.partition_manager import AfterFail, PartitionManager, TupleId
 from coordinator.sources.kafka.plain.partition_set import PartitionSet
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
-from coordinator.sources.kafka.record_emission import KafkaMessage, OnTombstone
-from coordinator.sources.kafka.starting_point import OnGone, Start
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.kafka.record_emission import KafkaMessage
+from coordinator.sources.records.record_format import BadRecordError
 from coordinator.sources.records.record_output import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OnBadRecord
 from state.errors import SourceError, TopologyError
 from state.printable import one_line
 from state.redis_client.address import secrets_in
+from state.redis_topology.offset_records import RedisOffsetRecords
 from state.redis_topology.reader import URL_VARIABLE
 
 FETCH_WAIT_S = 0.5
@@ -35,14 +35,11 @@ Split = Callable[[Sequence[Any]], Iterable[Sequence[Any]]]
 
 
 class OnGiveUp(StrEnum):
-    """What becomes of a message that failed on its first try and on every retry."""
+    """What becomes of a message that failed on its first try and on every retry; see `KafkaSpout`."""
 
     FAIL = "fail"
-    """The run stops with an error that names the message; the next run begins with it."""
     SKIP = "skip"
-    """It is left out, counted and logged."""
     DEAD_LETTER = "dead_letter"
-    """It is emitted on the stream ``dead_letters``, as place, record and reason, until that is acked."""
 
 
 class KafkaSpout(ISpout):
@@ -53,33 +50,30 @@ class KafkaSpout(ISpout):
     is emitted again, alone, after a growing wait.
 
     Args:
-        servers: ``bootstrap.servers``: host:port, with commas between.
-        topic: the topic's name; it has to exist.
-        record_format: makes a tuple of each value; by default its bytes, as the field ``value``.
+        topic: what is read, and how.
         split: makes several tuples, or none, of the one the format and the origin fields make.
         redis: where offsets are kept: an address without a password, or where to find one that has it.
         spout_id: distinguishes spouts of a topology that read the same topic; by default the component's id.
         retries: how often and how soon failed tuples are emitted again.
-        on_give_up: what becomes of a message when they are used up; see `OnGiveUp`.
+        on_give_up: what becomes of a message when they are used up. ``"fail"`` stops the run with an error that names
+            it, and the next run begins with it; ``"skip"`` leaves it out, counts and logs it; ``"dead_letter"`` emits
+            it on the stream ``"dead_letters"``, as place, record and reason, until that is acked.
         max_uncommitted: messages of a partition that may be emitted beyond what is done in sequence.
         store_every_ms: how often offsets are stored.
         force_from_start: set aside what another instance of the topology has stored.
         instance_id: names this instance; drawn if it is None.
         max_behind: a run that finds itself further behind the log's end leaves out, counts and logs what lies
             between; None leaves out nothing.
-        origin_fields, start, isolation_level, on_gone, on_bad_record, on_tombstone, options: see `KafkaInput`.
 
     Raises:
-        TopologyError: an argument cannot be used, or a secret is given in plain text.
+        TopologyError: an argument cannot be used, or `redis` holds a password.
 
     Source: storm.kafka.KafkaSpout.
     """
 
     def __init__(
         self,
-        servers: str,
-        topic: str,
-        record_format: RecordFormat | None = None,
+        topic: KafkaTopic,
         *,
         split: Split | None = None,
         redis: str | FromEnvironment | FromFile = FromEnvironment(URL_VARIABLE),  # noqa: B008 - frozen
@@ -91,29 +85,9 @@ class KafkaSpout(ISpout):
         force_from_start: bool = False,
         instance_id: str | None = None,
         max_behind: int | None = None,
-        origin_fields: Sequence[str] = (),
-        start: Start = "earliest",
-        isolation_level: str = READ_COMMITTED,
-        on_gone: str = OnGone.FAIL,
-        on_bad_record: str = OnBadRecord.FAIL,
-        on_tombstone: str = OnTombstone.FAIL,
-        options: Mapping[str, Option] | None = None,
     ) -> None:
-        self._input = KafkaInput(
-            servers,
-            topic,
-            record_format,
-            origin_fields=origin_fields,
-            start=start,
-            isolation_level=isolation_level,
-            on_gone=on_gone,
-            on_bad_record=on_bad_record,
-            on_tombstone=on_tombstone,
-            options=options,
-        )
-        if on_give_up not in tuple(OnGiveUp):
-            choice = ", ".join(repr(str(policy)) for policy in OnGiveUp)
-            raise TopologyError(f"on_give_up={on_give_up!r} is unknown; choose one of {choice}")
+        self._topic = require_topic(topic)
+        one_of("on_give_up", on_give_up, OnGiveUp)
         if isinstance(redis, str) and secrets_in(redis):
             raise TopologyError(
                 "redis of KafkaSpout holds a password, and a spout is pickled; give FromEnvironment('NAME') or "
@@ -123,17 +97,16 @@ class KafkaSpout(ISpout):
         self._retries, self._on_give_up = retries, OnGiveUp(on_give_up)
         self._max_uncommitted = positive("max_uncommitted", max_uncommitted)
         self._store_every_ms = positive("store_every_ms", store_every_ms)
-        self._rules = BeginRules(
+        self._rules = ResumeRules(
             instance_id=instance_id or secrets.token_hex(8),
             force_from_start=force_from_start,
             max_behind=None if max_behind is None else positive("max_behind", max_behind),
-            on_gone=self._input.on_gone,
         )
-        self._drivers = Drivers()
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        self._input.declare(declarer)
-        if self._on_give_up is OnGiveUp.DEAD_LETTER and not self._dead_letters_bad_records():
+        output = self._topic.emission().output
+        output.declare(declarer)
+        if self._on_give_up is OnGiveUp.DEAD_LETTER and output.on_bad_record is not OnBadRecord.DEAD_LETTER:
             declarer.declare_stream(DEAD_LETTER_STREAM, DEAD_LETTER_FIELDS)
 
     def open(self, conf: Mapping[str, Any], context: TopologyContext, collector: SpoutOutputCollector) -> None:
@@ -143,15 +116,14 @@ class KafkaSpout(ISpout):
             SourceError: the topic or what is stored cannot be used.
             StateUnreachableError: the server that keeps offsets gives no answer.
         """
-        self._collector = collector
+        self._collector, self._emission = collector, self._topic.emission()
         self._messages: dict[tuple[int, int], KafkaMessage] = {}
         self._dead: dict[TupleId, list[Any]] = {}
         self._dead_waiting: deque[TupleId] = deque()
         self.counts: Counter[str] = Counter()
         self._set = PartitionSet(
-            self._input,
-            self._drivers,
-            self._drivers.records(self._redis, context.topology_id),
+            self._topic,
+            self._offset_records(context.topology_id),
             self._rules,
             spout_id=self._spout_id or context.component_id,
             context=context,
@@ -159,13 +131,14 @@ class KafkaSpout(ISpout):
                 partition, at, self._retries, max_uncommitted=self._max_uncommitted
             ),
             counts=self.counts,
+            now_ms=self._now_ms(),
         )
         self._set.open()
-        self._stored_ms = self._drivers.now_ms()
+        self._stored_ms = self._now_ms()
 
     def next_tuple(self) -> None:
         """Emits the tuples of one message, or nothing."""
-        now_ms = self._drivers.now_ms()
+        now_ms = self._now_ms()
         if now_ms - self._stored_ms >= self._store_every_ms:
             self._stored_ms = now_ms
             self._set.store()
@@ -199,9 +172,9 @@ class KafkaSpout(ISpout):
             self._dead_waiting.append(message_id)
             return
         manager = self._set.manager(message_id.partition)
-        if manager is None or manager.failed(message_id, self._drivers.now_ms()) is not AfterFail.GIVE_UP:
+        if manager is None or manager.failed(message_id, self._now_ms()) is not AfterFail.GIVE_UP:
             return
-        place = f"{self._input.topic}[{message_id.partition}] at offset {message_id.offset}"
+        place = f"{self._topic.name}[{message_id.partition}] at offset {message_id.offset}"
         reason = f"a tuple of it failed {1 + (self._retries.limit or 0)} times"
         if self._on_give_up is OnGiveUp.FAIL:
             self._set.store()
@@ -224,7 +197,7 @@ class KafkaSpout(ISpout):
     def close(self) -> None:
         """Stores how far each partition is done."""
         for partition, counts in self.statistics().items():
-            _LOG.info("partition %d of topic %r at the end: %s", partition, self._input.topic, counts)
+            _LOG.info("partition %d of topic %r at the end: %s", partition, self._topic.name, counts)
         try:
             self._set.store()
         finally:
@@ -268,7 +241,7 @@ class KafkaSpout(ISpout):
         stream_id, rows = self._rows(manager.partition, message)
         before = manager.made_before(offset)
         if before is not None and before != len(rows):
-            place = self._input.emission.place(manager.partition, message)
+            place = self._emission.place(manager.partition, message)
             raise SourceError(
                 f"split made {len(rows)} tuples of the message at {place}, and {before} of it before, so nobody can "
                 "say which of them failed; make split a function of its argument alone"
@@ -281,7 +254,7 @@ class KafkaSpout(ISpout):
 
     def _rows(self, partition: int, message: KafkaMessage) -> tuple[str, list[Sequence[Any]]]:
         """The tuples of a message and their stream; a bad one goes by its policy."""
-        emission, output = self._input.emission, self._input.emission.output
+        emission, output = self._emission, self._emission.output
         kept, values = emission.values([message], partition, lambda: self.counts.update(["tombstones"]))
         if not kept:
             return DEFAULT_STREAM, []
@@ -294,19 +267,23 @@ class KafkaSpout(ISpout):
         return DEFAULT_STREAM, [row] if self._split is None else list(self._split(row))
 
     def _bad(self, place: str, value: bytes, error: BadRecordError) -> tuple[str, list[Sequence[Any]]]:
-        if self._input.emission.output.on_bad_record is OnBadRecord.FAIL:
+        policy = self._emission.output.on_bad_record
+        if policy is OnBadRecord.FAIL:
             raise SourceError(
                 f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
                 "to leave out such records, or 'dead_letter' to emit them on a stream of their own"
             )
         self.counts["bad_records"] += 1
-        is_skipped = not self._dead_letters_bad_records()
-        return DEAD_LETTER_STREAM, [] if is_skipped else [[place, value, str(error)]]
+        return DEAD_LETTER_STREAM, [[place, value, str(error)]] if policy is OnBadRecord.DEAD_LETTER else []
 
     def _emit_dead(self, tuple_id: TupleId) -> None:
         values = self._dead.get(tuple_id)
         if values is not None:
             self._collector.emit(values, tuple_id, DEAD_LETTER_STREAM)
 
-    def _dead_letters_bad_records(self) -> bool:
-        return self._input.emission.output.on_bad_record is OnBadRecord.DEAD_LETTER
+    def _offset_records(self, topology_id: str) -> OffsetRecords:
+        return RedisOffsetRecords(self._redis if isinstance(self._redis, str) else self._redis.read(), topology_id)
+
+    @staticmethod
+    def _now_ms() -> int:
+        return time.monotonic_ns() // 1_000_000

@@ -63,10 +63,8 @@ class OffsetManager:
         self.next_commit_offset()
         return len(self._open) + len(self._acked)
 
-    def clear_below(self, offset: int) -> list[int]:
-        """Forgets everything below an offset; returns what was open of it, ascending."""
-        gone = sorted(each for each in self._open if each < offset)
-        self._open.difference_update(gone)
+    def clear_below(self, offset: int) -> None:
+        """Forgets everything below an offset."""
+        self._open = {each for each in self._open if each >= offset}
         self._acked = {each for each in self._acked if each >= offset}
         self._next = max(self._next, offset)
-        return gone

@@ -1,4 +1,4 @@
-"""How far a partition is, as it is stored between runs.
+"""How far a partition is, as it is stored between runs, and where the next run begins by that. Pure.
 
 The text is JSON, like Storm's in ZooKeeper: ``{"topology": {"id", "name"}, "offset", "partition", "broker", "topic"}``,
 and ours has the topic's id, by which one that was deleted and made again is known.
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from coordinator.sources.kafka.starting_point import Bounds, resumed
 from state.errors import SourceError
 
 
@@ -72,6 +73,47 @@ class OffsetRecord:
             f"stored offset {text!r:.200} is not a record of a Kafka spout; delete it to start over, or give another "
             "spout_id"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeRules:
+    """How a run continues what another left.
+
+    Attributes:
+        instance_id: of this topology's instance.
+        force_from_start: whether what another instance has stored is set aside.
+        max_behind: further behind the log's end than this, a run leaves out what lies between; None never does.
+    """
+
+    instance_id: str
+    force_from_start: bool
+    max_behind: int | None
+
+    def counts(self, record: OffsetRecord | None) -> bool:
+        """Returns whether what is stored of a partition is continued."""
+        return record is not None and not (self.force_from_start and record.instance_id != self.instance_id)
+
+    def first_offset(self, record: OffsetRecord, topic_id: str, bounds: Bounds, on_gone: str) -> int:
+        """Returns the first offset to emit; those from the stored one up to it are left out.
+
+        Args:
+            record: what is stored and counts: where the first run began, or how far another one came.
+            topic_id: the brokers' id of the topic.
+            bounds: what the log of the partition holds.
+            on_gone: what becomes of offsets that are gone from it.
+
+        Raises:
+            SourceError: the topic is another one, or the offset is gone and the policy is to fail.
+        """
+        if record.topic_id != topic_id:
+            raise SourceError(
+                f"topic {record.topic!r} was deleted and made again: its id was {record.topic_id} and is {topic_id} "
+                "now, and offsets of the one mean nothing in the other; give force_from_start=True or another spout_id"
+            )
+        behind = bounds.high - record.offset
+        if self.max_behind is not None and not record.is_start and behind > self.max_behind:
+            return bounds.high
+        return resumed(record.topic, record.partition, record.offset, bounds, on_gone)
 
 
 class OffsetRecords(Protocol):

@@ -56,19 +56,6 @@ class _Message:
     failed: set[int] = field(default_factory=set)
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """What a reset left out.
-
-    Attributes:
-        failed: messages that failed and cannot be tried again.
-        skipped: offsets that were never emitted.
-    """
-
-    failed: int
-    skipped: int
-
-
 class PartitionManager:
     """Decides for one partition; used by one spout task.
 
@@ -188,15 +175,19 @@ class PartitionManager:
         found.failed.add(tuple_id.number)
         return AfterFail.RETRY
 
-    def reset(self, to: int) -> Lost:
-        """Everything below `to` is void, under way, failed and waiting alike: it is gone from the log."""
+    def reset(self, to: int) -> int:
+        """Everything below `to` is void, under way, failed and waiting alike: it is gone from the log.
+
+        Returns:
+            How many offsets are lost: those that failed and cannot be tried again, and those that were never emitted.
+        """
         failed = len(self._retries.clear_below(to))
         skipped = max(0, to - self.emitted_to)
         self._offsets.clear_below(to)
         self._messages = {offset: found for offset, found in self._messages.items() if offset >= to}
         self._waiting = deque(offset for offset in self._waiting if offset >= to)
         self.emitted_to = max(self.emitted_to, to)
-        return Lost(failed, skipped)
+        return failed + skipped
 
     def restart(self, at: int) -> None:
         """Everything is void: the log has lost its end, and its offsets will be those of other messages."""

@@ -7,19 +7,16 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.kafka.kafka_input import KafkaInput
-from coordinator.sources.kafka.plain.drivers import Drivers, Fetches
-from coordinator.sources.kafka.plain.first_offset import BeginRules, TopicPlace, first_offset
-from coordinator.sources.kafka.plain.offset_record import OffsetRecord, OffsetRecords
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.partition_reader import PartitionReader
+from coordinator.sources.kafka.plain.offset_record import OffsetRecord, OffsetRecords, ResumeRules
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
-from coordinator.sources.kafka.plain.partitions import partitions_of
-from coordinator.sources.kafka.starting_point import Bounds, OnGone, gone_error
+from coordinator.sources.kafka.starting_point import LOST_COUNTER, Bounds, OnGone, resumed
 from coordinator.sources.kafka.topic import TopicState, starting_offsets
-from state.errors import FailedException, SourceError
+from state.errors import FailedException, SourceError, TopologyError
 
 LOOK_EVERY_MS = 10_000
 """How often it is asked for partitions that have joined."""
-LOST_COUNTER = "lost_offsets"
 
 _LOG = logging.getLogger("txbatch")
 
@@ -29,36 +26,36 @@ class PartitionSet:
 
     Args:
         source: the topic.
-        drivers: brokers and clock.
         records: where offsets are kept; closed with this.
         rules: how to continue what another run left.
         spout_id: part of the records' names.
         context: the task.
         make: partition, offset -> its manager.
         counts: what is lost is counted here.
+        now_ms: the time.
     """
 
     def __init__(
         self,
-        source: KafkaInput,
-        drivers: Drivers,
+        source: KafkaTopic,
         records: OffsetRecords,
-        rules: BeginRules,
+        rules: ResumeRules,
         *,
         spout_id: str,
         context: TopologyContext,
         make: Callable[[int, int], PartitionManager],
         counts: Counter[str],
+        now_ms: int,
     ) -> None:
-        self._input, self._drivers, self._records, self._rules = source, drivers, records, rules
+        self._source, self._records, self._rules = source, records, rules
         self._spout_id, self._context, self._make, self._counts = spout_id, context, make, counts
-        self._topic = drivers.topic(source)
+        self._topic = source.connect()
         self._topic_id = ""
         self._managers: dict[int, PartitionManager] = {}
         self._turns: deque[PartitionManager] = deque()
         self._held_up: dict[int, int | None] = {}
         self._told: dict[int, int] = {}
-        self._looked_ms = drivers.now_ms()
+        self._looked_ms = now_ms
 
     def open(self) -> None:
         """Finds out where each partition begins.
@@ -74,7 +71,7 @@ class PartitionSet:
             self._topic_id = state.topic_id
             records = {partition: self._load(partition) for partition in state.bounds}
             if not any(map(self._rules.counts, records.values())):
-                starts = starting_offsets(self._topic, self._input.topic, state, self._input.start)
+                starts = starting_offsets(self._topic, self._source.name, state, self._source.starting_point)
                 begun = [self._record(partition, at, is_start=True) for partition, at in starts.items()]
                 self._save(*begun)
                 records = {record.partition: record for record in begun}
@@ -99,7 +96,7 @@ class PartitionSet:
             return
         if state.topic_id != self._topic_id:
             raise SourceError(
-                f"topic {self._input.topic!r} was deleted and made again while it was read; give "
+                f"topic {self._source.name!r} was deleted and made again while it was read; give "
                 "force_from_start=True or another spout_id"
             )
         for partition in self._own(state):
@@ -112,7 +109,7 @@ class PartitionSet:
         Raises:
             SourceError: the policy is to fail, or brokers give no answer just now.
         """
-        topic, partition = self._input.topic, manager.partition
+        topic, partition = self._source.name, manager.partition
         try:
             bounds = self._topic.look().of(partition)
         except FailedException as error:
@@ -120,20 +117,19 @@ class PartitionSet:
             return
         if bounds.low <= start <= bounds.high:
             return  # it was only for a moment
-        if self._rules.on_gone is OnGone.FAIL:
+        if self._source.on_gone == OnGone.FAIL:
             self.store()
-            if start < bounds.low:
-                raise gone_error(topic, partition, start, bounds.low)
-            raise SourceError(
-                f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
-                f"{bounds.high}: it has lost messages; give on_gone='earliest' to continue at its end"
-            )
         if start > bounds.high:
+            if self._source.on_gone == OnGone.FAIL:
+                raise SourceError(
+                    f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
+                    f"{bounds.high}: it has lost messages; give on_gone='earliest' to continue at its end"
+                )
             manager.restart(bounds.high)
             _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.high, start)
             return
-        lost = manager.reset(bounds.low if self._rules.on_gone is OnGone.EARLIEST else bounds.high)
-        self._count_lost(partition, lost.failed + lost.skipped)
+        to = resumed(topic, partition, start, bounds, self._source.on_gone)
+        self._count_lost(partition, manager.reset(to))
 
     def in_turn(self) -> Iterator[PartitionManager]:
         """Every partition once, beginning after the one that was asked first last time."""
@@ -150,9 +146,9 @@ class PartitionSet:
         """All of them."""
         return list(self._managers.values())
 
-    def reader(self, partition: int) -> Fetches:
+    def reader(self, partition: int) -> PartitionReader:
         """A partition's reader."""
-        return self._drivers.reader(self._input, self._topic_id, partition)
+        return self._source.reader(self._topic_id, partition)
 
     def store(self) -> None:
         """Stores how far the partitions are done, those that got further.
@@ -177,12 +173,13 @@ class PartitionSet:
         return [partition for partition in owned if partition in state.bounds]
 
     def _begin(self, partition: int, bounds: Bounds, record: OffsetRecord | None) -> None:
-        place = TopicPlace(self._input.topic, self._topic_id, partition)
-        found = first_offset(place, bounds, record=record, rules=self._rules)
-        self._count_lost(partition, found.lost)
-        manager = self._managers[partition] = self._make(partition, found.at)
+        at = bounds.low  # it has joined since, or what is stored of it is set aside
+        if record is not None and self._rules.counts(record):
+            at = self._rules.first_offset(record, self._topic_id, bounds, self._source.on_gone)
+            self._count_lost(partition, at - record.offset)
+        manager = self._managers[partition] = self._make(partition, at)
         self._turns.append(manager)
-        self._save(self._record(partition, found.at))
+        self._save(self._record(partition, at))
 
     def _say_if_held_up(self, manager: PartitionManager) -> None:
         """Names, once, a message that has kept a partition waiting from one store to the next."""
@@ -193,7 +190,7 @@ class PartitionSet:
                 "partition %d of topic %r waits: as many messages as max_uncommitted allows are out, the lowest at "
                 "offset %d; look for a bolt that neither acks nor fails it",
                 partition,
-                self._input.topic,
+                self._source.name,
                 offset,
             )
         self._held_up[partition] = offset
@@ -201,10 +198,10 @@ class PartitionSet:
     def _count_lost(self, partition: int, lost: int) -> None:
         if lost:
             self._counts[LOST_COUNTER] += lost
-            _LOG.warning("%d offsets of partition %d of topic %r are left out", lost, partition, self._input.topic)
+            _LOG.warning("%d offsets of partition %d of topic %r are left out", lost, partition, self._source.name)
 
     def _field(self, partition: int) -> str:
-        return f"{self._spout_id}:{self._input.topic}:{partition}"
+        return f"{self._spout_id}:{self._source.name}:{partition}"
 
     def _load(self, partition: int) -> OffsetRecord | None:
         text = self._records.load(self._field(partition))
@@ -216,11 +213,22 @@ class PartitionSet:
             topology_name=self._context.topology_id,
             offset=offset,
             partition=partition,
-            topic=self._input.topic,
+            topic=self._source.name,
             topic_id=self._topic_id,
-            broker=self._input.settings.servers,
+            broker=self._source.servers,
             is_start=is_start,
         )
 
     def _save(self, *records: OffsetRecord) -> None:
         self._records.save({self._field(record.partition): record.to_text() for record in records})
+
+
+def partitions_of(task_index: int, task_count: int, partition_count: int) -> range:
+    """Returns what task k of n reads: the partitions k, k+n, k+2n and so on.
+
+    Raises:
+        TopologyError: the component does not have that task.
+    """
+    if not 0 <= task_index < task_count:
+        raise TopologyError(f"task {task_index} cannot read partitions: the component has {task_count} tasks, from 0")
+    return range(task_index, partition_count, task_count)

@@ -7,10 +7,16 @@ from typing import Any
 
 import pytest
 
-from coordinator.sources.kafka import FromEnvironment, FromFile, KafkaTransactionalSpout
-from coordinator.sources.kafka.broker_errors import ClientTrouble
+from coordinator.sources.kafka import (
+    FromEnvironment,
+    FromFile,
+    KafkaOpaqueSpout,
+    KafkaSpout,
+    KafkaTopic,
+    KafkaTransactionalSpout,
+)
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
-from coordinator.sources.kafka.partition_reader import make_consumer
+from coordinator.sources.kafka.partition_reader import make_reader
 from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError, TopologyError
 
@@ -31,7 +37,7 @@ SECRET_NAMES = [
 @pytest.mark.parametrize("name", SECRET_NAMES)
 def test_a_secret_in_plain_text_is_refused_without_being_shown(name):
     with pytest.raises(TopologyError, match="is a secret") as refused:
-        KafkaTransactionalSpout("h:1", "t", options={name: SECRET})
+        KafkaTopic("h:1", "t", options={name: SECRET})
     assert SECRET not in str(refused.value)
 
 
@@ -45,7 +51,7 @@ def test_a_secret_by_reference_is_in_no_pickle_repr_or_message(tmp_path, monkeyp
     settings = ClientSettings("h:1", given)
     assert settings.resolved()["sasl.password"] == settings.resolved()["ssl.key.password"] == SECRET
     assert SECRET not in repr(settings)
-    assert SECRET.encode() not in pickle.dumps(KafkaTransactionalSpout("h:1", "t", options=given))
+    assert SECRET.encode() not in pickle.dumps(KafkaTransactionalSpout(KafkaTopic("h:1", "t", options=given)))
     assert settings.without_secrets(f"bad value {SECRET}!") == "bad value …!"
 
 
@@ -61,11 +67,11 @@ def test_a_client_that_refuses_an_option_does_not_show_a_secret(monkeypatch):
     monkeypatch.setenv("KAFKA_SECRET", SECRET)
     settings = ClientSettings("h:1", {"sasl.password": FromEnvironment("KAFKA_SECRET"), "no.such.option": 1})
     with pytest.raises(SourceError, match="fix the options") as refused:
-        make_consumer(settings, ClientTrouble(), reads_committed=True)
+        make_reader(settings, "t", 0, reads_committed=True)
     assert SECRET not in str(refused.value)
     wrong = ClientSettings("h:1", {"security.protocol": FromEnvironment("KAFKA_SECRET")})
     with pytest.raises(SourceError, match="…") as refused:
-        make_consumer(wrong, ClientTrouble(), reads_committed=True)
+        make_reader(wrong, "t", 0, reads_committed=True)
     assert SECRET not in str(refused.value)
 
 
@@ -94,7 +100,7 @@ def test_servers_that_are_none_are_refused(servers):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"topic": "a b"},
+        {"name": "a b"},
         {"start": "tomorrow"},
         {"start": "2026-01-31T12:00:00"},
         {"start": {0: -1}},
@@ -103,23 +109,38 @@ def test_servers_that_are_none_are_refused(servers):
         {"on_tombstone": "x"},
         {"on_bad_record": "x"},
         {"origin_fields": ["colour"]},
-        {"messages_per_batch": 0},
-        {"linger_ms": -1},
-        {"mirror_group": ""},
     ],
 )
-def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(wrong):
+def test_an_argument_that_cannot_be_used_is_refused_when_the_topic_is_declared(wrong):
     with pytest.raises(TopologyError):
-        KafkaTransactionalSpout(**{"servers": "h:1", "topic": "t", **wrong})
+        KafkaTopic(**{"servers": "h:1", "name": "t", **wrong})
+
+
+@pytest.mark.parametrize(
+    ("spout", "wrong", "named"),
+    [
+        (KafkaTransactionalSpout, {"messages_per_batch": 0}, "messages_per_batch=0"),
+        (KafkaTransactionalSpout, {"linger_ms": -1}, "linger_ms=-1"),
+        (KafkaTransactionalSpout, {"mirror_group": ""}, "mirror_group=''"),
+        (KafkaTransactionalSpout, {"topic": "h:1"}, r"is 'h:1'; give a KafkaTopic\(servers, name\)"),
+        (KafkaOpaqueSpout, {"bytes_per_partition": "x"}, "bytes_per_partition='x'"),
+        (KafkaOpaqueSpout, {"topic": "h:1"}, r"is 'h:1'; give a KafkaTopic\(servers, name\)"),
+        (KafkaSpout, {"on_give_up": "x"}, "on_give_up='x' is unknown; choose one of 'fail', 'skip', 'dead_letter'"),
+        (KafkaSpout, {"topic": "h:1"}, r"is 'h:1'; give a KafkaTopic\(servers, name\)"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_refused_when_the_spout_is_made(spout, wrong, named):
+    with pytest.raises(TopologyError, match=named):
+        spout(**{"topic": KafkaTopic("h:1", "t"), **wrong})
 
 
 @pytest.mark.parametrize("given", [{"user": str}, TextLine])
 def test_a_format_that_is_none_is_refused_in_a_sentence(given):
     with pytest.raises(TopologyError, match="is not an object of a RecordFormat; give one such as"):
-        KafkaTransactionalSpout("h:1", "t", given)
+        KafkaTopic("h:1", "t", given)
 
 
 def test_options_that_are_no_mapping_are_refused():
     options: Any = ["security.protocol=SSL"]
     with pytest.raises(TopologyError, match="options of a Kafka spout are a list; give a mapping"):
-        KafkaTransactionalSpout("h:1", "t", options=options)
+        KafkaTopic("h:1", "t", options=options)

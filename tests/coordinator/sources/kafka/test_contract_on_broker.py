@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from confluent_kafka import TopicPartition
 
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.text_line import TextLine
@@ -45,12 +46,14 @@ class KafkaWorld(SourceWorld):
         self.rows += [[value] for value in values]
 
     def spout(self):
-        return KafkaTransactionalSpout(self._broker.address, self._topic, TextLine("value"), messages_per_batch=4)
+        return KafkaTransactionalSpout(
+            KafkaTopic(self._broker.address, self._topic, TextLine("value")), messages_per_batch=4
+        )
 
     def other_spout(self):
         topic = self._make_topic()
         produce(self._broker.address, topic, [b"another"])
-        return KafkaTransactionalSpout(self._broker.address, topic, TextLine("value"))
+        return KafkaTransactionalSpout(KafkaTopic(self._broker.address, topic, TextLine("value")))
 
     def take_away(self):
         places = [TopicPartition(self._topic, partition, 3) for partition in range(self._partitions)]

@@ -7,10 +7,9 @@ import socket
 import pytest
 from confluent_kafka import Producer
 
-from coordinator.sources.kafka.broker_errors import ClientTrouble
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.offset_ranges import OffsetRange
-from coordinator.sources.kafka.partition_reader import PartitionReader, make_consumer
+from coordinator.sources.kafka.partition_reader import make_reader
 from coordinator.sources.kafka.topic import BrokerTopic
 from state.errors import FailedException
 
@@ -33,13 +32,12 @@ class MockCluster:
 
 
 @pytest.fixture
-def make_reader():
+def reader_of():
     made = []
 
     def make(cluster, silence_s=20.0):
-        settings, trouble = ClientSettings(cluster.servers, {"reconnect.backoff.max.ms": 100}), ClientTrouble()
-        consumer = make_consumer(settings, trouble, reads_committed=True)
-        made.append(PartitionReader(consumer, settings, "t", 0, trouble, silence_s=silence_s))
+        settings = ClientSettings(cluster.servers, {"reconnect.backoff.max.ms": 100})
+        made.append(make_reader(settings, "t", 0, reads_committed=True, silence_s=silence_s))
         return made[-1]
 
     yield make
@@ -51,17 +49,17 @@ def read(reader, first, after):
     return [each.offset() for portion in reader.read(OffsetRange(first, after)) for each in portion]
 
 
-def test_slow_brokers_give_the_same(make_reader):
+def test_slow_brokers_give_the_same(reader_of):
     cluster = MockCluster(**{"test.mock.broker.rtt": 200})
-    reader = make_reader(cluster)
+    reader = reader_of(cluster)
     assert read(reader, 10, COUNT) == list(range(10, COUNT))
     assert read(reader, 10, 30) == list(range(10, 30))
     cluster.die()
 
 
-def test_brokers_that_go_away_fail_the_attempt_with_the_reason(make_reader):
+def test_brokers_that_go_away_fail_the_attempt_with_the_reason(reader_of):
     cluster = MockCluster()
-    reader = make_reader(cluster, silence_s=1.0)
+    reader = reader_of(cluster, silence_s=1.0)
     assert read(reader, 0, 10) == list(range(10))
     cluster.die()
     with pytest.raises(FailedException, match=r"reading offsets 0 to 4999 of partition 0 of 't' at .* failed"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange, cut_ranges, share_of
+from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange, cut_ranges, share_of
 from state.codec import pack_exact, unpack
 from state.errors import SourceError
 
@@ -63,8 +63,8 @@ def test_a_task_keeps_its_partitions_from_one_transaction_to_the_next():
 
 
 def test_metadata_survives_storage_with_its_numbers_as_numbers():
-    cut = Cut("some-id", {3: OffsetRange(2**53, 2**53 + 4), 0: OffsetRange(1, 1)}, 12)
-    assert Cut.from_plain(unpack(pack_exact(cut.to_plain()))) == cut
+    cut = OffsetCut("some-id", {3: OffsetRange(2**53, 2**53 + 4), 0: OffsetRange(1, 1)}, 12)
+    assert OffsetCut.from_plain(unpack(pack_exact(cut.to_plain()))) == cut
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_metadata_survives_storage_with_its_numbers_as_numbers():
 )
 def test_what_is_not_ours_is_refused_with_a_sentence(plain):
     with pytest.raises(SourceError, match=r"another source|was altered"):
-        Cut.from_plain(plain)
+        OffsetCut.from_plain(plain)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.opaque_spout import OpaqueTopicCoordinator
-from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.opaque_coordinator import OpaqueTopicCoordinator
+from coordinator.sources.kafka.starting_point import Bounds
 from coordinator.spouts.input_change import FormerInput
 from coordinator.spouts.run_so_far import RunSoFar
 from state.errors import FailedException, SourceError
@@ -19,10 +20,9 @@ class Asked:
         self.now = 100.0
         self.it = OpaqueTopicCoordinator(
             topic,
-            "t",
+            KafkaTopic("h:1", "t", start=start),
             messages_per_partition=10,
             is_continuous=is_continuous,
-            start=StartingPoint.of(start),
             clock=lambda: self.now,
             now_ms=lambda: 1_700_000_000_000,
         )

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
 from coordinator.sources.records.text_line import TextLine
@@ -36,7 +37,7 @@ def attempt(spout, last, txid=1, attempt_id=1):
 def test_a_batch_starts_at_the_position_and_a_replay_may_read_more(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 5))
-    spout = KafkaOpaqueSpout(broker.address, topic, messages_per_partition=8)
+    spout = KafkaOpaqueSpout(KafkaTopic(broker.address, topic), messages_per_partition=8)
     values, position, _ = attempt(spout, None)
     assert (values, position[1]) == (numbers(0, 5), 5)
     produce(broker.address, topic, numbers(5, 20))
@@ -49,12 +50,12 @@ def test_a_batch_starts_at_the_position_and_a_replay_may_read_more(broker, make_
 def test_a_batch_ends_with_the_message_that_reaches_the_bytes(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, [b"x" * 1000] * 5000)
-    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic, bytes_per_partition=1), None)
+    values, position, _ = attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, topic), bytes_per_partition=1), None)
     assert len(values) == position[1] <= 1024
 
 
 def test_an_empty_partition_gets_a_position_all_the_same(broker, make_topic):
-    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, make_topic()), None)
+    values, position, _ = attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, make_topic())), None)
     assert (values, position[1]) == ([], 0)
 
 
@@ -63,19 +64,19 @@ def test_markers_at_the_end_are_passed_so_that_the_run_ends(broker, make_topic):
     transaction = KafkaTransaction(broker.address, topic)
     transaction.write(topic, numbers(0, 3))
     transaction.abort()
-    values, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic), None)
+    values, position, _ = attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, topic)), None)
     assert (values, position[1]) == ([], 4)
 
 
 def test_a_position_that_is_gone_goes_by_policy(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 20))
-    _, position, _ = attempt(KafkaOpaqueSpout(broker.address, topic, messages_per_partition=5), None)
+    _, position, _ = attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, topic), messages_per_partition=5), None)
     delete_before(broker, topic, 12)
 
     def read(policy):
         worker_readers().close()  # what was read ahead is not gone
-        return attempt(KafkaOpaqueSpout(broker.address, topic, on_gone=policy), position, txid=2)
+        return attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, topic, on_gone=policy)), position, txid=2)
 
     with pytest.raises(SourceError, match=r"offsets 5 to 11 of partition 0"):
         read("fail")
@@ -89,13 +90,15 @@ def test_a_position_that_is_gone_goes_by_policy(broker, make_topic):
 def test_a_partition_without_a_position_has_joined_and_begins_with_its_first_message(broker, make_topic, txid):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 4))
-    assert attempt(KafkaOpaqueSpout(broker.address, topic, start="latest"), None, txid=txid)[0] == numbers(0, 4)
+    assert attempt(KafkaOpaqueSpout(KafkaTopic(broker.address, topic, start="latest")), None, txid=txid)[0] == numbers(
+        0, 4
+    )
 
 
 def test_a_position_in_time_is_the_first_message_of_that_time_or_later(broker, make_topic):
     topic = make_topic()
     now_ms = 1000 * int(time.time())
-    spout = KafkaOpaqueSpout(broker.address, topic)
+    spout = KafkaOpaqueSpout(KafkaTopic(broker.address, topic))
     topic_id = attempt(spout, None)[1][0]
     for number in range(3):
         produce(broker.address, topic, [b"%d" % number], timestamp=now_ms + number)
@@ -105,7 +108,7 @@ def test_a_position_in_time_is_the_first_message_of_that_time_or_later(broker, m
 
 
 def test_a_position_of_another_topic_is_named(broker, make_topic):
-    spout = KafkaOpaqueSpout(broker.address, make_topic())
+    spout = KafkaOpaqueSpout(KafkaTopic(broker.address, make_topic()))
     with pytest.raises(SourceError, match="its id was another and is"):
         attempt(spout, ["another", 0], txid=2)
     with pytest.raises(SourceError, match="is not one in a Kafka topic"):
@@ -116,7 +119,7 @@ def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
     topic = make_topic(3)
     for partition in range(3):
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    seen = run_to_end(KafkaOpaqueSpout(broker.address, topic, TextLine("value"), messages_per_partition=7))
+    seen = run_to_end(KafkaOpaqueSpout(KafkaTopic(broker.address, topic, TextLine("value")), messages_per_partition=7))
     assert sorted(seen) == sorted(repr([f"{100 * p + n}"]) for p in range(3) for n in range(40))
 
 
@@ -125,4 +128,4 @@ def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
 )
 def test_a_place_to_start_that_is_not_there_is_refused_before_the_first_transaction(broker, make_topic, offsets, story):
     with pytest.raises(SourceError, match=story):
-        run_to_end(KafkaOpaqueSpout(broker.address, make_topic(), start=offsets))
+        run_to_end(KafkaOpaqueSpout(KafkaTopic(broker.address, make_topic(), start=offsets)))

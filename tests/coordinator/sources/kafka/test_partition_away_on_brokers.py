@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.kafka.client_settings import ClientSettings
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.topic import BrokerTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
@@ -22,8 +23,9 @@ def topic(own_broker, second_broker):
     worker_readers().close()
 
 
-def spout_of(brokers, topic, **options):
-    return KafkaOpaqueSpout(",".join(each.address for each in brokers), topic, TextLine("value"), **options)
+def spout_of(brokers, topic, *, start="earliest", **options):
+    servers = ",".join(each.address for each in brokers)
+    return KafkaOpaqueSpout(KafkaTopic(servers, topic, TextLine("value"), start=start), **options)
 
 
 def test_a_partition_whose_leader_is_killed_is_left_out_and_read_when_it_is_back(own_broker, second_broker, topic):

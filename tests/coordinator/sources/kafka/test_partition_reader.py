@@ -60,41 +60,38 @@ def read(reader, first, after):
     return [each.offset() for portion in reader.read(OffsetRange(first, after)) for each in portion]
 
 
-def test_a_range_ends_with_its_last_offset():
-    reader, consumer = reader_of(*map(message, range(10)))
-    assert read(reader, 0, 5) == [0, 1, 2, 3, 4]
+READS = {
+    "a range ends with its last offset": ([*map(message, range(10))], [(0, 5, [0, 1, 2, 3, 4])]),
+    "the next range is read from where the first ended": (
+        [*map(message, range(10))],
+        [(0, 5, [0, 1, 2, 3, 4]), (5, 10, [5, 6, 7, 8, 9])],
+    ),
+    "a message beyond a range ends it and belongs to the next": (
+        [*map(message, (0, 1, 7, 8))],
+        [(0, 5, [0, 1]), (5, 8, [7]), (8, 9, [8])],
+    ),
+    "the log's end cuts off no message that waits for the next range": (
+        [*map(message, (0, 6, 7, 8)), end(9)],
+        [(0, 4, [0]), (4, 7, [6]), (7, 9, [7, 8])],
+    ),
+    "the log's end ends a range whose last offsets have no message": ([message(0), end(5)], [(0, 5, [0])]),
+    "an end before the end of the range is not believed": (
+        [message(0), end(1), message(1), message(2)],
+        [(0, 3, [0, 1, 2])],
+    ),
+    "a broker that comes back is waited for": (
+        [message(0), error(KafkaError._TRANSPORT), message(1)],
+        [(0, 2, [0, 1])],
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "reads"), READS.values(), ids=READS)
+def test_ranges_that_follow_on_one_another_are_read_whole_and_gone_to_once(given, reads):
+    reader, consumer = reader_of(*given)
+    for first, after, found in reads:
+        assert read(reader, first, after) == found
     assert consumer.assigned == [0]
-
-
-def test_what_follows_on_a_range_is_read_without_going_there_again():
-    reader, consumer = reader_of(*map(message, range(10)))
-    assert read(reader, 0, 5) + read(reader, 5, 10) == list(range(10))
-    assert consumer.assigned == [0]
-
-
-def test_a_range_ends_with_a_message_beyond_it_which_the_next_range_has():
-    reader, consumer = reader_of(message(0), message(1), message(7), message(8))
-    assert read(reader, 0, 5) == [0, 1]
-    assert read(reader, 5, 8) == [7]
-    assert read(reader, 8, 9) == [8]
-    assert consumer.assigned == [0]
-
-
-def test_the_end_of_the_log_does_not_cut_off_messages_that_wait_for_the_next_range():
-    reader, _ = reader_of(message(0), *map(message, range(6, 9)), end(9))
-    assert read(reader, 0, 4) == [0]
-    assert read(reader, 4, 7) == [6]
-    assert read(reader, 7, 9) == [7, 8]
-
-
-def test_a_range_ends_with_the_end_of_the_log_after_offsets_without_a_message():
-    reader, _ = reader_of(message(0), end(5))
-    assert read(reader, 0, 5) == [0]
-
-
-def test_an_end_before_the_end_of_the_range_is_not_believed():
-    reader, _ = reader_of(message(0), end(1), message(1), message(2))
-    assert read(reader, 0, 3) == [0, 1, 2]
 
 
 def test_an_empty_range_asks_nobody():
@@ -158,11 +155,6 @@ def test_what_the_client_said_before_anybody_read_is_old():
     assert read(reader, 0, 2) == [0, 1]
 
 
-def test_a_broker_that_comes_back_is_waited_for():
-    reader, _ = reader_of(message(0), error(KafkaError._TRANSPORT), message(1))
-    assert read(reader, 0, 2) == [0, 1]
-
-
 def test_messages_from_stops_at_the_end_and_knows_where_it_is():
     reader, _ = reader_of(message(3), end(6))
     assert [each.offset() for each in reader.messages_from(3, 10, wait_s=9.0)] == [3]
@@ -192,7 +184,7 @@ def test_messages_from_an_offset_that_is_not_there_says_so():
 def test_a_worker_keeps_its_readers_and_closes_the_least_used_ones():
     made = []
 
-    def make(settings, topic, partition, reads_committed):
+    def make(settings, topic, partition, *, reads_committed):
         reader, consumer = reader_of()
         made.append((partition, consumer))
         return reader

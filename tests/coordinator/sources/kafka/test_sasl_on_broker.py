@@ -6,11 +6,10 @@ import logging
 
 import pytest
 
-from coordinator.sources.kafka import FromEnvironment, KafkaTransactionalSpout
-from coordinator.sources.kafka.broker_errors import ClientTrouble
+from coordinator.sources.kafka import FromEnvironment, KafkaTopic, KafkaTransactionalSpout
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.offset_ranges import OffsetRange
-from coordinator.sources.kafka.partition_reader import PartitionReader, make_consumer
+from coordinator.sources.kafka.partition_reader import make_reader
 from state.errors import SourceError
 from tests.support.kafka.broker import PASSWORD, USER
 from tests.support.kafka.messages import cut_all, emitted, numbers, produce
@@ -30,7 +29,7 @@ def test_a_topic_is_read_by_a_user_with_a_password(broker, make_topic, monkeypat
     monkeypatch.setenv("KAFKA_TEST_PASSWORD", PASSWORD)
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 5))
-    spout = KafkaTransactionalSpout(broker.sasl_address, topic, options=OPTIONS)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.sasl_address, topic, options=OPTIONS))
     (cut,) = cut_all(spout)
     assert emitted(spout, cut) == numbers(0, 5)
     assert PASSWORD not in repr(cut) + spout.fingerprint() + caplog.text
@@ -38,9 +37,7 @@ def test_a_topic_is_read_by_a_user_with_a_password(broker, make_topic, monkeypat
 
 def test_a_wrong_password_ends_a_read_with_what_to_check(broker, make_topic, monkeypatch):
     monkeypatch.setenv("KAFKA_TEST_PASSWORD", WRONG)
-    topic, trouble = make_topic(), ClientTrouble()
-    settings = ClientSettings(broker.sasl_address, OPTIONS)
-    reader = PartitionReader(make_consumer(settings, trouble, reads_committed=True), settings, topic, 0, trouble)
+    reader = make_reader(ClientSettings(broker.sasl_address, OPTIONS), make_topic(), 0, reads_committed=True)
     with pytest.raises(SourceError, match="check the user, its secret") as refused:
         list(reader.read(OffsetRange(0, 5)))
     reader.close()
@@ -49,7 +46,7 @@ def test_a_wrong_password_ends_a_read_with_what_to_check(broker, make_topic, mon
 
 def test_a_wrong_password_ends_the_start_with_what_to_check(broker, make_topic, monkeypatch):
     monkeypatch.setenv("KAFKA_TEST_PASSWORD", WRONG)
-    spout = KafkaTransactionalSpout(broker.sasl_address, make_topic(), options=OPTIONS)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.sasl_address, make_topic(), options=OPTIONS))
     with pytest.raises(SourceError, match="check the user, its secret") as refused:
         spout.fingerprint()
     assert WRONG not in str(refused.value)

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from coordinator.local.cluster import LocalCluster
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.text_line import TextLine
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.kafka
 
 
 def spout_of(kind, broker, topic):
-    return kind(broker.address, topic, TextLine("value"), start="latest", continuous=True)
+    return kind(KafkaTopic(broker.address, topic, TextLine("value"), start="latest"), continuous=True)
 
 
 @pytest.fixture(params=[KafkaOpaqueSpout, KafkaTransactionalSpout], ids=["opaque", "transactional"])

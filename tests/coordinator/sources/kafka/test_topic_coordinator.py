@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.cut_record import CutRecord
-from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
-from coordinator.sources.kafka.starting_point import Bounds, OnGone, StartingPoint
+from coordinator.sources.kafka.group_mirror import CutRecord
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
+from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
 from coordinator.spouts.input_change import FormerInput
 from state.errors import FailedException, SourceError
@@ -16,7 +17,7 @@ from tests.support.kafka.looked_at import ScriptedTopic
 class Cutter:
     """A coordinator with its clock."""
 
-    def __init__(self, topic, *, message_bytes=1.0, **rules):
+    def __init__(self, topic, *, message_bytes=1.0, on_gone="fail", **rules):
         self.topic, self.now = topic, 100.0
         self.sampled: list[tuple[int, int]] = []
         defaults = {
@@ -24,8 +25,6 @@ class Cutter:
             "byte_count": 10**9,
             "linger_s": 1.0,
             "is_continuous": True,
-            "start": StartingPoint(),
-            "on_gone": OnGone.FAIL,
         }
         self.record = CutRecord()
 
@@ -35,12 +34,12 @@ class Cutter:
 
         self.it = TopicCoordinator(
             topic,
-            "t",
+            KafkaTopic("h:1", "t", on_gone=on_gone),
             "topology",
             CuttingRules(**{**defaults, **rules}),
             message_bytes=sample,
             clock=lambda: self.now,
-            record=self.record,
+            note_cut=self.record.cut,
         )
         self.last, self.txid = None, 0
         self.it.resume(0, None)
@@ -48,7 +47,9 @@ class Cutter:
     def cut(self):
         self.txid += 1
         self.last = self.it.initialize_transaction(self.txid, self.last)
-        return {partition: (part.first, part.next) for partition, part in Cut.from_plain(self.last).ranges.items()}
+        return {
+            partition: (part.first, part.next) for partition, part in OffsetCut.from_plain(self.last).ranges.items()
+        }
 
 
 def test_a_continuous_run_waits_a_moment_for_a_full_transaction():
@@ -192,12 +193,12 @@ def test_a_lost_end_of_the_log_is_named_at_the_start():
 
 def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():
     topic = ScriptedTopic(p0=20)
-    cutter = Cutter(topic, on_gone=OnGone.EARLIEST)
+    cutter = Cutter(topic, on_gone="earliest")
     cutter.cut()
     topic.bounds[0] = Bounds(15, 20)
     cutter.now += 10
     assert cutter.cut() == {0: (15, 20)}
-    assert Cut.from_plain(cutter.last) == Cut("id", {0: OffsetRange(15, 20)}, 5)
+    assert OffsetCut.from_plain(cutter.last) == OffsetCut("id", {0: OffsetRange(15, 20)}, 5)
 
 
 def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_is_named():
@@ -233,5 +234,5 @@ def test_a_log_that_is_shorter_for_a_moment_is_waited_for_and_one_that_stays_so_
 )
 def test_a_place_to_start_that_is_not_there_is_not_called_a_loss(offsets, story):
     with pytest.raises(SourceError, match=story):
-        StartingPoint(offsets=offsets).require_fits("t", {0: Bounds(3, 20)})
-    StartingPoint(offsets={0: 20}).require_fits("t", {0: Bounds(3, 20)})
+        StartingPoint(offsets=offsets).first_offsets("t", {0: Bounds(3, 20)})
+    assert StartingPoint(offsets={0: 20}).first_offsets("t", {0: Bounds(3, 20)}) == {0: 20}

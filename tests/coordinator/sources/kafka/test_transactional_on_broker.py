@@ -10,7 +10,8 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
-from coordinator.sources.kafka.offset_ranges import Cut, OffsetRange
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.text_line import TextLine
 from state.errors import SourceError
@@ -31,14 +32,14 @@ PATIENCE_S = 20.0
 
 
 def only_range(metadata):
-    (part,) = Cut.from_plain(metadata).ranges.values()
+    (part,) = OffsetCut.from_plain(metadata).ranges.values()
     return part
 
 
 def test_a_topic_is_read_to_its_end_in_ranges_that_follow_on_each_other(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 25))
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
     cuts = cut_all(spout)
     assert [only_range(cut) for cut in cuts] == [OffsetRange(0, 10), OffsetRange(10, 20), OffsetRange(20, 25)]
     assert [emitted(spout, cut) for cut in cuts] == [numbers(0, 10), numbers(10, 20), numbers(20, 25)]
@@ -47,7 +48,7 @@ def test_a_topic_is_read_to_its_end_in_ranges_that_follow_on_each_other(broker, 
 def test_a_replay_emits_exactly_the_same_though_the_log_has_grown(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 25))
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
     cuts = cut_all(spout)
     produce(broker.address, topic, numbers(25, 99))
     for cut in (cuts[2], cuts[0], cuts[2], cuts[1], cuts[1]):
@@ -61,7 +62,9 @@ def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic
     for number in range(40):
         transaction.write(topic, numbers(100 * number, 100 * number + 100))
         transaction.abort() if number % 5 == 4 else transaction.commit()
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10**6, origin_fields=["offset"])
+    spout = KafkaTransactionalSpout(
+        KafkaTopic(broker.address, topic, origin_fields=["offset"]), messages_per_batch=10**6
+    )
     (whole,) = cut_all(spout)
     by_offset = {offset: value for value, offset in emitted_rows(spout, whole)}
     assert sorted(map(int, by_offset.values())) == [n for n in range(4000) if n // 100 % 5 != 4]
@@ -69,7 +72,7 @@ def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic
     for _ in range(150):  # each one puts the reader elsewhere, while it reads ahead
         first = random.randrange(end)
         after = min(end, first + random.choice([1, 3, 100, 1500]))
-        metadata = Cut(whole["kafka_topic_id"], {0: OffsetRange(first, after)}).to_plain()
+        metadata = OffsetCut(whole["kafka_topic_id"], {0: OffsetRange(first, after)}).to_plain()
         expected = [value for offset, value in sorted(by_offset.items()) if first <= offset < after]
         assert [value for value, _ in emitted_rows(spout, metadata)] == expected
 
@@ -77,7 +80,7 @@ def test_ranges_read_in_any_order_give_exactly_their_messages(broker, make_topic
 def test_a_finite_run_ends_at_what_was_there_when_it_started(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 5))
-    spout = KafkaTransactionalSpout(broker.address, topic)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
     coordinator = resumed_coordinator(spout)
     produce(broker.address, topic, numbers(5, 9))
     cut = coordinator.initialize_transaction(1, None)
@@ -94,7 +97,7 @@ def test_aborted_messages_and_markers_are_in_no_batch_and_stop_none(broker, make
     for first, end in ((0, transaction.commit), (3, transaction.abort), (6, transaction.commit)):
         transaction.write(topic, numbers(first, first + 3))
         end()
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=5)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=5)
     cuts = cut_all(spout)
     assert [only_range(cut) for cut in cuts] == [OffsetRange(0, 5), OffsetRange(5, 10), OffsetRange(10, 12)]
     assert [emitted(spout, cut) for cut in cuts] == [numbers(0, 3), numbers(6, 8), numbers(8, 9)]
@@ -105,7 +108,7 @@ def test_a_range_of_nothing_but_aborted_messages_is_read_twice_to_its_end(broker
     transaction = KafkaTransaction(broker.address, topic)
     transaction.write(topic, numbers(0, 4))
     transaction.abort()
-    spout = KafkaTransactionalSpout(broker.address, topic)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
     (cut,) = cut_all(spout)
     assert only_range(cut) == OffsetRange(0, 5)
     started = time.monotonic()
@@ -118,7 +121,7 @@ def test_an_open_transaction_is_cut_only_once_it_has_ended(broker, make_topic):
     produce(broker.address, topic, numbers(0, 2))
     transaction = KafkaTransaction(broker.address, topic)
     transaction.write(topic, numbers(2, 5))
-    spout = KafkaTransactionalSpout(broker.address, topic)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
     (cut,) = cut_all(spout)
     assert only_range(cut) == OffsetRange(0, 2)
     transaction.commit()
@@ -132,7 +135,7 @@ def test_a_range_without_messages_right_before_an_open_transaction_is_read_to_it
     aborted.write(topic, numbers(0, 4))
     aborted.abort()
     still_open.write(topic, numbers(5, 7))
-    spout = KafkaTransactionalSpout(broker.address, topic)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
     (cut,) = cut_all(spout)
     assert only_range(cut) == OffsetRange(0, 5)
     started = time.monotonic()
@@ -147,7 +150,7 @@ def test_read_uncommitted_takes_open_and_aborted_messages_too(broker, make_topic
     transaction.write(topic, numbers(0, 2))
     transaction.abort()
     transaction.write(topic, numbers(2, 4))
-    spout = KafkaTransactionalSpout(broker.address, topic, isolation_level="read_uncommitted")
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, isolation_level="read_uncommitted"))
     (cut,) = cut_all(spout)
     assert emitted(spout, cut) == numbers(0, 4)
     transaction.abort()
@@ -158,7 +161,7 @@ def test_a_compacted_range_is_read_to_its_end_whatever_is_left_of_it(broker, mak
         cleanup_policy="compact", segment_ms="100", min_cleanable_dirty_ratio="0.01", max_compaction_lag_ms="100"
     )
     produce(broker.address, topic, numbers(0, 50), key=b"same")
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=20, origin_fields=["offset"])
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, origin_fields=["offset"]), messages_per_batch=20)
     cuts = cut_all(spout)
     deadline = time.monotonic() + PATIENCE_S
     while len(emitted(spout, cuts[0])) == 20 and time.monotonic() < deadline:  # the cleaner works when it likes
@@ -172,7 +175,7 @@ def test_a_compacted_range_is_read_to_its_end_whatever_is_left_of_it(broker, mak
 def test_a_range_gone_from_the_log_is_named(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 30))
-    spout = KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10)
     cuts = cut_all(spout)
     delete_before(broker, topic, 15)
     with pytest.raises(SourceError, match=r"offsets 10 to 19 of partition 0 of topic .* are not in its log any more"):
@@ -185,7 +188,7 @@ def test_offsets_gone_before_they_were_cut_stop_the_run_or_are_counted_as_the_us
     produce(broker.address, topic, numbers(0, 30))
 
     def spout(on_gone):
-        return KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10, on_gone=on_gone)
+        return KafkaTransactionalSpout(KafkaTopic(broker.address, topic, on_gone=on_gone), messages_per_batch=10)
 
     first = cut_all(spout("fail"))[0]
     delete_before(broker, topic, 15)
@@ -200,7 +203,7 @@ def test_offsets_gone_before_they_were_cut_stop_the_run_or_are_counted_as_the_us
 def test_a_topic_deleted_and_made_again_is_named_by_driver_and_executor(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 3))
-    spout = KafkaTransactionalSpout(broker.address, topic)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic))
     (cut,) = cut_all(spout)
     admin = broker.admin()
     admin.delete_topics([topic])[topic].result(timeout=30)
@@ -217,7 +220,7 @@ def test_a_topic_deleted_and_made_again_is_named_by_driver_and_executor(broker, 
 
 def test_a_topic_that_is_not_there_is_named(broker):
     with pytest.raises(SourceError, match=r"check the topic's name and that it exists"):
-        KafkaTransactionalSpout(broker.address, "nobody_made_this").fingerprint()
+        KafkaTransactionalSpout(KafkaTopic(broker.address, "nobody_made_this")).fingerprint()
 
 
 def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
@@ -227,7 +230,7 @@ def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
     produce(broker.address, topic, numbers(3, 6), timestamp=1000 * now_s - 10_000)
 
     def read(start):
-        spout = KafkaTransactionalSpout(broker.address, topic, start=start)
+        spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, start=start))
         return [value for cut in cut_all(spout) for value in emitted(spout, cut)]
 
     assert read("earliest") == numbers(0, 6)
@@ -244,7 +247,7 @@ def test_starts_at_the_latest_a_time_and_given_offsets(broker, make_topic):
 def test_a_partition_that_joins_is_read_from_its_first_message_even_after_a_latest_start(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 3))
-    spout = KafkaTransactionalSpout(broker.address, topic, start="latest", continuous=True, linger_ms=0)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, start="latest"), continuous=True, linger_ms=0)
     coordinator = resumed_coordinator(spout)
     assert not coordinator.is_ready()
     broker.admin_do(lambda admin: admin.create_partitions([NewPartitions(topic, 2)])[topic])
@@ -261,7 +264,9 @@ def test_origin_fields_say_where_a_tuple_is_from(broker, make_topic):
     topic, sent_ms = make_topic(), 1000 * int(time.time()) + 7
     produce(broker.address, topic, [b"v"], key=b"k", headers=[("h", b"1"), ("none", None)], timestamp=sent_ms)
     fields = ["topic", "partition", "offset", "key", "headers", "timestamp"]
-    seen = run_to_end(KafkaTransactionalSpout(broker.address, topic, TextLine("value"), origin_fields=fields))
+    seen = run_to_end(
+        KafkaTransactionalSpout(KafkaTopic(broker.address, topic, TextLine("value"), origin_fields=fields))
+    )
     assert seen == [repr(["v", topic, 0, 0, b"k", [("h", b"1"), ("none", None)], sent_ms])]
 
 
@@ -270,7 +275,7 @@ def test_tombstones_go_by_policy(broker, make_topic):
     produce(broker.address, topic, [b"a", None, b"b"], key=b"k")
 
     def read(policy):
-        spout = KafkaTransactionalSpout(broker.address, topic, on_tombstone=policy)
+        spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, on_tombstone=policy))
         (cut,) = cut_all(spout)
         return emitted(spout, cut)
 
@@ -283,7 +288,7 @@ def test_tombstones_go_by_policy(broker, make_topic):
 def test_a_bad_record_is_named_with_its_offset(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, [b"good", b"\xff"])
-    spout = KafkaTransactionalSpout(broker.address, topic, TextLine("value"))
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, TextLine("value")))
     (cut,) = cut_all(spout)
     with pytest.raises(SourceError, match=r"\[0\] at offset 1 is bad: byte 0xff at position 0 is not valid UTF-8"):
         emitted(spout, cut)
@@ -292,7 +297,7 @@ def test_a_bad_record_is_named_with_its_offset(broker, make_topic):
 def test_bytes_of_a_transaction_stay_near_their_bound(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, [b"x" * 1000] * 50)
-    spout = KafkaTransactionalSpout(broker.address, topic, bytes_per_batch=10_000)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic), bytes_per_batch=10_000)
     cuts = cut_all(spout)
     assert [only_range(cut).count for cut in cuts] == [10] * 5
     assert resumed_coordinator(spout).estimated_bytes(cuts[0]) == 0  # nothing was sampled by that one
@@ -302,7 +307,7 @@ def test_several_partitions_are_counted_exactly_on_local_cluster_and_again_by_a_
     topic = make_topic(3)
     for partition in range(3):
         produce(broker.address, topic, numbers(100 * partition, 100 * partition + 40), partition)
-    spout = KafkaTransactionalSpout(broker.address, topic, TextLine("value"), messages_per_batch=17)
+    spout = KafkaTransactionalSpout(KafkaTopic(broker.address, topic, TextLine("value")), messages_per_batch=17)
     seen = run_to_end(spout)
     assert sorted(map(int, (eval(row)[0] for row in seen))) == [100 * p + n for p in range(3) for n in range(40)]
 
@@ -310,7 +315,9 @@ def test_several_partitions_are_counted_exactly_on_local_cluster_and_again_by_a_
 def test_a_consumer_group_is_told_what_is_durable(broker, make_topic):
     topic = make_topic()
     produce(broker.address, topic, numbers(0, 30))
-    run_to_end(KafkaTransactionalSpout(broker.address, topic, messages_per_batch=10, mirror_group="lag.tool"))
+    run_to_end(
+        KafkaTransactionalSpout(KafkaTopic(broker.address, topic), messages_per_batch=10, mirror_group="lag.tool")
+    )
     asked = [ConsumerGroupTopicPartitions("lag.tool", [TopicPartition(topic, 0)])]
     found = broker.admin_do(lambda admin: admin.list_consumer_group_offsets(asked)["lag.tool"])
     assert [(each.partition, each.offset) for each in found.topic_partitions] == [(0, 30)]

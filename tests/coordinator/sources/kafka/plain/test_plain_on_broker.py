@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewPartitions
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.local.cluster import LocalCluster
-from coordinator.sources.kafka import KafkaSpout, RetryRules
+from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
 from coordinator.sources.records.text_line import TextLine
 from state.errors import FailedException, SourceError
 from tests.support.kafka.messages import numbers, produce
@@ -32,9 +32,10 @@ class Seen(BaseBasicBolt):
         collector.emit([tup["value"]])
 
 
-def run(broker, topic, url, spout_class=KafkaSpout, **options):
+def run(broker, topic, url, spout_class=KafkaSpout, **of_topic):
     """What is emitted by the bolt until the spout has nothing more."""
-    spout = spout_class(broker.address, topic, TextLine("value"), redis=url, retries=RetryRules(0, 1, 0), **options)
+    source = KafkaTopic(broker.address, topic, TextLine("value"), **of_topic)
+    spout = spout_class(source, redis=url, retries=RetryRules(0, 1, 0))
     builder = TopologyBuilder("plain_kafka")
     builder.set_spout("messages", spout, 2)
     builder.set_bolt("seen", Seen()).shuffle_grouping("messages")

@@ -1,0 +1,168 @@
+"""A topic as users declare it once: on which brokers, read how, made into which tuples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from coordinator.sources.kafka.client_settings import ClientSettings, Option
+from coordinator.sources.kafka.partition_reader import PartitionReader
+from coordinator.sources.kafka.record_emission import ORIGIN_FIELDS, OnTombstone, RecordEmission
+from coordinator.sources.kafka.starting_point import OnGone, Start, StartingPoint
+from coordinator.sources.kafka.topic import BrokerTopic, Topic
+from coordinator.sources.kafka.worker_readers import worker_readers
+from coordinator.sources.records.raw_bytes import RawBytes
+from coordinator.sources.records.record_format import RecordFormat
+from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
+from state.errors import TopologyError
+
+TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopic:
+    """A topic for any of the Kafka spouts; one value may serve several. Travels with its spout, without a secret in it.
+
+    Attributes:
+        servers: ``bootstrap.servers``: host:port, with commas between.
+        name: the topic's; it has to exist.
+        record_format: makes tuples of values; by default their bytes, as the field ``value``.
+        origin_fields: of ``topic``, ``partition``, ``offset``, ``key``, ``headers`` and ``timestamp``, those each
+            tuple carries after the format's fields.
+        start: where a topology begins that has read nothing yet: ``"earliest"``, ``"latest"``, a time with its zone,
+            or partition -> offset. Partitions that join later begin with their first message.
+        isolation_level: ``"read_committed"`` leaves out messages of open and aborted Kafka transactions,
+            ``"read_uncommitted"`` takes all.
+        on_gone: ``"fail"`` stops the run at offsets that were deleted before they were first read, ``"earliest"``
+            continues with the oldest message there is, ``"latest"`` with what arrives. Both count what is lost, as
+            "lost_offsets".
+        on_bad_record: ``"fail"`` stops the run at a value that is not in the format, ``"skip"`` leaves it out,
+            ``"dead_letter"`` emits it on the stream ``"dead_letters"``. Both count it, as "bad_records".
+        on_tombstone: ``"fail"`` stops the run at a message without a value, which says on a compacted topic that its
+            key is deleted; ``"skip"`` leaves it out and counts it, as "tombstones"; ``"empty"`` gives the format an
+            empty value.
+        options: further options of the clients, as librdkafka names them (``security.protocol``,
+            ``sasl.username``, ``ssl.ca.location``, …); secrets as `FromEnvironment` or `FromFile`.
+
+    Raises:
+        TopologyError: an argument cannot be used, or a secret is given in plain text.
+    """
+
+    servers: str
+    name: str
+    record_format: RecordFormat | None = None
+    _: KW_ONLY
+    origin_fields: Sequence[str] = ()
+    start: Start = "earliest"
+    isolation_level: str = READ_COMMITTED
+    on_gone: str = OnGone.FAIL
+    on_bad_record: str = OnBadRecord.FAIL
+    on_tombstone: str = OnTombstone.FAIL
+    options: Mapping[str, Option] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not TOPIC_NAME.fullmatch(self.name):
+            raise TopologyError(
+                f"topic {self.name!r} is not a Kafka topic's name; one has 1 to 249 of A-Z a-z 0-9 . _ -"
+            )
+        if self.options is not None and not isinstance(self.options, Mapping):
+            raise TopologyError(f"options of a Kafka spout are a {type(self.options).__name__}; give a mapping")
+        one_of("on_gone", self.on_gone, OnGone)
+        one_of("isolation_level", self.isolation_level, (READ_COMMITTED, READ_UNCOMMITTED))
+        one_of("on_tombstone", self.on_tombstone, OnTombstone)
+        self.settings, self.starting_point, self.emission()  # each refuses what it cannot use
+
+    @property
+    def settings(self) -> ClientSettings:
+        """How brokers are reached."""
+        return ClientSettings(self.servers, dict(self.options or {}))
+
+    @property
+    def starting_point(self) -> StartingPoint:
+        """Where a topology begins that has read nothing yet."""
+        return StartingPoint.of(self.start)
+
+    def emission(self) -> RecordEmission:
+        """Returns what makes tuples of its messages."""
+        output = RecordOutput(
+            self.record_format or RawBytes(),
+            offered=ORIGIN_FIELDS,
+            origin_fields=self.origin_fields,
+            on_bad_record=self.on_bad_record,
+        )
+        return RecordEmission(self.name, output, OnTombstone(self.on_tombstone))
+
+    def connect(self) -> Topic:
+        """Returns the topic on its brokers; it connects at the first question, and the caller closes it."""
+        return BrokerTopic(self.settings, self.name, reads_committed=self._reads_committed)
+
+    def worker_topic_id(self) -> str:
+        """Returns the brokers' id of the topic, asked over a connection that this process keeps (executor).
+
+        Raises:
+            FailedException: no answer.
+            SourceError: the topic does not exist, or may not be read.
+        """
+        return worker_readers().topic_id(self.settings, self.name)
+
+    def reader(self, topic_id: str, partition: int) -> PartitionReader:
+        """Returns the reader of a partition in this process, which keeps it from wave to wave.
+
+        Raises:
+            SourceError: the options are wrong, or a secret is not there.
+        """
+        return worker_readers().reader(
+            self.settings, self.name, topic_id, partition, reads_committed=self._reads_committed
+        )
+
+    def fingerprint(self) -> str:
+        """Returns the topic and the brokers' id of it; where the brokers are does not count.
+
+        Raises:
+            FailedException: brokers give no answer.
+            SourceError: the topic does not exist, or may not be read.
+        """
+        with closing(self.connect()) as topic:
+            return f"kafka topic {self.name!r}, id {topic.topic_id()}"
+
+    @property
+    def _reads_committed(self) -> bool:
+        return self.isolation_level == READ_COMMITTED
+
+
+def require_topic(given: Any) -> KafkaTopic:
+    """Returns the topic a spout is given.
+
+    Raises:
+        TopologyError: it is something else, such as the address of brokers.
+    """
+    if not isinstance(given, KafkaTopic):
+        raise TopologyError(f"the topic of a Kafka spout is {given!r:.100}; give a KafkaTopic(servers, name)")
+    return given
+
+
+def positive(name: str, given: Any) -> int:
+    """Returns a whole number of at least 1, which the command line gives as text.
+
+    Raises:
+        TopologyError: it is something else.
+    """
+    number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise TopologyError(f"{name}={given!r} of a Kafka spout has to be a whole number of at least 1")
+    return number
+
+
+def one_of(name: str, given: Any, known: Iterable[str]) -> None:
+    """Refuses what is none of the known choices.
+
+    Raises:
+        TopologyError: it is none.
+    """
+    choices = [str(each) for each in known]
+    if given not in choices:
+        raise TopologyError(f"{name}={given!r} is unknown; choose one of {', '.join(map(repr, choices))}")

@@ -1,0 +1,134 @@
+"""Where an opaque Kafka source begins, when it has more to read, and when it has ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinator.sources.kafka.kafka_topic import KafkaTopic
+from coordinator.sources.kafka.offset_ranges import OpaquePosition
+from coordinator.sources.kafka.starting_point import EARLIEST
+from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
+from coordinator.sources.kafka.topic_view import TopicView
+from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.opaque import OpaquePartitionedCoordinator
+from state.errors import SourceError
+
+UNSEEN = 2**63 - 1
+"""The end of a log that was away whenever it was asked for."""
+
+
+class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
+    """Knows the partitions, and whether there is anything to read (driver).
+
+    Args:
+        topic: asked; closed with this.
+        source: the topic as it was declared.
+        messages_per_partition: what a transaction takes of a partition at most.
+        is_continuous: whether to wait for what arrives.
+        clock: seconds, monotonic.
+        now_ms: milliseconds since the epoch, for partitions that are away when the topology begins.
+    """
+
+    def __init__(
+        self,
+        topic: Topic,
+        source: KafkaTopic,
+        *,
+        messages_per_partition: int,
+        is_continuous: bool,
+        clock: Callable[[], float],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._topic, self._source, self._now_ms = topic, source, now_ms
+        self._view = TopicView(topic, source.name, clock, needs_all=False)
+        self._messages, self._is_continuous = messages_per_partition, is_continuous
+        self._first_ends: dict[int, int] | None = None
+        self._transactions_left = 0
+
+    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+        """Fixes where the topology begins; a partition that joins later begins with its first message."""
+        if positions or self.run_so_far.last_txid:
+            return {}
+        state, start = self._view.known(), self._source.starting_point
+        found = {
+            partition: OpaquePosition(state.topic_id, at)
+            for partition, at in starting_offsets(self._topic, self._source.name, state, start).items()
+        }
+        for partition in state.away:
+            if start.offsets is not None and partition in start.offsets:
+                found[partition] = OpaquePosition(state.topic_id, start.offsets[partition])
+            elif start.place != EARLIEST or start.timestamp_ms is not None:
+                since_ms = self._now_ms() if start.timestamp_ms is None else start.timestamp_ms
+                found[partition] = OpaquePosition(state.topic_id, since_ms=since_ms)
+        return {partition: position.to_plain() for partition, position in found.items()}
+
+    def number_of_partitions(self) -> int:
+        return self._view.look_again(has_work=False).partition_count
+
+    def is_ready(self) -> bool:
+        return self._transactions_left > 0
+
+    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
+        state = self._looked(pending)
+        ends = self._ends(state)
+        read = {partition: OpaquePosition.from_plain(position).at for partition, position in positions.items()}
+        unread = {partition: end - read.get(partition, self._low(state, partition)) for partition, end in ends.items()}
+        fullest = max((count for partition, count in unread.items() if partition in state.bounds), default=0)
+        left = -(-fullest // self._messages)
+        self._transactions_left = left - pending
+        if self._is_continuous or left > pending:
+            return False
+        missing = [partition for partition in state.away if unread.get(partition, 0) > 0]
+        if missing and not pending:
+            raise self._view.missing(state.away[min(missing)])
+        return not missing
+
+    def is_finite(self) -> bool:
+        return not self._is_continuous
+
+    def progress(self, positions: Mapping[int, Any]) -> float | None:
+        if self._is_continuous:
+            return None
+        state = self._view.known()
+        ends = {partition: end for partition, end in self._ends(state).items() if partition in state.bounds}
+        whole = done = 0
+        for partition, end in ends.items():
+            low = state.bounds[partition].low
+            whole += end - low
+            if partition in positions:
+                done += max(0, min(end, OpaquePosition.from_plain(positions[partition]).at) - low)
+        return done / whole if whole else 1.0
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        try:
+            topic_ids = [OpaquePosition.from_plain(position).topic_id for position in former.positions.values()]
+        except SourceError:
+            return None
+        return self._view.compared(topic_ids)
+
+    def close(self) -> None:
+        self._topic.close()
+
+    @staticmethod
+    def _low(state: TopicState, partition: int) -> int:
+        return state.bounds[partition].low if partition in state.bounds else 0
+
+    def _looked(self, pending: int) -> TopicState:
+        """The topic, as of just now if what it has now matters."""
+        if not self._is_continuous and not self._view.known().away:
+            return self._view.known()
+        return self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)
+
+    def _ends(self, state: TopicState) -> Mapping[int, int]:
+        """Partition -> where what this run may read of it ends: now, or in a finite run when it was first seen."""
+        ends = {partition: bounds.high for partition, bounds in state.bounds.items()}
+        if self._is_continuous:
+            return ends
+        if self._first_ends is None:
+            self._first_ends = dict.fromkeys(state.away, UNSEEN)
+            self._first_ends |= ends
+        for partition, end in self._first_ends.items():
+            if end == UNSEEN:  # without a leader it has received nothing since
+                self._first_ends[partition] = ends.get(partition, UNSEEN)
+        return self._first_ends
