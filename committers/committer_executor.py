@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.task_report import TaskReport
 from committers.waiting_tuples import WaitingTuples
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.outbox import Carrier
-from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -71,7 +72,7 @@ class CommitTask:
 
     Attributes:
         task: executes frames.
-        report: what the task says about the last group begun; one verdict per attempt, up to the first failure.
+        report: what the task says about the last group begun; one result per attempt, up to the first failure.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class CommitTask:
             begin(attempt)
             arrived = waiting.take(attempt)
             if self.task.skip(attempt, arrived):
-                self._add_skipped()
+                self._add_skipped(attempt)
                 continue
             self.task.take(attempt, arrived)
             if self._wiring.needs_id:
@@ -124,8 +125,8 @@ class CommitTask:
                 break
         return self.close()
 
-    def _add_skipped(self) -> None:
-        self.report.verdicts.append(AttemptVerdict(None))
+    def _add_skipped(self, attempt: TransactionAttempt) -> None:
+        self.report.results.append(AttemptResult(attempt, metrics={self._wiring.component_id: TaskMetrics()}))
         if not self.report.composed:
             self.report.write_sets.append(WriteSet())
 
@@ -138,12 +139,11 @@ class CommitTask:
             self.report.write_sets.append(self._executor.earlier)
 
     def conclude(self, attempt: TransactionAttempt) -> bool:
-        """Ends the group's next attempt, all of which has arrived: adds its verdict, returns whether it is good."""
+        """Ends the group's next attempt, all of which has arrived: adds its result, returns whether it is good."""
         result = self.task.end(attempt)
         session = self._executor.session
-        reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics, result.letters)
-        self.report.verdicts.append(verdict)
+        result.reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
+        self.report.results.append(result)
         if result.failure is not None:
             return False
         if not self.report.composed:
@@ -158,10 +158,3 @@ class CommitTask:
             for write_set in self.report.write_sets:
                 write_set.pack()
         return self.report
-
-
-def _edges(result: TaskResult) -> int:
-    edges = result.read_edges
-    for edge in result.sent_edges.values():
-        edges ^= edge
-    return edges

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.wave_statistics import WaveStatistics
 from state.attempt import TransactionAttempt
 
@@ -124,7 +124,7 @@ class WaveEnded:
     wave_id: int
     attempts: Attempts
     seconds: float
-    outcomes: tuple[AttemptOutcome, ...] = ()
+    outcomes: tuple[AttemptResult, ...] = ()
     crash: str | None = None
 
     def task_seconds(self) -> list[tuple[str, float]]:

@@ -7,8 +7,8 @@ bytes that were read, never from what a frame or block claims.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandOver
@@ -18,7 +18,6 @@ from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.blocks import Arrived
 from coordinated_bolt.transport.edges import EdgeDigest, handed_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
@@ -26,44 +25,6 @@ from state.codec import CodecError, unpack
 EXECUTED_BYTES = 1024 * 1024
 """Frames of an attempt are unpacked and executed together up to about this size: small ones are then cheap, and no task
 holds a large attempt twice."""
-
-
-@dataclass(slots=True)
-class TaskResult:
-    """What one task reports on one attempt.
-
-    Attributes:
-        failure: why it failed; None if the batch was finished.
-        read_edges: xor of the edges computed from what was read.
-        sent_edges: target task -> edge of what was sent.
-        tuple_count: tuples executed.
-        counters: what the bolt counted.
-        metrics: what the task did, even if it failed.
-        letters: what the bolt refused, packed.
-    """
-
-    failure: Failure | None
-    read_edges: int = 0
-    sent_edges: dict[int, int] = field(default_factory=dict)
-    tuple_count: int = 0
-    counters: dict[str, int] = field(default_factory=dict)
-    metrics: TaskMetrics = field(default_factory=TaskMetrics)
-    letters: list[bytes] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Handed:
-    """What was taken over in memory for one attempt: the xor of its edges, and the tuples."""
-
-    edges: int = 0
-    tuple_count: int = 0
-
-
-_NOTHING_HANDED = _Handed()
-
-
-SKIPPED = TaskResult(None)
-"""The result of an attempt that was finished without its bolt, because no tuple arrived; never changed."""
 
 
 class BatchTask:
@@ -78,13 +39,16 @@ class BatchTask:
         self._wiring = wiring
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
-        self._handed: dict[TransactionAttempt, _Handed] = {}
+        self._handed: dict[TransactionAttempt, int] = {}
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
-    def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> TaskResult:
-        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase."""
+    def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
+        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase.
+
+        Returns None if it was finished without its bolt, because no tuple arrived.
+        """
         if self.skip(attempt, arrived):
-            return SKIPPED
+            return None
         self.take(attempt, arrived)
         if with_id:
             self.id(attempt)
@@ -142,11 +106,10 @@ class BatchTask:
         if handed.reported_count is None:
             return
         attempt, sender = handed.attempt, handed.sender
-        read = self._handed.setdefault(attempt, _Handed())
         stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
         tuple_count = sum(len(rows) for _, rows in stretches)
-        read.edges ^= handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
-        read.tuple_count += tuple_count
+        edge = handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
+        self._handed[attempt] = self._handed.get(attempt, 0) ^ edge
         if stretches:
             self._bolt.regulars(attempt, stretches)
         self._bolt.coord(attempt, sender, handed.reported_count)
@@ -159,23 +122,13 @@ class BatchTask:
         """Whether everything has arrived and the batch finished without a failure."""
         return self._bolt.is_finished(attempt)
 
-    def end(self, attempt: TransactionAttempt) -> TaskResult:
+    def end(self, attempt: TransactionAttempt) -> AttemptResult:
         """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
-        finished = self._bolt.end(attempt)
-        handed = self._handed.pop(attempt, _NOTHING_HANDED)
-        read_edges, tuple_count = handed.edges, handed.tuple_count
+        result = self._bolt.end(attempt)
+        result.edges ^= self._handed.pop(attempt, 0)
         for edge in self._edges.pop(attempt, {}).values():
-            read_edges ^= edge.edge_id()
-            tuple_count += edge.tuple_count
-        return TaskResult(
-            finished.failure,
-            read_edges,
-            finished.sent_edges,
-            tuple_count,
-            finished.counters,
-            finished.metrics,
-            finished.letters,
-        )
+            result.edges ^= edge.edge_id()
+        return result
 
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
         """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""

@@ -12,10 +12,10 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
@@ -30,25 +30,6 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import TransactionError
 from state.fault_points import reached
-
-
-@dataclass(slots=True)
-class Finished:
-    """How an attempt ended on one task.
-
-    Attributes:
-        failure: why it failed; None if the batch was finished.
-        sent_edges: target task -> edge, if the batch was finished.
-        counters: what the bolt counted.
-        metrics: what the task did, even if it failed.
-        letters: what the bolt refused, packed.
-    """
-
-    failure: Failure | None = None
-    sent_edges: dict[int, int] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
-    metrics: TaskMetrics = field(default_factory=TaskMetrics)
-    letters: list[bytes] = field(default_factory=list)
 
 
 class CoordinatedBolt:
@@ -81,7 +62,7 @@ class CoordinatedBolt:
         self._tracking = _tracking(wiring)
         self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
         self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
-        self._finished: dict[TransactionAttempt, Finished] = {}
+        self._finished: dict[TransactionAttempt, AttemptResult] = {}
 
     def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[Any]) -> None:
         """Handles the tuple that begins a batch, at the master of a sub-topology; no task upstream reports one."""
@@ -164,22 +145,22 @@ class CoordinatedBolt:
         """Returns the failure noted so far; `end` judges it by everything that arrived."""
         return self._tracking.noted(attempt)
 
-    def end(self, attempt: TransactionAttempt) -> Finished:
-        """Ends an attempt for which nothing more can arrive: returns how it ended and forgets it."""
+    def end(self, attempt: TransactionAttempt) -> AttemptResult:
+        """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
         self._finish_when_complete(attempt)
-        finished = self._finished.pop(attempt, None)
-        metrics = self._metrics(attempt)
-        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+        result, metrics = self._finished.pop(attempt, None), self._metrics(attempt)
+        if result is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             # it failed, or a surplus arrived after the counts had matched
-            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
+            result = AttemptResult(attempt, self._tracking.failure(attempt))
             self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
-        if cleanup_failure is not None and finished.failure is None:
-            finished = Finished(cleanup_failure, metrics=metrics)
+        if cleanup_failure is not None and result.failure is None:
+            result = AttemptResult(attempt, cleanup_failure)
+        result.metrics[self._wiring.component_id] = metrics
         self._outboxes.pop(attempt, None)
         self._collectors.pop(attempt, None)
         self._tracking.forget(attempt)
-        return finished
+        return result
 
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
@@ -187,21 +168,22 @@ class CoordinatedBolt:
         reached("batch.executed")
         failure = self.executor.finished_id(attempt)
         reached("batch.finished")
-        finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
-        finished.failure = failure or self._report(attempt, finished)
-        if finished.failure is not None:
-            self._tracking.fail(attempt, finished.failure)
+        result = self._finished[attempt] = AttemptResult(attempt)
+        result.failure = failure or self._report(result)
+        if result.failure is not None:
+            self._tracking.fail(attempt, result.failure)
 
-    def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
+    def _report(self, result: AttemptResult) -> Failure | None:
         """Closes the outbox, which sends every task downstream its COORD. Packs values, so the codec may refuse one."""
-        where = (self._wiring.component_id, self._wiring.task_index)
+        attempt, where = result.attempt, (self._wiring.component_id, self._wiring.task_index)
         try:
-            finished.counters = self.executor.counters(attempt)
+            result.counters = self.executor.counters(attempt)
         except (TypeError, ValueError) as error:
             return Failure.from_exception(error, *where)
         try:
-            finished.sent_edges = self._outbox(attempt).close()
-            finished.letters = self._letters(attempt)
+            result.add_sent(self._outbox(attempt).close(), self._wiring.commit_targets)
+            if letters := self._letters(attempt):
+                result.letters[self._wiring.task_id] = letters
         except (TransactionError, TypeError) as error:
             return Failure.from_exception(error, *where)
         return None

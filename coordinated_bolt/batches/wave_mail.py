@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.batches.attempt_reports import AttemptReport, ReportTable
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
@@ -26,12 +27,12 @@ class WaveMail:
         self._report_blocks = 0
         self.carrier = BlockWriter(wave, send)
 
-    def report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, report: AttemptReport) -> None:
+    def report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
         """Sends a task's report to an acker; see `SendReport`."""
         table = self._reports.get((acker_task, task_id))
         if table is None:
-            table = self._reports[acker_task, task_id] = ReportTable()
-        table.add(self._wave.places[attempt], report)
+            table = self._reports[acker_task, task_id] = ReportTable(task_id, acker_task)
+        table.add(self._wave.places[attempt], result)
 
     def flush_if_full(self) -> None:
         """Sends what is held if that is much; called after each attempt."""

@@ -186,28 +186,27 @@ class CoordinatedTask:
             return None
         kept = self._batches.pop(batch)
         assert kept is not None
-        failure, sent_edges = self._drop(batch)
+        failure, sent = self._drop(batch)
         if failure is None:
-            self._ack(kept, sent_edges)
+            self._ack(kept, sent)
         elif failure.halts():
             return replace(failure, batch=str(batch))
         else:
             self._fail(kept.roots)
         return None
 
-    def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, Iterable[int]]:
-        """Drops a batch; returns why it failed, if it did, and the edges of what it sent."""
+    def _drop(self, batch: TransactionAttempt) -> tuple[Failure | None, int]:
+        """Drops a batch; returns why it failed, if it did, and the xor of the edges of what it sent."""
         noted = self._bolt.noted(batch)  # an exception is user code's bug, even before its batch is complete
-        finished = self._bolt.end(batch)
-        failure = noted or finished.failure
+        result = self._bolt.end(batch)
+        failure = noted or result.failure
         self._has_failed[batch] = failure is not None
         if len(self._has_failed) > REMEMBERED_BATCHES:
             del self._has_failed[next(iter(self._has_failed))]
-        self._observer.batch_ended(batch, failure, finished.metrics)
-        return failure, finished.sent_edges.values()
+        self._observer.batch_ended(batch, failure, result.metrics[self._wiring.component_id])
+        return failure, result.edges
 
-    def _ack(self, kept: _Batch, sent_edges: Iterable[int]) -> None:
-        sent = reduce(xor, sent_edges, 0)
+    def _ack(self, kept: _Batch, sent: int) -> None:
         for root in kept.roots:
             self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.attempt_watch import AttemptWatch
 from coordinator.transactional.engine import GroupExecuted, PhaseEnded
@@ -71,7 +71,7 @@ class HeldPhase:
 class _Waiting:
     phase: Phase
     wave_id: int
-    held: AttemptOutcome | GroupExecuted
+    held: AttemptResult | GroupExecuted
     since_s: float
 
 
@@ -152,7 +152,7 @@ class AttemptBook(AttemptWatch):
         for attempt in attempts:
             self._waiting.pop(attempt, None)
 
-    def holds_processing(self, wave_id: int, outcome: AttemptOutcome) -> bool:
+    def holds_processing(self, wave_id: int, outcome: AttemptResult) -> bool:
         attempt = outcome.attempt
         if not self._is_held(Phase.PROCESSING, attempt):
             return False
@@ -161,7 +161,7 @@ class AttemptBook(AttemptWatch):
 
     def holds_commit(self, event: GroupExecuted) -> bool:
         attempt = next((attempt for attempt in event.attempts if self._is_held(Phase.COMMIT, attempt)), None)
-        failed = any(verdict.failure is not None for report in event.reports for verdict in report.verdicts)
+        failed = any(result.failure is not None for report in event.reports for result in report.results)
         if attempt is None or failed:
             return False
         self._waiting[attempt] = _Waiting(Phase.COMMIT, event.wave_id, event, self._clock())

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt.batches.attempt_reports import AttemptReport, ReportTable
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
-from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.letters import Letters
-from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
-from coordinator.emitting.reporting import batch_edges, report_to_acker
+from coordinator.emitting.emitter_task import Batch, EmitterTask
+from coordinator.emitting.reporting import batch_edges
 from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.local.mailroom import Mailroom
@@ -96,7 +96,7 @@ class LocalEngine:
                 self._committing[task_id] = CommittingTask(wiring, reader, self._letters, plan.commit_tasks, recorder)
                 mailroom.attach(task_id, self._receiver(self._commit_tuple))
             elif task_id not in plan.emitter_tasks:
-                self._processing[task_id] = ProcessingTask(wiring, self._letters, self._reporter(task_id), recorder)
+                self._processing[task_id] = ProcessingTask(wiring, self._letters, self._report, recorder)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
     def process(
@@ -197,9 +197,11 @@ class LocalEngine:
             if arriving.target in self._frame_readers:
                 self._post(arriving)
 
-    def _send_report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, report: AttemptReport) -> None:
-        table = ReportTable()
-        table.add(0, report)
+    def _report(self, task_id: int, result: AttemptResult) -> None:
+        attempt = result.attempt
+        acker_task = self._plan.acker_of(attempt.txid)
+        table = ReportTable(task_id, acker_task)
+        table.add(0, result)
         self._send(Frame(attempt, task_id, 0, acker_task, FrameKind.ACK, table.to_payload()))
 
     def _discard(self, wave: _Wave) -> None:
@@ -224,7 +226,7 @@ class LocalEngine:
 
     def _emit(self, letter: BatchLetter, wave: _Wave) -> None:
         emitter = wave.emitters[letter.target]
-        report_to_acker(self._plan, letter.target, emitter.emit(letter.batch), self._send_report)
+        self._report(letter.target, emitter.emit(letter.batch))
         if letter.batch is wave.batches[-1]:
             emitter.close()
 
@@ -255,6 +257,3 @@ class LocalEngine:
             reports = [task.end_group(wave.group) for task in self._committing.values()]
             wave.phase = _Phase.PROCESSED
             self._events.append(GroupExecuted(wave.wave_id, wave.group, tuple(reports)))
-
-    def _reporter(self, task_id: int) -> Callable[[TransactionAttempt, TaskResult], None]:
-        return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send_report)

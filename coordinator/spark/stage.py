@@ -14,7 +14,8 @@ from typing import Any
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.wave_mail import WaveMail
@@ -23,7 +24,7 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
+from coordinator.emitting.emitter_task import Batch, EmitterTask
 from coordinator.emitting.reporting import batch_edges, chained_to, report_chain
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Alarm
@@ -82,8 +83,8 @@ class EmitterStage:
         task_id = wiring.task_id
         chained = chained_to(plan, task_id, mail.carrier, clock=perf_counter_ns)
         emitter = EmitterTask(wiring, mail.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
-        for emitted in emitter.run(self.wave.batches, alarm.begin):
-            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+        for result in emitter.run(self.wave.batches, alarm.begin):
+            report_chain(plan, task_id, result.attempt, result, chained, begin=alarm.begin, send=mail.report)
             mail.flush_if_full()
             yield
 
@@ -118,8 +119,8 @@ class ProcessingStage:
         for batch in self.wave.batches:
             attempt = batch.attempt
             alarm.begin(attempt)
-            emitted = Emitted(attempt, task.run(attempt, inbox.take(attempt)))
-            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+            result = task.run(attempt, inbox.take(attempt))
+            report_chain(plan, task_id, attempt, result, chained, begin=alarm.begin, send=mail.report)
             mail.flush_if_full()
             yield
 
@@ -128,7 +129,7 @@ class ProcessingStage:
 class MeetingStage:
     """The meeting stage in job 1: ackers, and committers that run on trust and may not read.
 
-    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
+    Yields (task id, packed): an acker's results of the processing phase, a committer's reports on each group of
     `early`, up to the first it could not finish.
     """
 
@@ -272,14 +273,14 @@ def wave_processed(
     plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
 ) -> WaveProcessed:
     """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
-    outcomes: list[AttemptOutcome] = []
+    outcomes: list[AttemptResult] = []
     reported: list[list[TaskReport]] = []
     for task_id, packed in verdicts:
         wires = unpack(packed)
         if task_id in plan.commit_tasks:
             reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
-            outcomes += [AttemptOutcome.from_wire(wire) for wire in wires]
+            outcomes += [AttemptResult.from_wire(wire) for wire in wires]
     groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
     executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
     return WaveProcessed(wave_id, tuple(outcomes), executed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import GroupExecuted
 from coordinator.transactional.phase import Phase
 from state.attempt import TransactionAttempt
@@ -26,7 +26,7 @@ class AttemptWatch:
     def failed(self, attempts: Sequence[TransactionAttempt], phase: Phase, reason: str) -> None:
         """Called when the first of these attempts has failed; the others are above it and were dropped with it."""
 
-    def holds_processing(self, wave_id: int, outcome: AttemptOutcome) -> bool:
+    def holds_processing(self, wave_id: int, outcome: AttemptResult) -> bool:
         """Returns whether to hold an ack; called once for each attempt whose processing phase succeeded."""
         return False
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, Protocol
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure
 from coordinator.emitting.emitter_task import Batch
 from state.attempt import TransactionAttempt
@@ -54,7 +54,7 @@ class WaveProcessed:
     """
 
     wave_id: int
-    outcomes: tuple[AttemptOutcome, ...]
+    outcomes: tuple[AttemptResult, ...]
     executed: tuple[GroupExecuted, ...] = ()
     seconds: float = 0.0
 
@@ -112,7 +112,7 @@ class PhaseEnded:
     """
 
     attempt: TransactionAttempt
-    held: AttemptOutcome | GroupExecuted
+    held: AttemptResult | GroupExecuted
     wave_id: int
     failure: Failure | None = None
 

@@ -152,7 +152,7 @@ def decide_believing(group: Group, reports: Sequence[TaskReport]) -> GroupDecisi
     """Whatever commit tasks have read is what was sent."""
     residues = {}
     for place, attempt in enumerate(group.attempts):
-        edges = (report.verdicts[place].edges for report in reports if place < len(report.verdicts))
+        edges = (report.results[place].edges for report in reports if place < len(report.results))
         residues[attempt] = reduce(xor, edges, 0)
     return decide_group(replace(group, residues=residues), reports)
 

@@ -114,7 +114,10 @@ class RowStage:
             chained = chained_to(plan, role.task_id, mail.carrier, clock=perf_counter_ns)
             emitter = EmitterTask(wiring, mail.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
             with task.alarm(wiring) as alarm:
-                for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
-                    report_chain(plan, role.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
+                batch = self.wave.batches[role.batch_index]
+                for result in emitter.run([batch], alarm.begin):
+                    report_chain(
+                        plan, role.task_id, batch.attempt, result, chained, begin=alarm.begin, send=mail.report
+                    )
             mail.flush()
             yield from post.take()

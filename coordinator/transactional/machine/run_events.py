@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
@@ -313,7 +313,7 @@ class AskWatch:
         wave_id: of the attempt or group.
     """
 
-    ended: AttemptOutcome | GroupExecuted
+    ended: AttemptResult | GroupExecuted
     wave_id: int
 
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.gist import gist
 from coordinator.run_observer import (
@@ -51,7 +51,7 @@ class _Open:
     tries: list[_Try] = field(default_factory=list)
     attempt_count: int = 0
     processed_s: float | None = None
-    outcome: AttemptOutcome | None = None
+    outcome: AttemptResult | None = None
 
     def is_current(self, attempt: TransactionAttempt) -> bool:
         """Returns whether this attempt is under way."""
@@ -133,8 +133,9 @@ class ClosedStory:
             for component_id, metrics in self.opened.outcome.metrics.items():
                 _add(told, component_id, metrics)
         for report in self.group.committed.reports:
-            if self.place < len(report.verdicts):
-                _add(told, report.component_id, report.verdicts[self.place].metrics)
+            if self.place < len(report.results):
+                for component_id, metrics in report.results[self.place].metrics.items():
+                    _add(told, component_id, metrics)
         return told
 
 

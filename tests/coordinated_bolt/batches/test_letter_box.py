@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.letter_box import LetterBox
 from coordinated_bolt.completeness.failure import FailureKind
@@ -39,13 +40,15 @@ def box(**limits: int) -> tuple[LetterBox, Tuple]:
     return LetterBox(wiring), Tuple(["x" * 10], origin_of(wiring, A))
 
 
-def finished(count: int, **limits: int) -> TaskResult:
+def finished(count: int, **limits: int) -> AttemptResult:
     """The result of a task that was sent so many tuples and refuses them all."""
     wiring = replace(wire(RefuseAll(), targets=()), letter_limits=LetterLimits(**limits))
     task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier)))
     rows = [[f"value {number}"] for number in range(count)]
     frame = Frame(A, 1, 0, wiring.task_id, FrameKind.REGULAR, pack([[0, rows]]))
-    return task.run(A, arrived(A, [frame, Frame(A, 1, 1, wiring.task_id, FrameKind.COORD, pack(count))]))
+    result = task.run(A, arrived(A, [frame, Frame(A, 1, 1, wiring.task_id, FrameKind.COORD, pack(count))]))
+    assert result is not None
+    return result
 
 
 def test_a_letter_says_who_refused_what_and_why() -> None:
@@ -105,7 +108,7 @@ def test_a_letter_may_be_as_large_as_the_limit_and_no_larger() -> None:
 def test_a_task_refuses_as_many_tuples_as_the_limit_allows() -> None:
     result = finished(3, per_transaction=3)
     assert result.failure is None
-    assert (len(result.letters), result.metrics.dead_letters) == (3, 3)
+    assert (result.letter_count, result.metrics["bolt"].dead_letters) == (3, 3)
 
 
 def test_an_attempt_fails_that_refused_too_many_even_if_the_bolt_handled_the_error() -> None:
@@ -113,7 +116,7 @@ def test_an_attempt_fails_that_refused_too_many_even_if_the_bolt_handled_the_err
     assert result.failure is not None
     assert result.failure.kind is FailureKind.RECORD
     assert result.failure.text.startswith("one transaction has 4 dead letters or more, and the limit is 3;")
-    assert result.letters == []
+    assert result.letters == {}
 
 
 def test_a_batch_of_a_sub_topology_has_no_letters() -> None:

@@ -86,7 +86,7 @@ def test_a_task_counts_by_stream_and_reads_the_clock_twice_per_run_and_around_th
     result = run(clock, ("default", "abc"), ("more", "de"))
     assert result.failure is None
     assert clock.steps == []
-    assert result.metrics == TaskMetrics(
+    assert result.metrics["c"] == TaskMetrics(
         emitted={"default": 5, "more": 2},
         transferred={"default": 20},
         executed={"source/default": 3, "source/more": 2},
@@ -99,9 +99,9 @@ def test_a_task_counts_by_stream_and_reads_the_clock_twice_per_run_and_around_th
 def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is():
     result = run(Steps(0, 5, 100), ("default", "abc"), ("more", ["d", "fail"]), ("default", "e"))
     assert result.failure is not None
-    assert result.metrics.executed == {"source/default": 3}
-    assert result.metrics.emitted == {"default": 4}
-    assert (result.metrics.batches, result.metrics.finish_ns) == (0, 0)
+    assert result.metrics["c"].executed == {"source/default": 3}
+    assert result.metrics["c"].emitted == {"default": 4}
+    assert (result.metrics["c"].batches, result.metrics["c"].finish_ns) == (0, 0)
 
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
@@ -109,7 +109,7 @@ def test_without_a_clock_there_are_counts_and_no_latencies():
     bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
     bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
     bolt.coord(A, 1, 1)
-    metrics = bolt.end(A).metrics
+    metrics = bolt.end(A).metrics["bolt"]
     assert metrics == TaskMetrics({"default": 1}, {"default": 1}, {"source/default": 1}, {"source/default": 0}, 0, 1)
 
 

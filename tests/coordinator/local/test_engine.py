@@ -47,11 +47,11 @@ class Driven:
         assert [outcome.failure for outcome in event.outcomes] == [None, None]
 
     def executed(self) -> list[list[int]]:
-        """The group has run well; the edges of every verdict."""
+        """The group has run well; the edges of every result."""
         event = self.event()
         assert isinstance(event, GroupExecuted)
-        assert all(verdict.failure is None for report in event.reports for verdict in report.verdicts)
-        return [[verdict.edges for verdict in report.verdicts] for report in event.reports]
+        assert all(result.failure is None for report in event.reports for result in report.results)
+        return [[result.edges for result in report.results] for report in event.reports]
 
     def release(self) -> None:
         self.engine.release(WAVE)

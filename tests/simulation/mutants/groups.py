@@ -45,7 +45,7 @@ MISSING_IS_GOOD = Mutant(
             '                failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))\n',
             "",
         ),
-        Patch(GROUP, " and all(place < len(report.verdicts) for report in reports):", ":"),
+        Patch(GROUP, " and all(place < len(report.results) for report in reports):", ":"),
     ),
     dies_in="tests/committers/test_group_commit.py::test_a_missing_verdict_is_a_failure",
     spared="a task leaves out only verdicts above one that failed",

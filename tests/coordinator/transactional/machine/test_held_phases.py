@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import CrashKind, PhaseEnded, WaveCrashed
 from coordinator.transactional.failure_cause import FailureCause
@@ -42,7 +42,7 @@ def held_wave(**given):
     """A watched machine whose first wave has been processed, and its attempts; the watch has answered nothing yet."""
     driven = Driven(plan=WATCHED, max_spout_pending=4, **given)
     attempts = tuple(attempts_in(driven.turn()).values())
-    outcomes = [AttemptOutcome(attempt) for attempt in attempts]
+    outcomes = [AttemptResult(attempt) for attempt in attempts]
     assert driven.processed(1, attempts) == [AskWatch(outcome, 1) for outcome in outcomes]
     return driven, attempts, outcomes
 

@@ -17,7 +17,7 @@ from unittest import mock
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import CrashKind
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
@@ -147,7 +147,7 @@ def store_last(self, event, *, handle=RunMachine.handle):
 
 def missing_means_done(attempts, outcomes):
     found = {outcome.attempt: outcome for outcome in outcomes}
-    return [found.get(attempt) or AttemptOutcome(attempt, residue=attempt.attempt_id) for attempt in attempts]
+    return [found.get(attempt) or AttemptResult(attempt, residue=attempt.attempt_id) for attempt in attempts]
 
 
 def store_no_positions(self, outcomes):
@@ -188,7 +188,7 @@ def pass_all(self, event, *, wave_processed=RunMachine._wave_processed):
     """Held attempts may commit already."""
     for decision in wave_processed(self, event):
         yield decision
-        if isinstance(decision, AskWatch) and isinstance(decision.ended, AttemptOutcome):
+        if isinstance(decision, AskWatch) and isinstance(decision.ended, AttemptResult):
             self._transactions.move((decision.ended.attempt,), AttemptState.PROCESSED)
 
 
