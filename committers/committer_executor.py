@@ -118,9 +118,7 @@ class CommitTask:
             if self.task.skip(attempt, arrived):
                 self._add_skipped(attempt)
                 continue
-            self.task.take(attempt, arrived)
-            if self._wiring.needs_id:
-                self.task.id(attempt)
+            self.task.take(attempt, arrived, with_id=self._wiring.needs_id)
             if not self.conclude(attempt):
                 break
         return self.close()

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import (
+    CoordinatedBolt,
+    CoordTuples,
+    IdTuple,
+    RegularTuples,
+    TaskEvent,
+)
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
@@ -49,9 +55,7 @@ class BatchTask:
         """
         if self.skip(attempt, arrived):
             return None
-        self.take(attempt, arrived)
-        if with_id:
-            self.id(attempt)
+        self.take(attempt, arrived, with_id=with_id)
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
@@ -65,38 +69,32 @@ class BatchTask:
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
 
-    def take(self, attempt: TransactionAttempt, arrived: Arrived) -> None:
-        """Executes what has arrived for an attempt together, and handles the reports."""
+    def take(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> None:
+        """Executes what has arrived for an attempt, all of it, and handles the reports; `with_id` begins its commit."""
+        events: list[TaskEvent] = []
         stretches: list[Stretch] = []
-        held, is_large = 0, False
+        held = 0
         for sender, sequence, payload in arrived.frames:
             read = self._read(attempt, sender, sequence, payload)
+            if isinstance(read, Failure):
+                events.append(read)
+                continue
             stretches += read
             held += len(payload)
             if held > EXECUTED_BYTES:
-                self._bolt.regulars(attempt, stretches)
-                stretches, held, is_large = [], 0, True
-        if not is_large:
-            self._bolt.arrived(attempt, stretches, arrived.reporters, arrived.counts)
-        else:
-            if stretches:
-                self._bolt.regulars(attempt, stretches)
-            self._bolt.coords(attempt, arrived.reporters, arrived.counts)
-        for sender, tuple_count in arrived.repeats:
-            self._bolt.coord(attempt, sender, tuple_count)
+                self._bolt.on(attempt, (*events, RegularTuples(stretches)))
+                events, stretches, held = [], [], 0
+        if stretches:
+            events.append(RegularTuples(stretches))
+        events.append(CoordTuples(arrived.reporters, arrived.counts))
+        events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
+        if with_id:
+            events.append(IdTuple())
+        self._bolt.on(attempt, events)
 
     def receive(self, frame: Frame) -> None:
         """Executes the tuples of a frame, or handles the report it carries."""
-        attempt = frame.attempt
-        if frame.kind is FrameKind.REGULAR:
-            self._bolt.regulars(attempt, self._read(attempt, frame.sender, frame.sequence, frame.payload))
-            return
-        try:
-            tuple_count = _tuple_count(frame.kind, unpack(frame.payload))
-        except (CodecError, TypeError) as error:
-            self._unreadable(attempt, frame.sender, frame.sequence, error)
-            return
-        self._bolt.coord(attempt, frame.sender, tuple_count)
+        self._bolt.on(frame.attempt, (self._event(frame),))
 
     def take_over(self, handed: HandOver) -> None:
         """Executes the tuples that a task in the same process hands over, and handles its report.
@@ -110,13 +108,12 @@ class BatchTask:
         tuple_count = sum(len(rows) for _, rows in stretches)
         edge = handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
         self._handed[attempt] = self._handed.get(attempt, 0) ^ edge
-        if stretches:
-            self._bolt.regulars(attempt, stretches)
-        self._bolt.coord(attempt, sender, handed.reported_count)
+        tuples = (RegularTuples(stretches),) if stretches else ()
+        self._bolt.on(attempt, (*tuples, CoordTuples.of(sender, handed.reported_count)))
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""
-        self._bolt.id(attempt)
+        self._bolt.on(attempt, (IdTuple(),))
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
         """Whether everything has arrived and the batch finished without a failure."""
@@ -130,14 +127,13 @@ class BatchTask:
             result.edges ^= edge.edge_id()
         return result
 
-    def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
-        """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""
+    def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch] | Failure:
+        """Returns the tuples of a frame, after adding them to the sender's edge; a failure if they cannot be read."""
         try:
             stretches = [(self._origin(attempt, sender, stream), from_wire(rows)) for stream, rows in unpack(payload)]
             tuple_count = sum(len(rows) for _, rows in stretches)
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            self._unreadable(attempt, sender, sequence, error)
-            return []
+            return self._unreadable(sender, sequence, error)
         edges = self._edges.get(attempt)
         if edges is None:
             edges = self._edges[attempt] = {}
@@ -153,10 +149,18 @@ class BatchTask:
             origin = self._origins[sender, stream] = self._wiring.origin(attempt, sender, stream)
         return origin.of(attempt)
 
-    def _unreadable(self, attempt: TransactionAttempt, sender: int, sequence: int, error: Exception) -> None:
+    def _event(self, frame: Frame) -> TaskEvent:
+        if frame.kind is FrameKind.REGULAR:
+            read = self._read(frame.attempt, frame.sender, frame.sequence, frame.payload)
+            return read if isinstance(read, Failure) else RegularTuples(read)
+        try:
+            return CoordTuples.of(frame.sender, _tuple_count(frame.kind, unpack(frame.payload)))
+        except (CodecError, TypeError) as error:
+            return self._unreadable(frame.sender, frame.sequence, error)
+
+    def _unreadable(self, sender: int, sequence: int, error: Exception) -> Failure:
         text = f"frame {sequence} from task {sender} cannot be read: {error!r}"
-        where = (self._wiring.component_id, self._wiring.task_index)
-        self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
+        return Failure(FailureKind.INCOMPLETE, self._wiring.component_id, self._wiring.task_index, text)
 
 
 def _tuple_count(kind: FrameKind, content: object) -> int:

@@ -16,7 +16,7 @@ from functools import reduce
 from operator import xor
 from random import Random
 
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
@@ -151,7 +151,8 @@ class CoordinatedTask:
         self._begun_count += 1
         batch = TransactionAttempt(self._begun_count, self._random.getrandbits(EDGE_BITS))
         self._keep(batch, roots).held[message.sender] = roots
-        self._bolt.begin(batch, self._wiring.origin(batch, message.sender, stream_index), values)
+        stretch = (self._wiring.origin(batch, message.sender, stream_index), [values])
+        self._bolt.on(batch, (RegularTuples((stretch,), is_counted=False),))
         return self._conclude(batch)
 
     def _regular(self, message: Message) -> Failure | None:
@@ -162,14 +163,14 @@ class CoordinatedTask:
         if origin is None:
             origin = self._wiring.origin(batch, message.sender, stream_index)
             origins[message.sender, stream_index] = origin
-        self._bolt.regular(batch, origin, [values])
+        self._bolt.on(batch, (RegularTuples(((origin, [values]),)),))
         return self._conclude(batch)
 
     def _coord(self, message: Message) -> Failure | None:
         batch = message.batch
         _, roots, tuple_count = message.payload
         self._keep(batch, roots).held.setdefault(message.sender, roots)
-        self._bolt.coord(batch, message.sender, tuple_count)
+        self._bolt.on(batch, (CoordTuples.of(message.sender, tuple_count),))
         return self._conclude(batch)
 
     def _receive_late(self, message: Message) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, IdTuple, RegularTuples
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.frames import FrameKind
@@ -39,13 +39,13 @@ class Task:
         self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
 
     def regular(self, source, *values, of=A):
-        self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])
+        self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of, source), [[value] for value in values])])])
 
     def coord(self, source, tuple_count, of=A):
-        self.bolt.coord(of, source, tuple_count)
+        self.bolt.on(of, [CoordTuples.of(source, tuple_count)])
 
     def id(self, of=A):
-        self.bolt.id(of)
+        self.bolt.on(of, [IdTuple()])
 
     def end(self, of=A):
         return self.bolt.end(of)
@@ -337,7 +337,7 @@ def test_an_ended_attempt_leaves_nothing_behind():
 def test_the_engine_may_fail_an_attempt_before_anything_else():
     task = Task(upstream=(1,))
     damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 from task 1 cannot be read")
-    task.bolt.fail(A, damaged)
+    task.bolt.on(A, [damaged])
     task.regular(1, "a")
     task.coord(1, 1)
     assert task.end().failure == damaged

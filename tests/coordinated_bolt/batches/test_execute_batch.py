@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import FailureKind
@@ -145,8 +145,8 @@ def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
     frames: list[Any] = []
     wiring = wire(Basic(), targets=(21,), streams=output((21,)))
     bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], Letters(frames.append)))
-    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
-    bolt.coord(A, 1, 2)
+    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
+    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     assert bolt.is_finished(A)
     assert SEEN == [("batch", ROWS)]
     assert [frame.kind.name for frame in frames] == ["REGULAR", "COORD"]
@@ -176,8 +176,8 @@ class Refusing(BaseBatchBolt):
 def test_a_tuple_of_a_batch_may_be_refused():
     wiring = wire(Refusing(), targets=(), streams={})
     bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], Letters(lambda frame: None)))
-    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
-    bolt.coord(A, 1, 2)
+    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
+    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     finished = bolt.end(A)
     assert finished.failure is None
     assert len(finished.letters) == 1
