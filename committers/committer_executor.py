@@ -145,9 +145,8 @@ class CommitTask:
         if result.failure is not None:
             return False
         if not self.report.composed:
-            session.writes.settle()
-            self.report.write_sets.append(session.writes)
-        self._executor.earlier.then(session.writes)
+            self.report.write_sets.append(session.writes.settled())
+        session.writes.add_to(self._executor.earlier)
         return True
 
     def close(self) -> TaskReport:

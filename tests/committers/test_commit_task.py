@@ -19,6 +19,7 @@ from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallb
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
+from state.commits import packed_writes
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FailedException
 from state.kinds.handles import HashState
@@ -94,10 +95,9 @@ def added(**fields):
 
 def unpacked(write_sets: list[WriteSet]) -> list[WriteSet]:
     """The same changes, as a task has made them."""
-    for write_set in write_sets:
-        for writes in write_set.states.values():
-            writes.unpack()
-    return write_sets
+    return [
+        WriteSet({name: packed_writes.unpacked(writes) for name, writes in each.states.items()}) for each in write_sets
+    ]
 
 
 def test_attempts_run_in_order_each_with_an_instance_of_its_own(seen):

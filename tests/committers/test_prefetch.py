@@ -13,6 +13,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state.commits.packed_writes import unpacked
 from state.errors import TopologyError
 from state.kinds import committed_values
 from state.kinds.handles import HashState, SetState, ValueState
@@ -103,9 +104,7 @@ def run(bolt, store, *transactions, damaged=()):
     wiring = wire(bolt, targets=(), needs_id=True, component_id="store")
     report = CommitTask(wiring, store, Sent().carrier).run_group(attempts, inbox, composed=True)
     (write_set,) = report.write_sets
-    for writes in write_set.states.values():
-        writes.unpack()
-    return report.results, {name: dict(writes.puts) for name, writes in write_set.states.items()}
+    return report.results, {name: dict(unpacked(writes).puts) for name, writes in write_set.states.items()}
 
 
 def test_the_first_read_takes_along_what_the_whole_group_will_read():

@@ -65,6 +65,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import unpack
+from state.commits.packed_writes import unpacked
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import (
     EngineError,
@@ -850,7 +851,7 @@ class RandomRun:
         assert not self.group.is_held, "published while it is held"
         assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
         self._check_group(attempts)
-        changes = publish.write_set.states["counts"].increments
+        changes = unpacked(publish.write_set.states["counts"]).increments
         places = {(key, txid) for key, txid in (str(name).split("@") for name in changes)}
         expected = {(str(task_id), str(attempt.txid)) for task_id in self.tasks for attempt in attempts}
         assert {(key.split(".")[0], txid) for key, txid in places} == expected, "other changes than its own"
