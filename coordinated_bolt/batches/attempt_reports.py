@@ -12,7 +12,7 @@ from typing import Any
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
+from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes, places_in
 from coordinated_bolt.watching.metrics import MetricsTable
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack

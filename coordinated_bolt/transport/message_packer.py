@@ -36,7 +36,7 @@ _STRETCH = 0
 """Stands where a message has its kind."""
 
 
-Columns = tuple[tuple[int, ...], tuple[int, ...]]
+RootEdges = tuple[tuple[int, ...], tuple[int, ...]]
 """Roots, and of each the xor of some of its edges."""
 
 
@@ -48,11 +48,11 @@ class Trees(NamedTuple):
         acked: roots with the edges of all ACKs.
     """
 
-    begun: Columns
-    acked: Columns
+    begun: RootEdges
+    acked: RootEdges
 
 
-class _TargetBox:
+class _HeldMessages:
     """What is on its way to one target."""
 
     __slots__ = ("acks", "begun", "byte_count", "held", "item_count", "rows", "sequence", "stream_index", "trees")
@@ -103,7 +103,7 @@ class MessagePacker:
         self._wave_id, self._sender, self._send_frame = wave_id, sender, send
         self._frame_messages = frame_messages
         self._acker_tasks, self._acker_count = acker_tasks, len(acker_tasks)
-        self._boxes: dict[int, _TargetBox] = {}
+        self._boxes: dict[int, _HeldMessages] = {}
         self.byte_count = 0
 
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
@@ -200,11 +200,11 @@ class MessagePacker:
     def _send_root(self, kind: MessageKind, root: int) -> None:
         self.send(tree_message(kind, self._sender, self._acker_tasks[root % self._acker_count], root))
 
-    def _new_box(self, target: int) -> _TargetBox:
-        box = self._boxes[target] = _TargetBox()
+    def _new_box(self, target: int) -> _HeldMessages:
+        box = self._boxes[target] = _HeldMessages()
         return box
 
-    def _flush(self, target: int, box: _TargetBox) -> None:
+    def _flush(self, target: int, box: _HeldMessages) -> None:
         box.pack_rows()
         payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
         frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, payload)
@@ -284,7 +284,7 @@ def _columns_wire(pairs: dict[int, int]) -> list[bytes]:
     return [pack_numbers(pairs), pack_numbers(pairs.values())]
 
 
-def _columns(wire: list[bytes]) -> Columns:
+def _columns(wire: list[bytes]) -> RootEdges:
     roots, edges = map(unpack_numbers, wire)
     return roots, edges
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from coordinated_bolt.batches.letter_box import outside_transactions
+from coordinated_bolt.batches.refused_tuples import outside_transactions
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router

@@ -1,14 +1,14 @@
-"""The tasks of a transactional topology in one process, fed letter by letter.
+"""The tasks of a transactional topology in one process, and what they are fed, one frame at a time.
 
 `BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker` do the work, as on Spark; this module decides when. A
 processing task reports as soon as its counts match. A commit task executes tuples as they arrive, and finishes attempts
-in txid order once their commit phase has begun. The engine ends whatever has not ended when no more letters are in
-flight.
+in txid order once their commit phase has begun. The engine ends whatever has not ended when nothing more is in flight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from committers.committer_executor import CommitTask
 from committers.task_report import TaskReport
@@ -16,14 +16,47 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
+from coordinator.emitting.emitter_task import Batch
 from state.attempt import TransactionAttempt
 from state.kinds.committed_values import StateReader
 
 Report = Callable[[int, AttemptResult], None]
+
+
+class BatchTuple(NamedTuple):
+    """The batch tuple: asks an emitter to emit its share of an attempt."""
+
+    target: int
+    batch: Batch
+    sender: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The attempt that it belongs to."""
+        return self.batch.attempt
+
+
+class GroupStart(NamedTuple):
+    """The ID tuples of a group: its commit phase has begun, in this order."""
+
+    target: int
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    sender: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The first attempt of the group; all of them are of one wave."""
+        return self.attempts[0]
+
+
+TaskInput = Frame | BatchTuple | GroupStart
+"""What travels between the tasks, one at a time."""
 
 
 class ProcessingTask:

@@ -27,7 +27,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -83,7 +83,7 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         for source in SOURCES:
             sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
             wiring = wire(Recorder(), task_id=source, upstream=(), **sending)
-            box = attempt_outbox(wiring, of, Letters(lambda frame: flow.wire.append(flow.packed(frame))))
+            box = attempt_outbox(wiring, of, SingleFrames(lambda frame: flow.wire.append(flow.packed(frame))))
             collector = AttemptCollector(wiring, of, box)
             for emitted_of, emitting, stream_index, values in emissions:
                 if (emitted_of, emitting) == (of, source):
@@ -121,7 +121,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
         wiring = wire(Recorder(), task_id=target, upstream=SOURCES, upstream_streams=STREAMS)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Letters(lambda frame: None))))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, SingleFrames(lambda frame: None))))
         wave = WaveAttempts(flow.wave)
         inbox = Inbox([packed for packed in flow.wire if frame_target(packed) == target], wave)
         for of in live:

@@ -11,7 +11,7 @@ from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from state.codec import unpack
 from state.errors import FailedException
 from tests.support.tasks.wirings import attempt
@@ -58,7 +58,7 @@ class Chain:
         made = plan(topology, is_chained=True)
         self.sent: list[Frame] = []
         self.begun: list[tuple[int, str]] = []
-        self.chained = ChainedTasks([made.wirings[task] for task in made.chained_to(1)], Letters(self.sent.append))
+        self.chained = ChainedTasks([made.wirings[task] for task in made.chained_to(1)], SingleFrames(self.sent.append))
         self.head = made.wirings[1]
         self.new_outbox = self.chained.outboxes(self.head)
 
@@ -127,7 +127,7 @@ def test_a_task_counts_what_it_is_handed_itself():
     task = BatchTask(
         made.wirings[2],
         CoordinatedBolt(
-            made.wirings[2], ChainedTasks([], Letters(print)).outboxes(replace(made.wirings[2], targets=()))
+            made.wirings[2], ChainedTasks([], SingleFrames(print)).outboxes(replace(made.wirings[2], targets=()))
         ),
     )
     handed = HandOver(attempt(1), 1, 2)

@@ -17,8 +17,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.outbox import FrameOutbox
+from coordinated_bolt.transport.single_frames import SingleFrames
 from state.errors import FailedException
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import attempt, origin_of, output, wire
@@ -144,7 +144,7 @@ def test_a_batch_has_at_least_one_tuple():
 def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
     frames: list[Any] = []
     wiring = wire(Basic(), targets=(21,), streams=output((21,)))
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], Letters(frames.append)))
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], SingleFrames(frames.append)))
     tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
     bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     assert bolt.is_finished(A)
@@ -175,7 +175,7 @@ class Refusing(BaseBatchBolt):
 
 def test_a_tuple_of_a_batch_may_be_refused():
     wiring = wire(Refusing(), targets=(), streams={})
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], Letters(lambda frame: None)))
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], SingleFrames(lambda frame: None)))
     tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
     bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     finished = bolt.end(A)
@@ -187,7 +187,7 @@ def test_a_tuple_of_a_batch_may_be_refused():
 class TestHandOver:
     def handed(self, lists):
         handed = [HandOver(A, 10, target) for target in (21, 22)]
-        box = HandingOutbox(FrameOutbox(A, 10, [], Letters(lambda frame: None)), handed)
+        box = HandingOutbox(FrameOutbox(A, 10, [], SingleFrames(lambda frame: None)), handed)
         for target in (21, 22):
             box.add_all(target, 0, Columns(lists, len(lists[0])))
         box.close()

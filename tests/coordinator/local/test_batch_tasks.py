@@ -1,4 +1,4 @@
-"""Processing and commit tasks, fed letter by letter in an order chosen by the test."""
+"""Processing and commit tasks, fed frame by frame in an order chosen by the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
@@ -104,7 +104,7 @@ class Chain:
         self.between: list[Frame] = []
         self.store = MemoryStore()
         self.upper, self.lower = (
-            CommittingTask(self.wirings[task], self.store, Letters(self.between.append), made.commit_tasks)
+            CommittingTask(self.wirings[task], self.store, SingleFrames(self.between.append), made.commit_tasks)
             for task in (UPPER, LOWER)
         )
 
@@ -127,7 +127,7 @@ class Chain:
 
 def sent(wiring, attempt, numbers) -> list[Frame]:
     frames: list[Frame] = []
-    outbox = attempt_outbox(replace(wiring, frame_tuples=1), attempt, Letters(frames.append))
+    outbox = attempt_outbox(replace(wiring, frame_tuples=1), attempt, SingleFrames(frames.append))
     for number in numbers:
         AttemptCollector(wiring, attempt, outbox).emit(["", number])
     outbox.close()
@@ -291,7 +291,7 @@ class Processing:
         builder.set_bolt("work", Noting()).global_grouping("lines")
         self.plan = plan(builder.build())
         self.reports: list[AttemptResult] = []
-        self.task = ProcessingTask(self.plan.wirings[3], Letters(lambda frame: None), self.report)
+        self.task = ProcessingTask(self.plan.wirings[3], SingleFrames(lambda frame: None), self.report)
 
     def report(self, task_id, result):
         assert task_id == 3

@@ -18,7 +18,7 @@ from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.wiring import TaskWiring, UpstreamTask
 from state.attempt import TransactionAttempt
 from state.codec import unpack
@@ -128,8 +128,8 @@ class Sent(list[Frame]):
     """Where frames go; `carrier` puts them there."""
 
     @property
-    def carrier(self) -> Letters:
-        return Letters(self.append)
+    def carrier(self) -> SingleFrames:
+        return SingleFrames(self.append)
 
     def to(self, target: int) -> list[Frame]:
         return [frame for frame in self if frame.target == target]

@@ -1,4 +1,4 @@
-"""What the tasks of one partition send in a wave, whomever to: tuples and counts to other tasks, reports to ackers."""
+"""Sends all that the tasks of one partition send in a wave: tuples and counts to tasks, reports to ackers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 
 
-class WaveMail:
+class WaveOutbox:
     """Collects it and sends it as blocks (executor, one for each task of a stage).
 
     Args:

@@ -13,7 +13,7 @@ from state.errors import BadInputError, TopologyError, TransactionError
 from state.troubles import Trouble
 
 
-class LetterBox:
+class RefusedTuples:
     """The dead letters of one attempt on one task; they travel with the task's report on the attempt.
 
     Args:

@@ -12,7 +12,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
-from coordinated_bolt.batches.letter_box import LetterBox
+from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.tuples import Tuple
@@ -35,9 +35,9 @@ class RefuseAll(BaseBatchBolt):
             self.collector.dead_letter(tup, "no")
 
 
-def box(**limits: int) -> tuple[LetterBox, Tuple]:
+def box(**limits: int) -> tuple[RefusedTuples, Tuple]:
     wiring = replace(wire(RefuseAll()), letter_limits=LetterLimits(**limits))
-    return LetterBox(wiring), Tuple(["x" * 10], origin_of(wiring, A))
+    return RefusedTuples(wiring), Tuple(["x" * 10], origin_of(wiring, A))
 
 
 def finished(count: int, **limits: int) -> AttemptResult:
@@ -52,21 +52,21 @@ def finished(count: int, **limits: int) -> AttemptResult:
 
 
 def test_a_letter_says_who_refused_what_and_why() -> None:
-    letter_box, tup = box()
-    letter_box.add(tup, "too short")
-    letter_box.add({"place": "line 3", "record": b"\xff"}, "not text")
-    assert [unpack(letter) for letter in letter_box.letters] == [
+    refused_tuples, tup = box()
+    refused_tuples.add(tup, "too short")
+    refused_tuples.add({"place": "line 3", "record": b"\xff"}, "not text")
+    assert [unpack(letter) for letter in refused_tuples.letters] == [
         ["bolt", 0, "source", "default", ["value"], ["x" * 10], "too short"],
         ["bolt", 0, "bolt", "", ["place", "record"], ["line 3", b"\xff"], "not text"],
     ]
 
 
 def test_a_letter_holds_the_values_of_the_moment_it_was_refused() -> None:
-    letter_box, _ = box()
+    refused_tuples, _ = box()
     values = {"tags": ["a"]}
-    letter_box.add(values, "no")
+    refused_tuples.add(values, "no")
     values["tags"].append("b")
-    assert unpack(letter_box.letters[0])[5] == [["a"]]
+    assert unpack(refused_tuples.letters[0])[5] == [["a"]]
 
 
 @pytest.mark.parametrize(
@@ -84,16 +84,16 @@ def test_a_letter_holds_the_values_of_the_moment_it_was_refused() -> None:
     ],
 )
 def test_what_is_no_letter_is_refused(refused: Any, reason: Any, error: type[Exception], message: str) -> None:
-    letter_box, _ = box()
+    refused_tuples, _ = box()
     with pytest.raises(error, match=message):
-        letter_box.add(refused, reason)
-    assert letter_box.letters == []
+        refused_tuples.add(refused, reason)
+    assert refused_tuples.letters == []
 
 
 def test_a_letter_may_be_as_large_as_the_limit_and_no_larger() -> None:
-    letter_box, tup = box()
-    letter_box.add(tup, "no")
-    size = len(letter_box.letters[0])
+    refused_tuples, tup = box()
+    refused_tuples.add(tup, "no")
+    size = len(refused_tuples.letters[0])
     exact, _ = box(letter_bytes=size)
     exact.add(tup, "no")
     small, _ = box(letter_bytes=size - 1)
@@ -122,4 +122,4 @@ def test_an_attempt_fails_that_refused_too_many_even_if_the_bolt_handled_the_err
 def test_a_batch_of_a_sub_topology_has_no_letters() -> None:
     wiring = replace(wire(RefuseAll()), coordination=Coordination({}, ()))
     with pytest.raises(TopologyError, match="component 'bolt' called dead_letter outside transactions, where no state"):
-        LetterBox(wiring).add({"a": 1}, "no")
+        RefusedTuples(wiring).add({"a": 1}, "no")

@@ -1,4 +1,4 @@
-"""The carrier of an engine that moves one thing at a time: each frame and each report of a count is a letter."""
+"""The carrier of an engine that moves one thing at a time: a frame, or the report of a count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from state.codec import pack
 _NOTHING = Sent(0, 0)
 
 
-class Letters:
+class SingleFrames:
     """The `Carrier` of LocalCluster; passes on each `Frame` at once, in the calling thread.
 
     Args:
