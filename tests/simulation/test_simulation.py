@@ -19,7 +19,7 @@ import pytest
 
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
-from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.planning.slots import in_slots
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.transactional.machine import run_machine

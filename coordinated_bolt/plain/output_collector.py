@@ -12,11 +12,11 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.batches.refused_tuples import outside_transactions
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
 from coordinated_bolt.streams.tuples import Tuple, shortened
-from coordinated_bolt.transport.tree_outbox import TreeOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.wiring import TaskWiring

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport.messages import (
+from coordinated_bolt.plain.messages import (
     Message,
     MessageKind,
     acker_of,

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
+from coordinated_bolt.plain.messages import Message, MessageKind
+from coordinated_bolt.plain.output_collector import TreeOutputCollector
+from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
-from coordinated_bolt.transport.messages import Message, MessageKind
-from coordinated_bolt.transport.tree_outbox import MessageOutbox
-from coordinated_bolt.trees.output_collector import TreeOutputCollector
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire

@@ -12,9 +12,9 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.columns import Rows
-from coordinated_bolt.transport.messages import SendMessage, coord_message, regular_message, tuple_message
+from coordinated_bolt.plain.messages import SendMessage, coord_message, regular_message, tuple_message
+from coordinated_bolt.plain.output_collector import EDGE_BITS
 from coordinated_bolt.transport.outbox import EMITTED_LATE
-from coordinated_bolt.trees.output_collector import EDGE_BITS
 from state.attempt import TransactionAttempt
 
 

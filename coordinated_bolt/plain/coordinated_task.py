@@ -18,16 +18,16 @@ from random import Random
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.plain.acker_messages import AckerMessages
+from coordinated_bolt.plain.bolt_task import BoltTask
+from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.plain.output_collector import EDGE_BITS
+from coordinated_bolt.plain.subtopology_outbox import SubtopologyOutbox
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.tuple_stretch import TupleStretch
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
-from coordinated_bolt.transport.acker_messages import AckerMessages
-from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage
 from coordinated_bolt.transport.outbox import RowOutbox
-from coordinated_bolt.transport.tree_outbox import TreeOutbox
-from coordinated_bolt.transport.tuple_stretch import TupleStretch
-from coordinated_bolt.trees.bolt_task import BoltTask
-from coordinated_bolt.trees.output_collector import EDGE_BITS
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination, TaskWiring

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport.blocks import Block, pack_block, unpack_block
-from coordinated_bolt.transport.frames import FrameKind, frame_target
-from coordinated_bolt.transport.wave_frames import (
+from coordinated_bolt.plain.wave_frames import (
     WaveFrame,
     WaveFrameKind,
     WaveId,
     pack_wave_frame,
     unpack_wave_frame,
 )
+from coordinated_bolt.transport.blocks import Block, pack_block, unpack_block
+from coordinated_bolt.transport.frames import FrameKind, frame_target
 from state.codec import CodecError
 
 FRAME = WaveFrame(WaveId(3, 2**64 - 1), 1, 4, 2, WaveFrameKind.MESSAGES, b"messages")

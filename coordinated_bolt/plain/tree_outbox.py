@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from coordinated_bolt.transport.acker_messages import AckerMessages
-from coordinated_bolt.transport.messages import Message, SendMessage, tuple_message
+from coordinated_bolt.plain.acker_messages import AckerMessages
+from coordinated_bolt.plain.messages import Message, SendMessage, tuple_message
 
 
 class RootOutbox(Protocol):

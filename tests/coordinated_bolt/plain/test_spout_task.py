@@ -7,11 +7,11 @@ from random import Random
 import pytest
 
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
+from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
+from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
-from coordinated_bolt.transport.messages import Message, MessageKind, tick_message, tree_message
-from coordinated_bolt.transport.tree_outbox import MessageOutbox
-from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.plain.driving import end_on, has_emitted
 from state.errors import ProtocolError, UserCodeError

@@ -13,12 +13,10 @@ from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
-from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.streams.groupings import ShuffleGrouping
-from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.subtopology import coordinated_task
-from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
-from coordinated_bolt.transport.messages import (
+from coordinated_bolt.plain import coordinated_task
+from coordinated_bolt.plain.bolt_task import BoltTask
+from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.plain.messages import (
     Message,
     MessageKind,
     coord_message,
@@ -27,8 +25,10 @@ from coordinated_bolt.transport.messages import (
     tree_message,
     tuple_message,
 )
-from coordinated_bolt.transport.tree_outbox import MessageOutbox
-from coordinated_bolt.trees.bolt_task import BoltTask
+from coordinated_bolt.plain.tree_outbox import MessageOutbox
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import ShuffleGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
 from coordinator.plain.driving import end_on

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coordinated_bolt.transport.messages import MessageKind, SendMessage, acker_of, edges_message, tree_message
+from coordinated_bolt.plain.messages import MessageKind, SendMessage, acker_of, edges_message, tree_message
 
 
 class AckerMessages:

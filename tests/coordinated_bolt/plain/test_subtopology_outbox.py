@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from coordinated_bolt.subtopology.subtopology_outbox import SubtopologyOutbox
-from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.plain.messages import Message, MessageKind
+from coordinated_bolt.plain.subtopology_outbox import SubtopologyOutbox
 from tests.support.tasks.wirings import attempt
 
 A = attempt(1)

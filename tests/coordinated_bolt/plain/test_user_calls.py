@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinated_bolt.trees.user_calls import UserCalls
+from coordinated_bolt.plain.user_calls import UserCalls
 from state.errors import FailedException, Interruption, SourceError, StateRefusedError, StateUnreachableError
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import RecordingBolt, wire

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
+from coordinated_bolt.plain.output_collector import EDGE_BITS
+from coordinated_bolt.plain.tree_outbox import RootOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.streams.routing import Router
-from coordinated_bolt.transport.tree_outbox import RootOutbox
-from coordinated_bolt.trees.output_collector import EDGE_BITS
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.wiring import TaskWiring

@@ -13,11 +13,11 @@ from random import Random
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.plain.messages import Message, MessageKind
+from coordinated_bolt.plain.spout_output_collector import TreeSpoutOutputCollector
+from coordinated_bolt.plain.tree_outbox import RootOutbox
+from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.transport.messages import Message, MessageKind
-from coordinated_bolt.transport.tree_outbox import RootOutbox
-from coordinated_bolt.trees.spout_output_collector import TreeSpoutOutputCollector
-from coordinated_bolt.trees.user_calls import UserCalls
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock

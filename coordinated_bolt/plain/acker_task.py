@@ -6,8 +6,8 @@ Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL that overtakes 
 from __future__ import annotations
 
 from coordinated_bolt.completeness.acker import Acker, AckOutcome
+from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage, tree_message
 from coordinated_bolt.rotating_map import RotatingMap
-from coordinated_bolt.transport.messages import Message, MessageKind, SendMessage, tree_message
 from state.errors import ProtocolError
 
 BUCKET_COUNT = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.plain.messages import Message, MessageKind
 
 
 class TupleStretch(NamedTuple):

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from coordinated_bolt.transport.messages import Message, MessageKind, tree_message
+from coordinated_bolt.plain.messages import Message, MessageKind, tree_message
+from coordinated_bolt.plain.tuple_stretch import Parcel, TupleStretch
+from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
-from coordinated_bolt.transport.tuple_stretch import Parcel, TupleStretch
-from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024

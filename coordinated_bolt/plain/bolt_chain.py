@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.batches.hand_over import received_row
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.transport.message_packer import MessagePacker
-from coordinated_bolt.transport.messages import Message
-from coordinated_bolt.transport.tree_outbox import TreeOutbox
-from coordinated_bolt.transport.tuple_stretch import Parcel, TupleStretch
+from coordinated_bolt.plain.message_packer import MessagePacker
+from coordinated_bolt.plain.messages import Message
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.tuple_stretch import Parcel, TupleStretch
 from coordinated_bolt.wiring import TaskWiring
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport.messages import Message, MessageKind, edges_message, tick_message, tree_message
-from coordinated_bolt.trees import acker_task
-from coordinated_bolt.trees.acker_task import AckerTask
+from coordinated_bolt.plain import acker_task
+from coordinated_bolt.plain.acker_task import AckerTask
+from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tick_message, tree_message
 from state.errors import ProtocolError
 
 ACKER, SPOUT, BOLT, ROOT = 90, 1, 10, 77

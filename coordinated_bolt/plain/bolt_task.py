@@ -16,13 +16,13 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.plain.messages import Message, MessageKind
+from coordinated_bolt.plain.output_collector import AnchoringCollector, TreeOutputCollector
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.tuple_stretch import TupleStretch
+from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
-from coordinated_bolt.transport.messages import Message, MessageKind
-from coordinated_bolt.transport.tree_outbox import TreeOutbox
-from coordinated_bolt.transport.tuple_stretch import TupleStretch
-from coordinated_bolt.trees.output_collector import AnchoringCollector, TreeOutputCollector
-from coordinated_bolt.trees.user_calls import UserCalls
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.transport import message_packer as module
-from coordinated_bolt.transport.message_packer import MessagePacker, messages_of, parcels_of, trees_of
-from coordinated_bolt.transport.messages import MessageKind, edges_message, tree_message, tuple_message
-from coordinated_bolt.transport.tuple_stretch import TupleStretch
-from coordinated_bolt.transport.wave_frames import WaveFrame, WaveFrameKind, WaveId
+from coordinated_bolt.plain import message_packer as module
+from coordinated_bolt.plain.message_packer import MessagePacker, messages_of, parcels_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind, edges_message, tree_message, tuple_message
+from coordinated_bolt.plain.tuple_stretch import TupleStretch
+from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
 
 WAVE = WaveId(3, 7)

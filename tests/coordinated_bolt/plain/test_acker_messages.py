@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.transport.acker_messages import AckerMessages
-from coordinated_bolt.transport.messages import Message, MessageKind, edges_message, tree_message
+from coordinated_bolt.plain.acker_messages import AckerMessages
+from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tree_message
 
 TASK, ACKERS = 3, (90, 91)
 
