@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from coordinated_bolt.batches.hand_over import received_row
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.message_packer import MessagePacker
-from coordinated_bolt.plain.messages import Message
+from coordinated_bolt.plain.messages import Message, StretchOrMessage, TupleStretch
 from coordinated_bolt.plain.tree_outbox import TreeOutbox
-from coordinated_bolt.plain.tuple_stretch import Parcel, TupleStretch
 from coordinated_bolt.wiring import TaskWiring
 
 
@@ -134,7 +133,7 @@ class BoltChain:
             outbox = packer if is_alone else ChainOutbox(wiring.task_id, chained, packer, packers[0])
             self._members.append(_Member(wiring, make_task(wiring, outbox), inboxes[wiring.task_id], packer))
 
-    def run(self, frames: Iterable[Iterable[Parcel]]) -> Generator[None, None, ChainFailed | None]:
+    def run(self, frames: Iterable[Iterable[StretchOrMessage]]) -> Generator[None, None, ChainFailed | None]:
         """Prepares the bolts, lets them execute everything and cleans up; returns the first failure, which ends it.
 
         Pauses after every frame, so that what was sent can go.
@@ -147,9 +146,9 @@ class BoltChain:
             failure = member.task.start()
             if failure is not None:
                 return ChainFailed(member.wiring.task_id, failure)
-        for parcels in frames:
-            for parcel in parcels:
-                failed = self._received(self._members[0], (parcel,)) or self._handed_over(1)
+        for contents in frames:
+            for each in contents:
+                failed = self._received(self._members[0], (each,)) or self._handed_over(1)
                 if failed is not None:
                     return failed
             yield
@@ -172,13 +171,10 @@ class BoltChain:
                 return failed
         return None
 
-    def _received(self, member: _Member, parcels: Iterable[Parcel]) -> ChainFailed | None:
+    def _received(self, member: _Member, contents: Iterable[StretchOrMessage]) -> ChainFailed | None:
         self._begin(member.wiring)
-        for parcel in parcels:
-            if isinstance(parcel, TupleStretch):
-                failure = member.task.receive_all(parcel)
-            else:
-                failure = member.task.receive(parcel)
+        for each in contents:
+            failure = member.task.receive_all(each) if isinstance(each, TupleStretch) else member.task.receive(each)
             if failure is not None:
                 return ChainFailed(member.wiring.task_id, failure)
         return None

@@ -18,13 +18,11 @@ from random import Random
 
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.plain.acker_messages import AckerMessages
 from coordinated_bolt.plain.bolt_task import BoltTask
-from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage
+from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage, TupleStretch
 from coordinated_bolt.plain.output_collector import EDGE_BITS
 from coordinated_bolt.plain.subtopology_outbox import SubtopologyOutbox
-from coordinated_bolt.plain.tree_outbox import TreeOutbox
-from coordinated_bolt.plain.tuple_stretch import TupleStretch
+from coordinated_bolt.plain.tree_outbox import AckerMessages, TreeOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox

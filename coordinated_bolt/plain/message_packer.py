@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
-from coordinated_bolt.plain.messages import Message, MessageKind, tree_message
-from coordinated_bolt.plain.tuple_stretch import Parcel, TupleStretch
+from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
 from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
 from state.codec import CodecError, pack, unpack
@@ -224,14 +223,14 @@ def unpack_numbers(packed: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
-def parcels_of(frame: WaveFrame) -> list[Parcel]:
+def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
     """Returns what a frame holds for a bolt, in the order it was added; without what `trees_of` returns.
 
     Raises:
         CodecError: the frame does not hold messages.
     """
     held, _, _ = _content(frame)
-    return [_parcel(frame.sender, frame.target, unpack(packed)) for packed in held]
+    return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
 
 
 def messages_of(frame: WaveFrame) -> list[Message]:
@@ -240,8 +239,8 @@ def messages_of(frame: WaveFrame) -> list[Message]:
     Raises:
         CodecError: the frame does not hold messages.
     """
-    parcels = parcels_of(frame)
-    return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in parcels)]
+    contents = contents_of(frame)
+    return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
 
 
 def trees_of(frame: WaveFrame) -> Trees:
@@ -261,7 +260,7 @@ def _content(frame: WaveFrame) -> list[Any]:
     return content
 
 
-def _parcel(sender: int, target: int, wire: list[Any]) -> Parcel:
+def _content_of(sender: int, target: int, wire: list[Any]) -> StretchOrMessage:
     if wire[0] != _STRETCH:
         return Message(sender, target, _KINDS[wire[0]], tuple(wire[1:]))
     _, stream_index, rows, roots, edges = wire

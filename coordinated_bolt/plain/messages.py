@@ -5,7 +5,7 @@ Plain data only, so that an engine may queue a message or send it to another pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -124,3 +124,30 @@ def acker_of(root: int, acker_tasks: Sequence[int]) -> int:
 
 def _identity(batch: TransactionAttempt) -> list[int]:
     return [batch.txid, batch.attempt_id]
+
+
+class TupleStretch(NamedTuple):
+    """Tuples from one task to another on one stream, in order: says what one TUPLE message for each tuple would say.
+
+    Attributes:
+        sender: task id of the sender.
+        target: task id of the receiver, which may keep and change the lists below.
+        stream_index: the stream, by its index at the sender.
+        rows: the values of each tuple.
+        trees: the trees of each tuple, root -> edge.
+    """
+
+    sender: int
+    target: int
+    stream_index: int
+    rows: list[list[Any]]
+    trees: list[dict[int, int]]
+
+    def messages(self) -> Iterator[Message]:
+        """Returns the tuples as messages."""
+        for row, roots in zip(self.rows, self.trees, strict=True):
+            yield Message(self.sender, self.target, MessageKind.TUPLE, (self.stream_index, row, roots))
+
+
+StretchOrMessage = TupleStretch | Message
+"""What a frame holds one after the other."""

@@ -9,8 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from coordinated_bolt.plain.acker_messages import AckerMessages
-from coordinated_bolt.plain.messages import Message, SendMessage, tuple_message
+from coordinated_bolt.plain.messages import (
+    Message,
+    MessageKind,
+    SendMessage,
+    acker_of,
+    edges_message,
+    tree_message,
+    tuple_message,
+)
 
 
 class RootOutbox(Protocol):
@@ -44,6 +51,41 @@ class TreeOutbox(Protocol):
 
     def send(self, message: Message, /) -> None:
         """Sends any message; tasks of sub-topologies send nothing else."""
+
+
+class AckerMessages:
+    """Sends messages about trees, for the collectors and tasks that grow them (executor, or driver for spouts).
+
+    Args:
+        task_id: the sender.
+        acker_tasks: every acker task; without any, nothing may be sent.
+        send: takes the messages.
+    """
+
+    def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
+        self._task_id, self._acker_tasks, self._send = task_id, acker_tasks, send
+
+    def init(self, root: int, edges: int) -> None:
+        """Sends that a spout has begun a tree; `edges` is the xor of its first edges."""
+        self._send_edges(MessageKind.INIT, root, edges)
+
+    def ack(self, root: int, edges: int) -> None:
+        """Sends the xor of the edges that the task has received and sent in a tree."""
+        self._send_edges(MessageKind.ACK, root, edges)
+
+    def fail(self, root: int) -> None:
+        """Sends that a tree has failed."""
+        self._send_root(MessageKind.FAIL, root)
+
+    def reset_timeout(self, root: int) -> None:
+        """Asks the spout of a tree to restart its timeout."""
+        self._send_root(MessageKind.RESET_TIMEOUT, root)
+
+    def _send_edges(self, kind: MessageKind, root: int, edges: int) -> None:
+        self._send(edges_message(kind, self._task_id, acker_of(root, self._acker_tasks), root=root, edges=edges))
+
+    def _send_root(self, kind: MessageKind, root: int) -> None:
+        self._send(tree_message(kind, self._task_id, acker_of(root, self._acker_tasks), root))
 
 
 class MessageOutbox(AckerMessages):

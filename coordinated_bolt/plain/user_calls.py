@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.wiring import TaskWiring
@@ -39,3 +38,9 @@ class UserCalls:
     def failure(self, error: BaseException, tuple_text: str = "") -> Failure:
         """Returns what an error of the user's means for the run; `tuple_text` shows the tuple being executed."""
         return Failure.of_user(error, *self._where, tuple_text)
+
+
+def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:
+    """Calls each in order, and only then returns the first failure, if any."""
+    failures = [close() for close in closings]
+    return next((failure for failure in failures if failure is not None), None)

@@ -15,7 +15,6 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.acker_task import AckerTask
 from coordinated_bolt.plain.bolt_task import BoltTask
@@ -24,6 +23,7 @@ from coordinated_bolt.plain.messages import Message, tick_message
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.plain.tree_outbox import MessageOutbox
+from coordinated_bolt.plain.user_calls import close_all
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple
 from coordinated_bolt.transport.edges import DRIVER

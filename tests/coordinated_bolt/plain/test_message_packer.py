@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.plain import message_packer as module
-from coordinated_bolt.plain.message_packer import MessagePacker, messages_of, parcels_of, trees_of
-from coordinated_bolt.plain.messages import MessageKind, edges_message, tree_message, tuple_message
-from coordinated_bolt.plain.tuple_stretch import TupleStretch
+from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, messages_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind, TupleStretch, edges_message, tree_message, tuple_message
 from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
 
@@ -60,7 +59,7 @@ def test_tuples_keep_their_trees(trees):
             packer.add(2, stream_index, [stream_index], dict(roots))
     packer.close()
 
-    assert parcels_of(sent[0]) == [
+    assert contents_of(sent[0]) == [
         TupleStretch(1, 2, 0, [[0]] * 4, trees * 2),
         TupleStretch(1, 2, 3, [[3]] * 2, trees),
     ]

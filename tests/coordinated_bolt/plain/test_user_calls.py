@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.completeness.failure import FailureKind
-from coordinated_bolt.plain.user_calls import UserCalls
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.plain.user_calls import UserCalls, close_all
 from state.errors import FailedException, Interruption, SourceError, StateRefusedError, StateUnreachableError
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import RecordingBolt, wire
@@ -59,3 +59,22 @@ def test_every_closing_gets_its_turn_and_the_first_failure_is_returned():
     assert closed == ["hook"]
     assert failure is not None
     assert "ValueError: first" in failure.text
+
+
+def test_all_are_called_in_order_and_the_first_failure_is_returned_after_that():
+    called = []
+
+    def closing(name, *, fails):
+        def close():
+            called.append(name)
+            return Failure(FailureKind.USER, name, 0, "story") if fails else None
+
+        return close
+
+    closings = [closing(name, fails=name in "bc") for name in "abcd"]
+    first = close_all(closings)
+    assert first is not None
+    assert first.component_id == "b"
+    assert called == ["a", "b", "c", "d"]
+    assert close_all(closings[:1]) is None
+    assert called == ["a", "b", "c", "d", "a"]

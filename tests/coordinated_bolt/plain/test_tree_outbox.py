@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.plain.acker_messages import AckerMessages
 from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tree_message
+from coordinated_bolt.plain.tree_outbox import AckerMessages
 
 TASK, ACKERS = 3, (90, 91)
 
