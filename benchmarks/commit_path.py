@@ -34,7 +34,8 @@ from benchmarks.durability_levels import server
 from benchmarks.measurement import median
 from benchmarks.report import table
 from committers.group_commit import Group, Publish, decide_group
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.commit import Commit, CommitStatus
@@ -111,8 +112,8 @@ def reported(first_txid: int, group: int, source: Iterator[Counter[str]]) -> Rep
             total.then(part)
     for total in totals:
         total.pack()
-    verdicts = [AttemptVerdict() for _ in attempts]
-    reports = [TaskReport(task, "store", verdicts, [total]) for task, total in zip(TASKS, totals, strict=True)]
+    results = [AttemptResult(attempt) for attempt in attempts]
+    reports = [TaskReport(task, "store", results, [total]) for task, total in zip(TASKS, totals, strict=True)]
     return Reported(attempts, tuple(pack(report.to_wire()) for report in reports))
 
 

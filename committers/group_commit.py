@@ -106,7 +106,7 @@ def _step(group: Group, reports: Sequence[TaskReport], good: int) -> Publish | A
     prefix = group.attempts[:good]
     if not good or not reports:
         return Publish(prefix, WriteSet())
-    has_read = any(verdict.reads for report in reports for verdict in report.verdicts[:good])
+    has_read = any(result.reads for report in reports for result in report.results[:good])
     if not reports[0].composed:
         return _from_transactions(group, reports, good, has_read=has_read)
     if any(report.good_count() != good for report in reports):
@@ -127,18 +127,18 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
         failures = []
         edges, letter_count = group.residues[attempt], group.letter_counts.get(attempt, 0)
         for report in reports:
-            if place >= len(report.verdicts):
+            if place >= len(report.results):
                 failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
                 continue
-            verdict = report.verdicts[place]
-            edges ^= verdict.edges
-            letter_count += len(verdict.letters)
-            if verdict.failure is not None:
-                failures.append(verdict.failure)
+            result = report.results[place]
+            edges ^= result.edges
+            letter_count += result.letter_count
+            if result.failure is not None:
+                failures.append(result.failure)
         if letter_count > group.letters_max:
             failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
-        if has_read_other and all(place < len(report.verdicts) for report in reports):
+        if has_read_other and all(place < len(report.results) for report in reports):
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, most_telling(failures)
@@ -188,7 +188,7 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Ma
     return any(
         writers.get((name, key), set()) - {report.task_id}
         for report in reports
-        for name, key in report.verdicts[place].reads
+        for name, key in report.results[place].reads
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.wave_statistics import WaveStatistics
 from state.attempt import Attempts, TransactionAttempt
 
@@ -124,7 +124,7 @@ class WaveEnded:
     wave_id: int
     attempts: Attempts
     seconds: float
-    outcomes: tuple[AttemptOutcome, ...] = ()
+    outcomes: tuple[AttemptResult, ...] = ()
     crash: str | None = None
 
     def task_seconds(self) -> list[tuple[str, float]]:
@@ -145,7 +145,7 @@ class GroupCommitted:
         seconds: from sending the commit to its answer, repetitions included.
         operation_count: changes of state in the commit.
         byte_count: size of the commit.
-        reports: of the commit tasks; their verdicts begin with those on these attempts, in this order.
+        reports: of the commit tasks; their results begin with those on these attempts, in this order.
         is_set_aside: the only transaction is empty, because its batch was quarantined.
         replayed_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
         replayed_letters: how many dead letters the only transaction replays.

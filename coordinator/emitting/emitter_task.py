@@ -10,12 +10,12 @@ import logging
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
@@ -63,21 +63,6 @@ class Batch:
         return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 
 
-@dataclass(slots=True)
-class Emitted:
-    """The result of emitting one attempt.
-
-    Attributes:
-        attempt: identifies the batch.
-        result: as every task returns it.
-        cuts: scope -> what was newly cut.
-    """
-
-    attempt: TransactionAttempt
-    result: TaskResult
-    cuts: dict[str, PartitionCut] = field(default_factory=dict)
-
-
 class EmitterTask:
     """One spout task (executor, one per wave).
 
@@ -111,7 +96,7 @@ class EmitterTask:
 
     def run(
         self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
-    ) -> Iterator[Emitted]:
+    ) -> Iterator[AttemptResult]:
         """Emits every batch in order and closes the emitter; calls `begin` before each attempt."""
         for batch in batches:
             begin(batch.attempt)
@@ -132,34 +117,37 @@ class EmitterTask:
                     raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
-    def emit(self, batch: Batch) -> Emitted:
+    def emit(self, batch: Batch) -> AttemptResult:
         """Emits one batch; called in txid order."""
-        attempt = batch.attempt
+        attempt, component_id, metrics = batch.attempt, self._wiring.component_id, TaskMetrics()
         if self._failed is not None:
-            return Emitted(attempt, TaskResult(self._failed))
+            return AttemptResult(attempt, self._failed, metrics={component_id: metrics})
         if self._context.counters:
             self._context.counters = Counter()
         outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
-        metrics = TaskMetrics()
+        result = AttemptResult(attempt, metrics={component_id: metrics})
         try:
             cuts = self._call(batch, unpack(batch.packed_metadata), collector)
-            letters = collector.letters()
-            counters = self._context.counted()
-            sent_edges = outbox.close()  # packs values, so the codec may refuse one
+            if letters := collector.letters():
+                result.letters[self._wiring.task_id] = letters
+            result.counters = self._context.counted()
+            result.add_sent(outbox.close(), self._wiring.commit_targets)  # packs values, so the codec may refuse one
         except BaseException as error:
             if is_interruption(error):
                 raise
-            where = (self._wiring.component_id, self._wiring.task_index)
+            where = (component_id, self._wiring.task_index)
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed earlier in this task")
             collector.count_into(metrics)
-            return Emitted(attempt, TaskResult(Failure.from_exception(error, *where), metrics=metrics))
+            return AttemptResult(attempt, Failure.from_exception(error, *where), metrics={component_id: metrics})
         reached("batch.emitted")
         collector.count_into(metrics)
         metrics.batches = 1
-        edge = batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
-        result = TaskResult(None, edge, sent_edges, collector.emitted_count, counters, metrics, letters)
-        return Emitted(attempt, result, cuts)
+        result.edges ^= batch_edge(attempt, self._wiring.task_id, batch.packed_metadata)
+        result.tuple_count = collector.emitted_count
+        result.metadata = {scope: cut.metadata for scope, cut in cuts.items()}
+        result.began_from = {scope: cut.began_from for scope, cut in cuts.items()}
+        return result
 
     def _call(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
         if batch.is_of_letters:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coordinated_bolt.batches.attempt_reports import SendReport
-from coordinated_bolt.batches.batch_acker import report_of
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Carrier
-from coordinator.emitting.emitter_task import Batch, Emitted
+from coordinator.emitting.emitter_task import Batch
 from coordinator.planning.plan import Plan
+from state.attempt import TransactionAttempt
 
 
 def batch_edges(plan: Plan, batch: Batch) -> int:
@@ -21,22 +22,6 @@ def batch_edges(plan: Plan, batch: Batch) -> int:
     return edges
 
 
-def report_to_acker(plan: Plan, task_id: int, emitted: Emitted, send: SendReport) -> None:
-    """Sends one task's report on one attempt to its acker."""
-    attempt, result = emitted.attempt, emitted.result
-    acker_task = plan.acker_of(attempt.txid)
-    report = report_of(
-        result,
-        attempt=attempt,
-        task_id=task_id,
-        acker_task=acker_task,
-        commit_tasks=plan.commit_tasks,
-        cuts={scope: cut.to_wire() for scope, cut in emitted.cuts.items()},
-        emitted_count=result.tuple_count if task_id in plan.emitter_tasks else 0,
-    )
-    send(acker_task, task_id, attempt, report)
-
-
 def chained_to(plan: Plan, head_task: int, carrier: Carrier, *, clock: Callable[[], int]) -> ChainedTasks:
     """Returns the tasks that run after one in its process, ready to run; often there are none."""
     wirings = [plan.wirings[task_id] for task_id in plan.chained_to(head_task)]
@@ -44,9 +29,17 @@ def chained_to(plan: Plan, head_task: int, carrier: Carrier, *, clock: Callable[
 
 
 def report_chain(
-    plan: Plan, head_task: int, emitted: Emitted, chained: ChainedTasks, *, begin: Begin, send: SendReport
+    plan: Plan,
+    head_task: int,
+    attempt: TransactionAttempt,
+    result: AttemptResult | None,
+    chained: ChainedTasks,
+    *,
+    begin: Begin,
+    send: SendReport,
 ) -> None:
-    """Sends the reports of a task that has ended an attempt, and of the tasks chained to it, which run now."""
-    report_to_acker(plan, head_task, emitted, send)
-    for wiring, result in chained.run(emitted.attempt, begin):
-        report_to_acker(plan, wiring.task_id, Emitted(emitted.attempt, result), send)
+    """Sends the results of a task that has ended an attempt, and of the tasks chained to it, which run now."""
+    acker_task = plan.acker_of(attempt.txid)
+    send(acker_task, head_task, attempt, result)
+    for wiring, chained_result in chained.run(attempt, begin):
+        send(acker_task, wiring.task_id, attempt, chained_result)

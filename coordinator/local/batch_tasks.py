@@ -1,28 +1,62 @@
-"""The tasks of a transactional topology in one process, fed letter by letter.
+"""The tasks of a transactional topology in one process, and what they are fed, one frame at a time.
 
 `BatchTask`, `CommitTask`, `EmitterTask` and `BatchAcker` do the work, as on Spark; this module decides when. A
 processing task reports as soon as its counts match. A commit task executes tuples as they arrive, and finishes attempts
-in txid order once their commit phase has begun. The engine ends whatever has not ended when no more letters are in
-flight.
+in txid order once their commit phase has begun. The engine ends whatever has not ended when nothing more is in flight.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from committers.committer_executor import CommitTask
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
+from coordinator.emitting.emitter_task import Batch
 from state.attempt import TransactionAttempt
 from state.kinds.committed_values import StateReader
 
-Report = Callable[[TransactionAttempt, TaskResult], None]
+Report = Callable[[int, AttemptResult], None]
+
+
+class BatchTuple(NamedTuple):
+    """The batch tuple: asks an emitter to emit its share of an attempt."""
+
+    target: int
+    batch: Batch
+    sender: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The attempt that it belongs to."""
+        return self.batch.attempt
+
+
+class GroupStart(NamedTuple):
+    """The ID tuples of a group: its commit phase has begun, in this order."""
+
+    target: int
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    sender: int = DRIVER
+
+    @property
+    def attempt(self) -> TransactionAttempt:
+        """The first attempt of the group; all of them are of one wave."""
+        return self.attempts[0]
+
+
+TaskInput = Frame | BatchTuple | GroupStart
+"""What travels between the tasks, one at a time."""
 
 
 class ProcessingTask:
@@ -31,7 +65,7 @@ class ProcessingTask:
     Args:
         wiring: of the task.
         carrier: takes what is sent to tasks downstream.
-        report: takes the result of an attempt, once per attempt.
+        report: takes the task and its result of an attempt, once per attempt.
         observer: is notified of what the bolts of all attempts do.
     """
 
@@ -39,7 +73,7 @@ class ProcessingTask:
         self, wiring: TaskWiring, carrier: Carrier, report: Report, observer: TaskObserver | None = None
     ) -> None:
         self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, carrier), observer=observer))
-        self._report = report
+        self._task_id, self._report = wiring.task_id, report
         self._reported: set[TransactionAttempt] = set()
 
     def receive(self, frame: Frame) -> None:
@@ -55,7 +89,7 @@ class ProcessingTask:
         """Reports the attempt unless that was done; called when nothing more will arrive for it."""
         if attempt not in self._reported:
             self._reported.add(attempt)
-            self._report(attempt, self._task.end(attempt))
+            self._report(self._task_id, self._task.end(attempt))
 
     def forget(self, attempt: TransactionAttempt) -> None:
         """Frees the attempt, reported or not."""
@@ -95,7 +129,7 @@ class CommittingTask:
         self._is_open = False
 
     def receive(self, frame: Frame) -> None:
-        """Executes a frame, in whichever phase it arrives; one that arrives after the verdict is ignored."""
+        """Executes a frame, in whichever phase it arrives; one that arrives after the result is ignored."""
         if frame.sender not in self._commit_tasks:
             self._kept.setdefault(frame.attempt, []).append(frame)
         if frame.attempt not in self._spent:
@@ -120,7 +154,7 @@ class CommittingTask:
         self._advance()
 
     def end_group(self, attempts: Iterable[TransactionAttempt]) -> TaskReport:
-        """Ends the group, for which nothing more will arrive; returns the verdicts up to the first failure."""
+        """Ends the group, for which nothing more will arrive; returns the report, up to the first failure."""
         if self._is_open and (unfinished := self._next()) is not None:
             self._conclude(unfinished)
         self._is_open = False
@@ -153,5 +187,5 @@ class CommittingTask:
             self._commit.task.id(attempt)
 
     def _next(self) -> TransactionAttempt | None:
-        done = len(self._commit.report.verdicts)
+        done = len(self._commit.report.results)
         return self._group[done] if done < len(self._group) else None

@@ -21,7 +21,8 @@ from coordinator.local.transactional_run import TransactionalRun
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.transactional.options import RunOptions
 from state.commits.dead_letters import DeadLetter
-from state.commits.write_set import StateWrites
+from state.commits.packed_writes import unpacked
+from state.commits.state_writes import StateWrites
 from state.errors import TopologyError, TransactionError
 from state.keys import Keys, split_member
 from state.kinds.handles import declared_states
@@ -195,7 +196,7 @@ def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWr
         for write_set in report.write_sets:
             for name, writes in write_set.states.items():
                 key = (report.component_id, keys.state(name), writes.kind.value)
-                changes.setdefault(key, []).extend(_changes(writes, forms[split_member(name)[0]]))
+                changes.setdefault(key, []).extend(_changes(unpacked(writes), forms[split_member(name)[0]]))
     components = [report.component_id for report in reports]
     ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))
     yield from (DryWrites(*key, tuple(_added_up(changes[key]))) for key in ordered if changes[key])
@@ -209,7 +210,7 @@ def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]
 
     yield from (DryChange("delete", field, None) for field in writes.deletes if field not in writes.puts)
     yield from (DryChange("put", field, given(value)) for field, value in writes.puts.items())
-    for field, amount in (*writes.increments.items(), *writes.packed.items()):
+    for field, amount in writes.increments.items():
         yield DryChange("increment", field, given(sum(amount) if isinstance(amount, list) else amount))
     yield from (DryChange("append", "", given(value)) for value in writes.appends)
 

@@ -1,7 +1,7 @@
-"""The engine in one process: every tuple is a letter, and every seed an interleaving.
+"""The engine in one process: every tuple travels alone, and every seed an interleaving.
 
 The coordinator, the acker, the tasks and the commit are those of a run on Spark. Only the transport differs: tuples
-travel one by one through a `Mailroom`. A phase ends when no letter of its wave is in flight; an attempt that is not
+travel one by one through a `Mailroom`. A phase ends when nothing of its wave is in flight; an attempt that is not
 complete by then never will be, and fails.
 """
 
@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt.batches.attempt_reports import AttemptReport, ReportTable
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
-from coordinated_bolt.batches.batch_task import TaskResult
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.letters import Letters
-from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
-from coordinator.emitting.reporting import batch_edges, report_to_acker
-from coordinator.local.batch_letters import BatchLetter, BatchLetters, CommitLetter
-from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
+from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinator.emitting.emitter_task import Batch, EmitterTask
+from coordinator.emitting.reporting import batch_edges
+from coordinator.local.batch_tasks import BatchTuple, CommittingTask, GroupStart, ProcessingTask, TaskInput
 from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import AttemptRecorder
 from coordinator.planning.plan import Plan
@@ -51,11 +50,11 @@ class _Wave:
 
 
 class LocalEngine:
-    """Runs waves in the calling thread, one letter at each `step`.
+    """Runs waves in the calling thread, one message at each `step`.
 
     Args:
         plan: of the topology; its tasks should send frames of one tuple.
-        mailroom: moves the letters.
+        mailroom: moves the messages.
         reader: reads committed state for committers.
         frame_fault: loses, doubles, alters or replaces frames; for tests.
         holds: whether to keep a group, whose commit phase has run, from the coordinator; it may be delivered later.
@@ -70,7 +69,7 @@ class LocalEngine:
     def __init__(
         self,
         plan: Plan,
-        mailroom: Mailroom[BatchLetters],
+        mailroom: Mailroom[TaskInput],
         reader: StateReader,
         *,
         frame_fault: FrameFault | None = None,
@@ -79,7 +78,7 @@ class LocalEngine:
         self._plan, self._holds = plan, holds
         self._mailroom = mailroom
         self._frame_fault = frame_fault
-        self._letters = Letters(self._send)
+        self._carrier = SingleFrames(self._send)
         self.command_count = 0
         self.recorders = {task_id: AttemptRecorder() for task_id in plan.wirings}
         self._events: deque[Event] = deque()
@@ -95,10 +94,10 @@ class LocalEngine:
         for task_id, wiring in plan.wirings.items():
             recorder = self.recorders[task_id]
             if task_id in plan.commit_tasks:
-                self._committing[task_id] = CommittingTask(wiring, reader, self._letters, plan.commit_tasks, recorder)
+                self._committing[task_id] = CommittingTask(wiring, reader, self._carrier, plan.commit_tasks, recorder)
                 mailroom.attach(task_id, self._receiver(self._commit_tuple))
             elif task_id not in plan.emitter_tasks:
-                self._processing[task_id] = ProcessingTask(wiring, self._letters, self._reporter(task_id), recorder)
+                self._processing[task_id] = ProcessingTask(wiring, self._carrier, self._report, recorder)
                 mailroom.attach(task_id, self._receiver(self._process_tuple))
 
     def process(
@@ -112,7 +111,7 @@ class LocalEngine:
         self.command_count += 1
         plan = self._plan
         emitters = {
-            task: EmitterTask(plan.wirings[task], self._letters, stored, observer=self.recorders[task])
+            task: EmitterTask(plan.wirings[task], self._carrier, stored, observer=self.recorders[task])
             for task in plan.emitter_tasks
         }
         wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})
@@ -125,7 +124,7 @@ class LocalEngine:
             for recorder in self.recorders.values():
                 recorder.begin(batch.attempt)
             for task in plan.emitter_tasks:
-                self._post(BatchLetter(task, batch))
+                self._post(BatchTuple(task, batch))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Sends the ID tuples of a group to the commit tasks; without commit tasks, the group is done at once."""
@@ -140,10 +139,10 @@ class LocalEngine:
                 self.recorders[task_id].begin(attempt)
                 task.prepare(attempt)
         for task_id in self._committing:
-            self._post(CommitLetter(task_id, attempts, composed))
+            self._post(GroupStart(task_id, attempts, composed))
 
     def cancel(self, wave_id: int) -> None:
-        """Cancels what runs for a wave and discards its letters in flight."""
+        """Cancels what runs for a wave and discards its messages in flight."""
         self.command_count += 1
         wave = self._waves.get(wave_id)
         if wave is None or wave.phase is _Phase.PROCESSED:
@@ -161,7 +160,7 @@ class LocalEngine:
         """Frees everything that tasks keep for a wave."""
         self.command_count += 1
         wave = self._waves.pop(wave_id)
-        if wave.under_way:  # a wave that has ended has letters only because of a fault
+        if wave.under_way:  # a wave that has ended has messages only because of a fault
             self._discard(wave)
         for emitter in wave.emitters.values():
             emitter.close()
@@ -173,7 +172,7 @@ class LocalEngine:
             del self._wave_of[batch.attempt]
 
     def step(self) -> bool:
-        """Delivers one letter; returns False if there was none."""
+        """Delivers one message; returns False if there was none."""
         return self._mailroom.step()
 
     def deliver(self, event: Event) -> None:
@@ -199,46 +198,48 @@ class LocalEngine:
             if arriving.target in self._frame_readers:
                 self._post(arriving)
 
-    def _send_report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, report: AttemptReport) -> None:
-        table = ReportTable()
-        table.add(0, report)
+    def _report(self, task_id: int, result: AttemptResult) -> None:
+        attempt = result.attempt
+        acker_task = self._plan.acker_of(attempt.txid)
+        table = ReportTable(task_id, acker_task)
+        table.add(0, result)
         self._send(Frame(attempt, task_id, 0, acker_task, FrameKind.ACK, table.to_payload()))
 
     def _discard(self, wave: _Wave) -> None:
-        self._mailroom.discard(lambda letter: self._wave_of.get(letter.attempt) is wave)
+        self._mailroom.discard(lambda message: self._wave_of.get(message.attempt) is wave)
         wave.under_way = 0
 
-    def _post(self, letter: BatchLetters) -> None:
-        wave = self._wave_of.get(letter.attempt)
+    def _post(self, message: TaskInput) -> None:
+        wave = self._wave_of.get(message.attempt)
         if wave is not None:  # None if a fault has made up an attempt
             wave.under_way += 1
-            self._mailroom.send(letter)
+            self._mailroom.send(message)
 
-    def _receiver(self, handle: Callable[[Any, _Wave], None]) -> Callable[[BatchLetters], None]:
-        def receive(letter: BatchLetters) -> None:
-            wave = self._wave_of[letter.attempt]
-            handle(letter, wave)
+    def _receiver(self, handle: Callable[[Any, _Wave], None]) -> Callable[[TaskInput], None]:
+        def receive(message: TaskInput) -> None:
+            wave = self._wave_of[message.attempt]
+            handle(message, wave)
             wave.under_way -= 1
             if not wave.under_way:
                 self._phase_over(wave)
 
         return receive
 
-    def _emit(self, letter: BatchLetter, wave: _Wave) -> None:
-        emitter = wave.emitters[letter.target]
-        report_to_acker(self._plan, letter.target, emitter.emit(letter.batch), self._send_report)
-        if letter.batch is wave.batches[-1]:
+    def _emit(self, message: BatchTuple, wave: _Wave) -> None:
+        emitter = wave.emitters[message.target]
+        self._report(message.target, emitter.emit(message.batch))
+        if message.batch is wave.batches[-1]:
             emitter.close()
 
     def _process_tuple(self, frame: Frame, wave: _Wave) -> None:
         self._processing[frame.target].receive(frame)
 
-    def _commit_tuple(self, letter: Frame | CommitLetter, wave: _Wave) -> None:
-        task = self._committing[letter.target]
-        if isinstance(letter, CommitLetter):
-            task.begin(letter.attempts, composed=letter.composed)
+    def _commit_tuple(self, message: Frame | GroupStart, wave: _Wave) -> None:
+        task = self._committing[message.target]
+        if isinstance(message, GroupStart):
+            task.begin(message.attempts, composed=message.composed)
         else:
-            task.receive(letter)
+            task.receive(message)
 
     def _acknowledge(self, frame: Frame, wave: _Wave) -> None:
         if frame.kind is FrameKind.ACK:  # only a fault sends an acker anything else
@@ -261,6 +262,3 @@ class LocalEngine:
     def _executed(self, executed: GroupExecuted) -> None:
         if not self._holds(executed):
             self._events.append(executed)
-
-    def _reporter(self, task_id: int) -> Callable[[TransactionAttempt, TaskResult], None]:
-        return lambda attempt, result: report_to_acker(self._plan, task_id, Emitted(attempt, result), self._send_report)

@@ -34,32 +34,32 @@ class Addressed(Protocol):
         """Task id of the receiver."""
 
 
-Letter = TypeVar("Letter", bound=Addressed)
+MessageT = TypeVar("MessageT", bound=Addressed)
 
 
 @dataclass(slots=True)
-class _Channel(Generic[Letter]):
+class _Channel(Generic[MessageT]):
     """The messages from one task to another: first those in the receiver's queue, then those that overflow."""
 
     sender: int
     target: int
-    accepted: deque[Letter] = field(default_factory=deque)
-    overflow: deque[Letter] = field(default_factory=deque)
+    accepted: deque[MessageT] = field(default_factory=deque)
+    overflow: deque[MessageT] = field(default_factory=deque)
 
 
 @dataclass(slots=True)
-class _Desk(Generic[Letter]):
+class _Desk(Generic[MessageT]):
     """One task as the mailroom sees it."""
 
-    receive: Callable[[Letter], None]
+    receive: Callable[[MessageT], None]
     wake: Callable[[], bool] | None
     room: int
     overflow_count: int = 0
     is_asleep: bool = False
-    waiting: deque[_Channel[Letter]] = field(default_factory=deque)
+    waiting: deque[_Channel[MessageT]] = field(default_factory=deque)
 
 
-class Mailroom(Generic[Letter]):
+class Mailroom(Generic[MessageT]):
     """The channels between the tasks of one run, and the choice of what happens next.
 
     Args:
@@ -75,12 +75,12 @@ class Mailroom(Generic[Letter]):
             raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer of at least 1")
         self._random = random
         self._capacity = receive_capacity
-        self._desks: dict[int, _Desk[Letter]] = {}
-        self._channels: dict[tuple[int, int], _Channel[Letter]] = {}
-        self._ready: dict[tuple[int, int], _Channel[Letter]] = {}
+        self._desks: dict[int, _Desk[MessageT]] = {}
+        self._channels: dict[tuple[int, int], _Channel[MessageT]] = {}
+        self._ready: dict[tuple[int, int], _Channel[MessageT]] = {}
 
     def attach(
-        self, task_id: int, receive: Callable[[Letter], None], *, wake: Callable[[], bool] | None = None
+        self, task_id: int, receive: Callable[[MessageT], None], *, wake: Callable[[], bool] | None = None
     ) -> None:
         """Registers a task, before anything is sent to it.
 
@@ -92,25 +92,25 @@ class Mailroom(Generic[Letter]):
         """
         self._desks[task_id] = _Desk(receive, wake, self._capacity)
 
-    def send(self, letter: Letter) -> None:
+    def send(self, message: MessageT) -> None:
         """Puts a message into the receiver's queue if there is room, else into the overflow buffer."""
-        key = (letter.sender, letter.target)
+        key = (message.sender, message.target)
         channel = self._channels.get(key)
         if channel is None:
             channel = self._channels[key] = _Channel(*key)
-        target = self._desks[letter.target]
+        target = self._desks[message.target]
         if target.room > 0 and not channel.overflow:
-            self._accept(channel, target, letter)
+            self._accept(channel, target, message)
             return
         if not channel.overflow:
             target.waiting.append(channel)
-        channel.overflow.append(letter)
-        if letter.sender in self._desks:
-            self._desks[letter.sender].overflow_count += 1
+        channel.overflow.append(message)
+        if message.sender in self._desks:
+            self._desks[message.sender].overflow_count += 1
 
     def step(self) -> bool:
         """Delivers one message or wakes one spout; returns False if there was nothing to do."""
-        choices: list[_Channel[Letter] | _Desk[Letter]] = [
+        choices: list[_Channel[MessageT] | _Desk[MessageT]] = [
             channel for channel in self._ready.values() if self._may_receive(self._desks[channel.target])
         ]
         choices += [
@@ -134,16 +134,16 @@ class Mailroom(Generic[Letter]):
         for desk in self._desks.values():
             desk.is_asleep = False
 
-    def discard(self, is_void: Callable[[Letter], bool]) -> None:
+    def discard(self, is_void: Callable[[MessageT], bool]) -> None:
         """Discards the messages that are void."""
         for channel in self._channels.values():
-            kept = [letter for letter in channel.accepted if not is_void(letter)]
+            kept = [message for message in channel.accepted if not is_void(message)]
             target = self._desks[channel.target]
             target.room += len(channel.accepted) - len(kept)
             channel.accepted = deque(kept)
             if not kept:
                 self._ready.pop((channel.sender, channel.target), None)
-            kept = [letter for letter in channel.overflow if not is_void(letter)]
+            kept = [message for message in channel.overflow if not is_void(message)]
             if channel.sender in self._desks:
                 self._desks[channel.sender].overflow_count -= len(channel.overflow) - len(kept)
             channel.overflow = deque(kept)
@@ -159,20 +159,20 @@ class Mailroom(Generic[Letter]):
         """Returns the number of messages in a task's receive queue, never more than the capacity."""
         return self._capacity - self._desks[task_id].room
 
-    def _may_receive(self, desk: _Desk[Letter]) -> bool:
+    def _may_receive(self, desk: _Desk[MessageT]) -> bool:
         return not desk.overflow_count or desk.wake is not None
 
-    def _deliver(self, channel: _Channel[Letter]) -> None:
-        letter = channel.accepted.popleft()
+    def _deliver(self, channel: _Channel[MessageT]) -> None:
+        message = channel.accepted.popleft()
         if not channel.accepted:
             del self._ready[channel.sender, channel.target]
         desk = self._desks[channel.target]
         desk.room += 1
         self._admit(desk)
         desk.is_asleep = False
-        desk.receive(letter)
+        desk.receive(message)
 
-    def _admit(self, desk: _Desk[Letter]) -> None:
+    def _admit(self, desk: _Desk[MessageT]) -> None:
         """Moves waiting messages into a task's queue while there is room, from each channel in turn."""
         while desk.room > 0 and desk.waiting:
             channel = desk.waiting.popleft()
@@ -182,7 +182,7 @@ class Mailroom(Generic[Letter]):
             if channel.overflow:
                 desk.waiting.append(channel)
 
-    def _accept(self, channel: _Channel[Letter], target: _Desk[Letter], letter: Letter) -> None:
+    def _accept(self, channel: _Channel[MessageT], target: _Desk[MessageT], message: MessageT) -> None:
         target.room -= 1
-        channel.accepted.append(letter)
+        channel.accepted.append(message)
         self._ready[channel.sender, channel.target] = channel

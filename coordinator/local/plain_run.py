@@ -15,19 +15,19 @@ from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
-from coordinated_bolt.closing import close_all
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.plain.acker_task import AckerTask
+from coordinated_bolt.plain.bolt_task import BoltTask
+from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.plain.messages import Message, tick_message
+from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.tree_outbox import MessageOutbox
+from coordinated_bolt.plain.user_calls import close_all
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple
-from coordinated_bolt.subtopology.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.messages import Message, tick_message
-from coordinated_bolt.transport.tree_outbox import MessageOutbox
-from coordinated_bolt.trees.acker_task import AckerTask
-from coordinated_bolt.trees.bolt_task import BoltTask
-from coordinated_bolt.trees.spout_task import SpoutTask
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.local.hand_bolt import HandBolt
 from coordinator.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom

@@ -12,7 +12,7 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinator.building.topology import Topology
 from coordinator.local.attempt_book import AttemptBook, AttemptRecord, HeldPhase, phase_of
-from coordinator.local.batch_letters import BatchLetters
+from coordinator.local.batch_tasks import TaskInput
 from coordinator.local.engine import FrameFault, LocalEngine
 from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
@@ -84,7 +84,7 @@ class TransactionalRun:
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
-        mailroom: Mailroom[BatchLetters] = Mailroom(random, receive_capacity)
+        mailroom: Mailroom[TaskInput] = Mailroom(random, receive_capacity)
         self._book = AttemptBook(self._deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault, holds=self._book.holds)
         self._open = ExitStack()

@@ -12,10 +12,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from random import Random
 
-from coordinated_bolt.closing import close_all
-from coordinated_bolt.transport.wave_frames import WaveId
-from coordinated_bolt.trees.spout_task import SpoutTask
-from coordinated_bolt.watching.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.user_calls import close_all
+from coordinated_bolt.plain.wave_frames import WaveId
 from coordinator.log_fields import fields
 from coordinator.plain.driving import emitted_now, end_on
 from coordinator.plain.engine import PlainEngine, WaveDrained

@@ -144,8 +144,13 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     heads = {chain[0] for chain in chains} | committing
     executor_of = executors_of(topology, tasks_of)
     worker_of = workers(executor_of, worker_count)
+    commit_tasks = frozenset(task for c in committing for task in tasks_of[c])
     wirings = {
-        task: replace(wiring, letter_limits=topology.letter_limits)
+        task: replace(
+            wiring,
+            commit_targets=frozenset() if task in commit_tasks else commit_tasks.intersection(wiring.targets),
+            letter_limits=topology.letter_limits,
+        )
         for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
     }
     wirings = chained_wirings(wirings, hand_overs(topology, chains))
@@ -168,7 +173,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         wirings=wirings,
         acker_tasks=acker_tasks,
         emitter_tasks=tasks_of[topology.spout.component_id],
-        commit_tasks=frozenset(task for c in committing for task in tasks_of[c]),
+        commit_tasks=commit_tasks,
         component_order=tuple(c.component_id for c in topology.components),
         chains=tuple(chains),
         executor_of=executor_of,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Generic, TypeVar
 
+from coordinated_bolt.plain.wave_frames import WaveFrame
 from coordinated_bolt.transport.blocks import Block
 from coordinated_bolt.transport.frames import frame_target
-from coordinated_bolt.transport.wave_frames import WaveFrame
 from state.attempt import TransactionAttempt
 from state.fault_points import reached
 

@@ -15,22 +15,22 @@ from time import perf_counter_ns
 from typing import TypeVar
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.completeness.wave_trees import WaveTrees
-from coordinated_bolt.subtopology.coordinated_task import make_task
-from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.message_packer import MessagePacker, pack_numbers, parcels_of, trees_of, unpack_numbers
-from coordinated_bolt.transport.tree_outbox import TreeOutbox
-from coordinated_bolt.transport.tuple_stretch import Parcel
-from coordinated_bolt.transport.wave_frames import (
+from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
+from coordinated_bolt.plain.coordinated_task import make_task
+from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pack_numbers, trees_of, unpack_numbers
+from coordinated_bolt.plain.messages import StretchOrMessage
+from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.wave_frames import (
     WaveFrame,
     WaveFrameKind,
     WaveId,
     pack_wave_frame,
     unpack_wave_frame,
 )
-from coordinated_bolt.trees.bolt_chain import BoltChain, ChainTask
+from coordinated_bolt.plain.wave_trees import WaveTrees
+from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinated_bolt.watching.metrics_observer import MetricsObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import WaveDrained
 from coordinator.planning.wave_plan import WavePlan
@@ -63,12 +63,16 @@ class BoltStage:
         wiring = task.plan.plain.wirings[task.task_id]
         chained = [task.plan.plain.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
         with task.alarm(wiring) as alarm:
-            for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, parcels_of), post, alarm):
+            for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, contents_of), post, alarm):
                 yield from post.take()
         yield from post.take()
 
     def _execute(
-        self, wirings: Sequence[TaskWiring], frames: Iterator[list[Parcel]], post: Post[WaveFrame], alarm: Alarm
+        self,
+        wirings: Sequence[TaskWiring],
+        frames: Iterator[list[StretchOrMessage]],
+        post: Post[WaveFrame],
+        alarm: Alarm,
     ) -> Iterator[None]:
         """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
         meters = {wiring.task_id: MetricsObserver() for wiring in wirings}

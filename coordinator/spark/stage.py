@@ -14,16 +14,17 @@ from typing import Any
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
-from coordinated_bolt.batches.wave_mail import WaveMail
+from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
+from coordinator.emitting.emitter_task import Batch, EmitterTask
 from coordinator.emitting.reporting import batch_edges, chained_to, report_chain
 from coordinator.planning.plan import Plan
 from coordinator.spark.alarm import Alarm
@@ -68,23 +69,23 @@ class EmitterStage:
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
         slot = self.entry.slot(0, partition)
         post = Post(slot.routes, pack_block)
-        mail = WaveMail(self.wave.attempts(), post.send)
+        outbox = WaveOutbox(self.wave.attempts(), post.send)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
         with slot.alarm(wirings[0]) as alarm:
             for wiring in alarm.through(wirings):
-                for _ in self._emitted(slot.plan, wiring, mail, alarm):
+                for _ in self._emitted(slot.plan, wiring, outbox, alarm):
                     yield from post.take()
-        mail.flush()
+        outbox.flush()
         yield from post.take()
 
-    def _emitted(self, plan: Plan, wiring: TaskWiring, mail: WaveMail, alarm: Alarm) -> Iterator[None]:
+    def _emitted(self, plan: Plan, wiring: TaskWiring, outbox: WaveOutbox, alarm: Alarm) -> Iterator[None]:
         """Runs one task; pauses after each attempt, so that what it has sent can go."""
         task_id = wiring.task_id
-        chained = chained_to(plan, task_id, mail.carrier, clock=perf_counter_ns)
-        emitter = EmitterTask(wiring, mail.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
-        for emitted in emitter.run(self.wave.batches, alarm.begin):
-            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
-            mail.flush_if_full()
+        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
+        emitter = EmitterTask(wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
+        for result in emitter.run(self.wave.batches, alarm.begin):
+            report_chain(plan, task_id, result.attempt, result, chained, begin=alarm.begin, send=outbox.report)
+            outbox.flush_if_full()
             yield
 
 
@@ -100,27 +101,29 @@ class ProcessingStage:
         slot, wave = self.entry.slot(self.stage_index, partition), self.wave.attempts()
         blocks = yield from slot.read(records, wave=wave.attempts)
         post = Post(slot.routes, pack_block)
-        mail = WaveMail(wave, post.send)
+        outbox = WaveOutbox(wave, post.send)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
         with slot.alarm(wirings[0]) as alarm:
             for wiring in alarm.through(wirings):
                 inbox = Inbox(blocks.pop(wiring.task_id), wave)
-                for _ in self._executed(slot.plan, wiring, inbox, mail, alarm):
+                for _ in self._executed(slot.plan, wiring, inbox, outbox, alarm):
                     yield from post.take()
-        mail.flush()
+        outbox.flush()
         yield from post.take()
 
-    def _executed(self, plan: Plan, wiring: TaskWiring, inbox: Inbox, mail: WaveMail, alarm: Alarm) -> Iterator[None]:
+    def _executed(
+        self, plan: Plan, wiring: TaskWiring, inbox: Inbox, outbox: WaveOutbox, alarm: Alarm
+    ) -> Iterator[None]:
         """Runs one task; pauses after each attempt, so that what it has sent can go."""
         task_id = wiring.task_id
-        chained = chained_to(plan, task_id, mail.carrier, clock=perf_counter_ns)
+        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
         task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
         for batch in self.wave.batches:
             attempt = batch.attempt
             alarm.begin(attempt)
-            emitted = Emitted(attempt, task.run(attempt, inbox.take(attempt)))
-            report_chain(plan, task_id, emitted, chained, begin=alarm.begin, send=mail.report)
-            mail.flush_if_full()
+            result = task.run(attempt, inbox.take(attempt))
+            report_chain(plan, task_id, attempt, result, chained, begin=alarm.begin, send=outbox.report)
+            outbox.flush_if_full()
             yield
 
 
@@ -128,7 +131,7 @@ class ProcessingStage:
 class MeetingStage:
     """The meeting stage in job 1: ackers, and committers that run on trust and may not read.
 
-    Yields (task id, packed verdicts): an acker's on the processing phase, a committer's on each group of
+    Yields (task id, packed): an acker's results of the processing phase, a committer's reports on each group of
     `early`, up to the first it could not finish.
     """
 
@@ -165,7 +168,7 @@ class MeetingStage:
     def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
         inbox = Inbox(blocks, wave)
         blocks.clear()  # they are in the inbox, unpacked
-        nowhere = WaveMail(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
+        nowhere = WaveOutbox(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
         commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
         reports = []
         for attempts in self.early.groups:
@@ -244,17 +247,17 @@ class CommitStage:
         wave = WaveAttempts(self.wave)
         blocks = yield from slot.read(records, wave=wave.attempts)
         post = Post(slot.routes, pack_block)
-        mail = WaveMail(wave, post.send)
+        outbox = WaveOutbox(wave, post.send)
         reader = _LazyReader(self.reading, slot.plan.topology_id)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
         with slot.alarm(wirings[0]) as alarm:
             for wiring in alarm.through(wirings):
                 inbox = Inbox(blocks.pop(wiring.task_id), wave)
-                commit_task = CommitTask(wiring, reader, mail.carrier, clock=perf_counter_ns)
+                commit_task = CommitTask(wiring, reader, outbox.carrier, clock=perf_counter_ns)
                 report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
                 post.send(Block(wave.key, wiring.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
                 yield from post.take()
-        mail.flush()
+        outbox.flush()
         yield from post.take()
 
 
@@ -272,14 +275,14 @@ def wave_processed(
     plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
 ) -> WaveProcessed:
     """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
-    outcomes: list[AttemptOutcome] = []
+    outcomes: list[AttemptResult] = []
     reported: list[list[TaskReport]] = []
     for task_id, packed in verdicts:
         wires = unpack(packed)
         if task_id in plan.commit_tasks:
             reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
-            outcomes += [AttemptOutcome.from_wire(wire) for wire in wires]
+            outcomes += [AttemptResult.from_wire(wire) for wire in wires]
     groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
     executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
     return WaveProcessed(wave_id, tuple(outcomes), executed)

@@ -1,6 +1,6 @@
 """One wave as one or two Spark jobs over one shuffle.
 
-Job 1 runs the processing stages and collects the ackers' verdicts. Job 2 runs the commit phase of a group from the same
+Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from the same
 shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
 the ackers, and there is no job 2 unless something went wrong. If all of this is one chain with one task, they run in
 that task, and nothing is shuffled at all. Only few large frames cross a shuffle, moved to the
@@ -89,8 +89,8 @@ class Wave:
         else:
             met = Frames(self._meeting, (stage,))
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-        verdicts = self._deployment.jobs.run(met, partitions)
-        processed = wave_processed(self._plan, self._input.wave_id, early, verdicts)
+        met_results = self._deployment.jobs.run(met, partitions)
+        processed = wave_processed(self._plan, self._input.wave_id, early, met_results)
         return self._deployment.intake.checked(self._input, processed)
 
     def commit(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.reports.run_report import RunReport
 from coordinator.reports.run_tables import tables_of
@@ -91,7 +91,7 @@ class RunStatistics(WaveStatistics):
         since = self.last_result_s or self.first_wave_s
         return 0.0 if since is None else max(0.0, now_s - since)
 
-    def committed_one(self, txid: int, outcome: AttemptOutcome) -> None:
+    def committed_one(self, txid: int, outcome: AttemptResult) -> None:
         """Counts a transaction that was committed."""
         self.last_txid = txid
         self.committed += 1
@@ -106,7 +106,7 @@ class RunStatistics(WaveStatistics):
         self.last_result_s = now_s
         self.moment(now_s, self.committed, self.failed_attempts)
 
-    def failed_outcomes(self, outcomes: Iterable[AttemptOutcome]) -> None:
+    def failed_outcomes(self, outcomes: Iterable[AttemptResult]) -> None:
         """Counts the work of attempts whose processing phase failed, or that are void."""
         for outcome in outcomes:
             self.worked(outcome.metrics.items(), is_committed=False)
@@ -218,5 +218,5 @@ class RunStatistics(WaveStatistics):
 def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
     """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
-        for verdict in report.verdicts[places]:
-            yield report.component_id, verdict.metrics
+        for result in report.results[places]:
+            yield from result.metrics.items()

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -42,15 +43,15 @@ def failure(kind=LATER, text="no", component_id="store"):
 
 
 def report(
-    task_id, *write_sets, composed=True, failed=None, reads=None, edges=None, component_id="store", verdicts=None
+    task_id, *write_sets, composed=True, failed=None, reads=None, edges=None, component_id="store", results=None
 ):
     """One task's report: a write set for each attempt it finished, then maybe a failure."""
     made = TaskReport(task_id, component_id, composed=composed)
-    for place in range(len(write_sets) if verdicts is None else verdicts):
+    for place in range(len(write_sets) if results is None else results):
         read = [["counts", key] for key in (reads or {}).get(place, [])]
-        made.verdicts.append(AttemptVerdict(None, (edges or {}).get(place, 0), read))
+        made.results.append(AttemptResult(A[place], edges=(edges or {}).get(place, 0), reads=read))
     if failed is not None:
-        made.verdicts.append(AttemptVerdict(failed))
+        made.results.append(AttemptResult(A[len(made.results)], failed))
     made.write_sets = [compose(write_sets)] if composed else list(write_sets)
     return made
 
@@ -209,7 +210,7 @@ def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
 
 def test_reads_beyond_the_good_prefix_do_not_count():
     reports = [report(2, *[writes(a=1)] * 2, failed=failure()), report(3, *[writes(b=1)] * 2, failed=failure())]
-    reports[1].verdicts[2].reads = [["counts", "a"]]
+    reports[1].results[2].reads = [["counts", "a"]]
     assert decide_group(group_of(), reports).step == Publish(A[:2], writes(a=2, b=2))
 
 
@@ -235,7 +236,7 @@ def test_one_transaction_over_the_operation_limit_goes_alone():
 
 def test_a_report_survives_the_wire():
     made = report(2, writes(a=1), failed=failure(), reads={0: ["a", "b"]}, edges={0: 2**64 - 1}, composed=False)
-    made.verdicts[0].counters = {"lines": 3}
+    made.results[0].counters = {"lines": 3}
     assert TaskReport.from_wire(unpack(pack(made.to_wire()))) == made
     assert made.good_count() == 1
     assert TaskReport(2, "store").good_count() == 0
@@ -260,7 +261,7 @@ class RandomTasks:
         for attempt in attempts:
             failing, written, read = self._of(task, attempt.txid)
             reads = [["counts", key] for key in sorted(read)]
-            made.verdicts.append(AttemptVerdict(failure() if failing else None, 0, reads))
+            made.results.append(AttemptResult(attempt, failure() if failing else None, reads=reads))
             if failing:
                 break
             sets.append(puts(**written) if task == 3 else writes(**written))

@@ -26,7 +26,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.planning.plan import Plan, make_plan
@@ -251,7 +251,7 @@ class Job:
         (emitter,) = self.plan.emitter_tasks
         wiring = self.plan.wirings[emitter]
         # the same tuples go to the same tasks whatever attempt it is: groupings draw by attempt
-        outbox = attempt_outbox(wiring, attempt, Letters(self.frames.append))
+        outbox = attempt_outbox(wiring, attempt, SingleFrames(self.frames.append))
         collector = AttemptCollector(wiring, attempt, outbox)
         routes = self.routes[attempt.txid] = {}
         for step in steps:
@@ -267,7 +267,7 @@ class Job:
         for stage in self.plan.stages[self.plan.meeting_stage :]:
             for task in stage.tasks:
                 if task in self.plan.commit_tasks:
-                    commit_task = CommitTask(self.plan.wirings[task], self.store, Letters(frames.append))
+                    commit_task = CommitTask(self.plan.wirings[task], self.store, SingleFrames(frames.append))
                     mine = [alone(frame, attempts) for frame in frames if frame.target == task]
                     inbox = Inbox(mine, WaveAttempts(attempts))
                     report = commit_task.run_group(attempts, inbox, composed=composed)

@@ -133,7 +133,7 @@ def test_a_commit_is_told_with_what_its_tasks_reported_of_it():
     run()
     groups = [one for one in seen if isinstance(one, GroupCommitted)]
     assert [len(group.reports) for group in groups] == [len(run.plan.commit_tasks)] * 2
-    assert [len(report.verdicts) for group in groups for report in group.reports] == [2, 1]
+    assert [len(report.results) for group in groups for report in group.reports] == [2, 1]
     assert [(group.is_set_aside, group.replayed_txid, group.replayed_letters) for group in groups] == [
         (False, 0, 0)
     ] * 2

@@ -6,7 +6,7 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.callbacks import FinishedCallback
-from coordinated_bolt.transport.messages import MessageKind
+from coordinated_bolt.plain.messages import MessageKind
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.support.topologies.batch_components import (

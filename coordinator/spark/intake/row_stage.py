@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Any
 
-from coordinated_bolt.batches.wave_mail import WaveMail
+from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.transport.blocks import pack_block
 from coordinator.emitting.emitter_task import EmitterTask
 from coordinator.emitting.reporting import chained_to, report_chain
@@ -108,13 +108,16 @@ class RowStage:
         for role in self.roles[partition]:
             task = StageTask(plan, role.task_id, routes, self.entry)
             post = Post(routes, pack_block)
-            mail = WaveMail(wave, post.send)
+            outbox = WaveOutbox(wave, post.send)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)
-            chained = chained_to(plan, role.task_id, mail.carrier, clock=perf_counter_ns)
-            emitter = EmitterTask(wiring, mail.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
+            chained = chained_to(plan, role.task_id, outbox.carrier, clock=perf_counter_ns)
+            emitter = EmitterTask(wiring, outbox.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
             with task.alarm(wiring) as alarm:
-                for emitted in emitter.run([self.wave.batches[role.batch_index]], alarm.begin):
-                    report_chain(plan, role.task_id, emitted, chained, begin=alarm.begin, send=mail.report)
-            mail.flush()
+                batch = self.wave.batches[role.batch_index]
+                for result in emitter.run([batch], alarm.begin):
+                    report_chain(
+                        plan, role.task_id, batch.attempt, result, chained, begin=alarm.begin, send=outbox.report
+                    )
+            outbox.flush()
             yield from post.take()

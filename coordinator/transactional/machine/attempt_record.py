@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine.replay import Replay
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
@@ -77,7 +77,7 @@ class AttemptRecord:
     attempt: TransactionAttempt
     state: AttemptState = AttemptState.WAITING
     wave_id: int = 0
-    outcome: AttemptOutcome | None = None
+    outcome: AttemptResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import UNCHAINED
 from coordinator.transactional.machine.run_plan import RunPlan
@@ -38,7 +38,7 @@ class Replay:
             return {scope: {txid - 1: start} for scope, start in self.batch.starts.items()}
         return {scope: {txid: position} for scope, position in self.batch.positions.items()}
 
-    def checked(self, outcome: AttemptOutcome, plan: RunPlan) -> AttemptOutcome:
+    def checked(self, outcome: AttemptResult, plan: RunPlan) -> AttemptResult:
         """Returns the outcome of an attempt without positions, which are not the topology's; failed if it read others.
 
         An opaque spout may cut another batch than before. The rows beyond the old one were read by later transactions,

@@ -249,7 +249,7 @@ class Publish:
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
         poison: the batch to set aside in the same step; the group is then its transaction, and empty.
         replay: the quarantined batch that the group's only transaction publishes.
-        reports: of the commit tasks; their verdicts begin with those on these attempts.
+        reports: of the commit tasks; their results begin with those on these attempts.
     """
 
     attempts: Attempts

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.emitting.emitter_task import Batch
 from coordinator.log_fields import fields
 from coordinator.transactional.engine import (
@@ -333,7 +333,7 @@ class RunMachine:
         self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
         self._commits.keep_early(event.executed)
 
-    def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:
+    def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
         """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
         first = self._transactions.record_of(reported[0].attempt)
         if first is not None and first.replay is not None:
@@ -346,11 +346,11 @@ class RunMachine:
                 record.cut = EmittersCut(outcome.metadata, outcome.began_from)
         return outcomes
 
-    def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
+    def _store_positions(self, outcomes: Iterable[AttemptResult]) -> Iterator[Decision]:
         """Stores what emitters cut, before the commit phase, up to the first failure."""
         if self._plan.is_opaque:
             return
-        good: list[AttemptOutcome] = []
+        good: list[AttemptResult] = []
         for outcome in outcomes:
             if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
                 break

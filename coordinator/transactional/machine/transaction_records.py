@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine.attempt_record import AttemptRecord, AttemptState, TransactionRecord
 from coordinator.transactional.machine.replay import Replay
 from state.attempt import TransactionAttempt
@@ -84,7 +84,7 @@ class TransactionRecords:
         """Returns whether an attempt is the current one of its txid."""
         return self.record_of(attempt) is not None
 
-    def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptOutcome]:
+    def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptResult]:
         """Returns what the ackers reported, for those of the attempts that are current and processed."""
         found = {attempt: self.current_of(attempt.txid) for attempt in attempts if self.is_current(attempt)}
         return {a: record.outcome for a, record in found.items() if record is not None and record.outcome is not None}

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.gist import gist
 from coordinator.run_observer import (
@@ -83,7 +83,7 @@ class Story:
     attempts: list[AttemptTrack] = field(default_factory=list)
     attempt_count: int = 0
     processed_s: float | None = None
-    outcome: AttemptOutcome | None = None
+    outcome: AttemptResult | None = None
     group: GroupCommitted | None = None
     committed_s: float = 0.0
 
@@ -154,8 +154,9 @@ class Story:
                 _add(done, component_id, metrics)
         place = self.txid - group.attempts[0].txid
         for report in group.reports:
-            if place < len(report.verdicts):
-                _add(done, report.component_id, report.verdicts[place].metrics)
+            if place < len(report.results):
+                for component_id, metrics in report.results[place].metrics.items():
+                    _add(done, component_id, metrics)
         return done
 
 

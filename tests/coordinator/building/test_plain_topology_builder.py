@@ -10,9 +10,9 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.tree_outbox import MessageOutbox
-from coordinated_bolt.trees.bolt_task import BoltTask
-from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.plain.bolt_task import BoltTask
+from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.building.topology import ComponentKind

@@ -26,7 +26,6 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
-from tests.support.machine.links import metadata_of
 from tests.support.tasks.wirings import Sent, output
 
 
@@ -119,7 +118,7 @@ def run(given, *, stored=None, spout=None, task_index=0, task_count=1):
 def test_new_batches_are_cut_each_from_the_one_before_within_a_wave():
     emitted, values = run(batches((1, 2), (2, 2)))
     assert values == {1: [0, 1, 100, 101], 2: [2, 3, 102, 103]}
-    assert [metadata_of(e) for e in emitted] == [
+    assert [e.metadata for e in emitted] == [
         {"partition.0": [0, 2], "partition.1": [100, 102]},
         {"partition.0": [2, 4], "partition.1": [102, 104]},
     ]
@@ -137,27 +136,27 @@ def test_a_replay_emits_exactly_what_is_stored_and_stores_nothing():
     stored = {"partition.0": {4: [8, 11]}, "partition.1": {4: [100, 101]}}
     emitted, values = run(batches((4, 2), attempt_id=9), stored=stored)
     assert values == {4: [8, 9, 10, 100]}
-    assert metadata_of(emitted[0]) == {}
+    assert emitted[0].metadata == {}
     assert [call[0] for call in Calls.log] == ["open", "again", "again", "close"]
 
 
 def test_a_new_batch_goes_on_from_what_is_stored_of_the_one_before():
     emitted, values = run(batches((4, 1), (5, 1)), stored={"partition.0": {3: [6, 8], 4: [8, 11]}})
     assert values == {4: [8, 9, 10], 5: [11, 12]}
-    assert [metadata_of(e) for e in emitted] == [{}, {"partition.0": [11, 13]}]
+    assert [e.metadata for e in emitted] == [{}, {"partition.0": [11, 13]}]
 
 
 def test_stored_nothing_is_emitted_again_as_nothing():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {4: None, 5: [0, 2]}})
     assert values == {}
-    assert metadata_of(emitted[0]) == {}
-    assert emitted[0].result.failure is None
+    assert emitted[0].metadata == {}
+    assert emitted[0].failure is None
 
 
 def test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that():
     emitted, values = run(batches((4, 1)), stored={"partition.0": {3: [6, 8], 5: [8, 10]}})
     assert values == {}
-    assert metadata_of(emitted[0]) == {"partition.0": None}
+    assert emitted[0].metadata == {"partition.0": None}
     assert Calls.log == [("open", 0), ("close",)]
 
 
@@ -166,13 +165,13 @@ def test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_t
 )
 def test_task_k_of_n_owns_partitions_k_k_plus_n_and_so_on(task_index, partitions):
     emitted, _ = run(batches((1, 7)), task_index=task_index, task_count=3)
-    assert list(metadata_of(emitted[0])) == [partition_scope(partition) for partition in partitions]
+    assert list(emitted[0].metadata) == [partition_scope(partition) for partition in partitions]
 
 
 def test_a_task_without_partitions_emits_and_stores_nothing():
     emitted, values = run(batches((1, 1)), task_index=1, task_count=2)
-    assert (values, metadata_of(emitted[0]), emitted[0].result.tuple_count) == ({}, {}, 0)
-    assert emitted[0].result.failure is None
+    assert (values, emitted[0].metadata, emitted[0].tuple_count) == ({}, {}, 0)
+    assert emitted[0].failure is None
 
 
 @pytest.mark.case(id="P-06")
@@ -181,16 +180,16 @@ def test_a_replay_keeps_the_number_of_partitions_it_was_first_given():
     stored = {"partition.0": {4: [8, 10]}}
     emitted, values = run(batches((4, 1), (5, 2)), stored=stored)
     assert values == {4: [8, 9], 5: [10, 11, 100, 101]}
-    assert [metadata_of(e) for e in emitted] == [{}, {"partition.0": [10, 12], "partition.1": [100, 102]}]
+    assert [e.metadata for e in emitted] == [{}, {"partition.0": [10, 12], "partition.1": [100, 102]}]
 
 
 def test_a_report_counts_tuples_and_has_the_batch_edge_and_one_for_every_target():
-    emitted, _ = run(batches((1, 2), (2, 1)))
+    sent = Sent()
+    emitted = list(EmitterTask(wiring_of(Log()), sent.carrier, {}).run(batches((1, 2), (2, 1))))
     for one, tuple_count in zip(emitted, (4, 2), strict=True):
-        assert one.result.tuple_count == tuple_count
-        assert one.result.counters == {"emitted": tuple_count}
-        assert list(one.result.sent_edges) == [21]
-    assert emitted[0].result.read_edges == batch_edge(att(1), 1, pack(2))
+        assert one.tuple_count == tuple_count
+        assert one.counters == {"emitted": tuple_count}
+    assert emitted[0].edges == batch_edge(att(1), 1, pack(2)) ^ sent.edges(att(1))
 
 
 @pytest.mark.parametrize(
@@ -205,12 +204,12 @@ def test_a_report_counts_tuples_and_has_the_batch_edge_and_one_for_every_target(
 def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave(error, kind):
     Calls.raising[2, 1] = error
     emitted, values = run(batches((1, 2), (2, 2), (3, 2)))
-    failures = [one.result.failure for one in emitted]
+    failures = [one.failure for one in emitted]
     assert failures[0] is None
     assert failures[1] is not None
     assert failures[1].kind is kind
     assert failures[2] == Failure(FailureKind.INCOMPLETE, "log", 0, f"attempt {att(2)} failed earlier in this task")
-    assert [metadata_of(one) for one in emitted[1:]] == [{}, {}]
+    assert [one.metadata for one in emitted[1:]] == [{}, {}]
     assert 3 not in values
     assert ("close",) in Calls.log
 
@@ -222,7 +221,7 @@ class Unopened(Log):
 
 def test_an_emitter_that_cannot_be_made_fails_its_attempts_and_not_the_task():
     emitted, _ = run(batches((1, 1), (2, 1)), spout=Unopened())
-    assert [one.result.failure and one.result.failure.kind for one in emitted] == [
+    assert [one.failure and one.failure.kind for one in emitted] == [
         FailureKind.USER,
         FailureKind.INCOMPLETE,
     ]
@@ -243,10 +242,10 @@ def test_metadata_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(m
     """None would stand for "nothing was emitted", and the next batch would begin at the beginning."""
     Calls.raising["metadata"] = metadata
     (emitted,) = run(batches((1, 1)))[0]
-    assert emitted.result.failure is not None
-    assert emitted.result.failure.kind is FailureKind.USER
-    assert story in emitted.result.failure.text
-    assert metadata_of(emitted) == {}
+    assert emitted.failure is not None
+    assert emitted.failure.kind is FailureKind.USER
+    assert story in emitted.failure.text
+    assert emitted.metadata == {}
 
 
 class Plain(ITransactionalSpout):
@@ -271,12 +270,12 @@ class PlainEmitter(SpoutEmitter):
 def test_a_plain_spout_is_given_the_coordinators_metadata_as_it_was():
     emitted, values = run(batches((1, ["a", (1, 2), b"c"]), (2, ["a"])), spout=Plain())
     assert values == {1: ["a", (1, 2), b"c"], 2: ["a"]}
-    assert [(one.result.failure, metadata_of(one)) for one in emitted] == [(None, {}), (None, {})]
+    assert [(one.failure, one.metadata) for one in emitted] == [(None, {}), (None, {})]
 
 
 def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
     emitted, _ = run(batches((1, ["object"]), (2, ["a"])), spout=Plain())
-    assert [one.result.failure and one.result.failure.kind for one in emitted] == [
+    assert [one.failure and one.failure.kind for one in emitted] == [
         FailureKind.USER,
         FailureKind.INCOMPLETE,
     ]
@@ -284,7 +283,7 @@ def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
 
 def test_an_emitter_that_cannot_be_closed_fails_nothing(caplog):
     emitted, _ = run(batches((1, ["a"])), spout=Plain())
-    assert emitted[0].result.failure is None
+    assert emitted[0].failure is None
     assert "emitter of 'log' could not be closed" in caplog.text
 
 
@@ -353,13 +352,13 @@ def run_watched(hook, *pairs):
 
 def test_a_hook_watches_an_emitter_through_its_wave_and_is_cleaned_up_when_it_is_closed():
     emitted, log = run_watched(Hook(), (1, 1), (2, 1))
-    assert [e.result.failure for e in emitted] == [None, None]
+    assert [e.failure for e in emitted] == [None, None]
     assert log == [("prepare", "log"), *(("emit", value) for value in range(4)), (), ("cleanup",)]
 
 
 def test_what_a_hook_raises_while_an_emitter_emits_fails_the_attempt():
     emitted, log = run_watched(Hook("emit"), (1, 1))
-    failure = emitted[0].result.failure
+    failure = emitted[0].failure
     assert failure is not None
     assert (failure.kind, failure.text) == (FailureKind.FAILED, "FailedException: in the hook")
     assert log == [("prepare", "log"), ("emit", 0), (), ("cleanup",)]
@@ -367,14 +366,14 @@ def test_what_a_hook_raises_while_an_emitter_emits_fails_the_attempt():
 
 def test_what_a_hook_raises_when_the_emitter_is_closed_fails_no_attempt():
     emitted, log = run_watched(Hook("cleanup"), (1, 1))
-    assert emitted[0].result.failure is None
+    assert emitted[0].failure is None
     assert log[-1] == ("cleanup",)
 
 
 def test_an_emitter_is_measured_by_what_it_emitted_also_in_an_attempt_that_failed():
     Calls.raising[2, 0] = FailedException("no")
     emitted, _ = run(batches((1, 2), (2, 2), (3, 2)))
-    assert [e.result.metrics for e in emitted] == [
+    assert [e.metrics["log"] for e in emitted] == [
         TaskMetrics({"default": 4}, {"default": 4}, batches=1),
         TaskMetrics({"default": 2}),
         TaskMetrics(),
@@ -384,4 +383,4 @@ def test_an_emitter_is_measured_by_what_it_emitted_also_in_an_attempt_that_faile
 def test_each_cut_is_linked_to_what_it_was_cut_from():
     """A run tells by it whether two batches of a wave come of one execution of the task."""
     emitted, _ = run(batches((5, 1), (6, 1)), stored={"partition.0": {4: [3, 7]}})
-    assert [e.cuts["partition.0"].began_from for e in emitted] == [link_to([3, 7]), link_to([7, 9])]
+    assert [e.began_from["partition.0"] for e in emitted] == [link_to([3, 7]), link_to([7, 9])]

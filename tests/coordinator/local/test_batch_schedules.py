@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.streams.groupings import AllGrouping, FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
-from coordinated_bolt.transport.messages import MessageKind
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from tests.support.topologies.batch_components import (

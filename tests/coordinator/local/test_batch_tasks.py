@@ -1,4 +1,4 @@
-"""Processing and commit tasks, fed letter by letter in an order chosen by the test."""
+"""Processing and commit tasks, fed frame by frame in an order chosen by the test."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
-from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.local.batch_tasks import CommittingTask, ProcessingTask
@@ -104,7 +104,7 @@ class Chain:
         self.between: list[Frame] = []
         self.store = MemoryStore()
         self.upper, self.lower = (
-            CommittingTask(self.wirings[task], self.store, Letters(self.between.append), made.commit_tasks)
+            CommittingTask(self.wirings[task], self.store, SingleFrames(self.between.append), made.commit_tasks)
             for task in (UPPER, LOWER)
         )
 
@@ -127,7 +127,7 @@ class Chain:
 
 def sent(wiring, attempt, numbers) -> list[Frame]:
     frames: list[Frame] = []
-    outbox = attempt_outbox(replace(wiring, frame_tuples=1), attempt, Letters(frames.append))
+    outbox = attempt_outbox(replace(wiring, frame_tuples=1), attempt, SingleFrames(frames.append))
     for number in numbers:
         AttemptCollector(wiring, attempt, outbox).emit(["", number])
     outbox.close()
@@ -146,7 +146,7 @@ def renew(task: CommittingTask, group: tuple[TransactionAttempt, ...]) -> None:
 
 
 def good(report) -> list[bool]:
-    return [verdict.failure is None for verdict in report.verdicts]
+    return [result.failure is None for result in report.results]
 
 
 def test_a_later_attempt_that_is_complete_first_is_finished_second(tasks):
@@ -189,7 +189,7 @@ def test_a_report_holds_one_write_set_for_the_prefix_or_one_per_attempt(tasks, c
     report = tasks.upper.end_group((FIRST, SECOND))
     puts = [write_set.states["running"].puts[0] for write_set in report.write_sets]
     assert puts == ([3] if composed else [1, 3])
-    assert [verdict.reads for verdict in report.verdicts] == [[["running", 0]]] * 2
+    assert [result.reads for result in report.results] == [[["running", 0]]] * 2
 
 
 def test_a_group_that_runs_again_gets_new_bolts_fed_with_the_same_tuples(tasks):
@@ -208,7 +208,7 @@ def test_a_group_that_runs_again_gets_new_bolts_fed_with_the_same_tuples(tasks):
         finished = [("upper", 1, [1, 5]), ("upper", 2, [2, 5]), ("lower", 1, [1, 5]), ("lower", 2, [2, 5])]
         assert events("finish") == finished
     assert Noting.made == 8
-    edges = [[[verdict.edges for verdict in report.verdicts] for report in run] for run in reports]
+    edges = [[[result.edges for result in report.results] for report in run] for run in reports]
     assert edges[0] == edges[1]
 
 
@@ -237,8 +237,8 @@ def test_a_failure_in_the_middle_ends_the_report_there_and_the_later_bolts_too(t
     tasks.give_lower()
     upper, lower = (task.end_group(group) for task in (tasks.upper, tasks.lower))
     assert good(upper) == good(lower) == [True, False]
-    assert upper.verdicts[1].failure.kind is FailureKind.FAILED
-    assert lower.verdicts[1].failure.kind is FailureKind.INCOMPLETE
+    assert upper.results[1].failure.kind is FailureKind.FAILED
+    assert lower.results[1].failure.kind is FailureKind.INCOMPLETE
     assert [txid for component, txid, _ in events("finish") if component == "upper"] == [1, 2]
     assert len(events("cleanup")) == Noting.made
 
@@ -290,11 +290,12 @@ class Processing:
         builder = TransactionalTopologyBuilder("test", "lines", Lines(9), parallelism=2)
         builder.set_bolt("work", Noting()).global_grouping("lines")
         self.plan = plan(builder.build())
-        self.reports: list[tuple[TransactionAttempt, TaskResult]] = []
-        self.task = ProcessingTask(self.plan.wirings[3], Letters(lambda frame: None), self.report)
+        self.reports: list[AttemptResult] = []
+        self.task = ProcessingTask(self.plan.wirings[3], SingleFrames(lambda frame: None), self.report)
 
-    def report(self, attempt, result):
-        self.reports.append((attempt, result))
+    def report(self, task_id, result):
+        assert task_id == 3
+        self.reports.append(result)
 
     def give(self, source: int, attempt: TransactionAttempt, *numbers: int) -> None:
         for frame in sent(self.plan.wirings[source], attempt, numbers):
@@ -306,7 +307,7 @@ def test_a_processing_task_reports_as_soon_as_every_source_has_and_once():
     work.give(1, FIRST, 1, 2)
     assert work.reports == []
     work.give(2, FIRST)
-    assert [(attempt, result.failure, result.tuple_count) for attempt, result in work.reports] == [(FIRST, None, 2)]
+    assert [(result.attempt, result.failure) for result in work.reports] == [(FIRST, None)]
     work.task.end(FIRST)
     work.give(1, FIRST, 3)
     assert len(work.reports) == 1
@@ -319,8 +320,8 @@ def test_a_processing_task_that_lacks_something_at_the_end_reports_what():
     work = Processing()
     work.give(1, FIRST, 1)
     work.task.end(FIRST)
-    [(attempt, result)] = work.reports
-    assert attempt == FIRST
+    (result,) = work.reports
+    assert result.attempt == FIRST
     assert result.failure is not None
     assert result.failure.text == "task 2 sent 0 tuples and no report"
 

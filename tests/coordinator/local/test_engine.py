@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from coordinator.emitting.emitter_task import Batch
-from coordinator.local.batch_letters import BatchLetters
+from coordinator.local.batch_tasks import TaskInput
 from coordinator.local.engine import LocalEngine
 from coordinator.local.mailroom import Mailroom
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
@@ -28,7 +28,7 @@ class Driven:
     def __init__(self) -> None:
         self.tally = LocalTally("engine")
         made = plan(topology_of(small(), self.tally))
-        self.mailroom: Mailroom[BatchLetters] = Mailroom(Random(3), 4)
+        self.mailroom: Mailroom[TaskInput] = Mailroom(Random(3), 4)
         self.engine = LocalEngine(made, self.mailroom, MemoryStore())
         self.engine.process(WAVE, tuple(Batch(attempt, pack(2)) for attempt in GROUP), {}, EarlyCommit())
 
@@ -47,11 +47,11 @@ class Driven:
         assert [outcome.failure for outcome in event.outcomes] == [None, None]
 
     def executed(self) -> list[list[int]]:
-        """The group has run well; the edges of every verdict."""
+        """The group has run well; the edges of every result."""
         event = self.event()
         assert isinstance(event, GroupExecuted)
-        assert all(verdict.failure is None for report in event.reports for verdict in report.verdicts)
-        return [[verdict.edges for verdict in report.verdicts] for report in event.reports]
+        assert all(result.failure is None for report in event.reports for result in report.results)
+        return [[result.edges for result in report.results] for report in event.reports]
 
     def release(self) -> None:
         self.engine.release(WAVE)

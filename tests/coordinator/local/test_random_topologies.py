@@ -97,13 +97,13 @@ def one_counter_for_all_sources(self, entry):
 def decide_believing(group, reports):
     """The residue is whatever was read."""
     for place, attempt in enumerate(group.attempts):
-        edges = (report.verdicts[place].edges for report in reports if place < len(report.verdicts))
+        edges = (report.results[place].edges for report in reports if place < len(report.results))
         group.residues[attempt] = reduce(xor, edges, 0)
     return decide_group(group, reports)
 
 
 def give_every_id(self):
-    for attempt in self._group[len(self._commit.report.verdicts) :]:
+    for attempt in self._group[len(self._commit.report.results) :]:
         if self._wiring.needs_id:
             self._commit.task.id(attempt)
 

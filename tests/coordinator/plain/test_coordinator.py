@@ -9,9 +9,9 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.message_packer import messages_of, trees_of
-from coordinated_bolt.transport.messages import MessageKind
-from coordinated_bolt.transport.wave_frames import unpack_wave_frame
+from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind
+from coordinated_bolt.plain.wave_frames import unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.plain.engine import WaveDrained
 from coordinator.plain.options import PlainRunOptions

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.transport.message_packer import messages_of, trees_of
-from coordinated_bolt.transport.messages import MessageKind
-from coordinated_bolt.transport.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
+from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind
+from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.plain_stage import BoltStage

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.transport.wave_frames import WaveId
+from coordinated_bolt.plain.wave_frames import WaveId
 from coordinator.plain.engine import PlainWave
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.wave_plan import make_wave_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.run_observer import GroupCommitted, RunEnded, WaveEnded
 from coordinator.telemetry.slow_log import SlowLog
@@ -20,7 +20,7 @@ class Time:
 
 def wave(wave_id, seconds, **worked_s):
     metrics = {name: TaskMetrics(execute_ns={"lines/default": int(s * 1e9)}) for name, s in worked_s.items()}
-    return WaveEnded(wave_id, ATTEMPTS, seconds, (AttemptOutcome(ATTEMPTS[0], metrics=metrics),))
+    return WaveEnded(wave_id, ATTEMPTS, seconds, (AttemptResult(ATTEMPTS[0], metrics=metrics),))
 
 
 def test_a_slow_wave_names_the_components_it_spent_its_time_in(caplog):

@@ -69,7 +69,7 @@ EMITTER_CONTINUES = Mutant(
     (
         Patch(
             "coordinator/emitting/emitter_task.py",
-            "        if self._failed is not None:\n            return Emitted(attempt, TaskResult(self._failed))\n",
+            "        if self._failed is not None:\n            return AttemptResult(attempt, self._failed, metrics={component_id: metrics})\n",
             "",
         ),
     ),

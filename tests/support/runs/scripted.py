@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from committers.task_report import AttemptVerdict, TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.emitting.emitter_task import Batch
@@ -161,7 +161,7 @@ class ScriptedEngine:
     def processed(self, wave_id: int, attempts: Attempts, **failures: Failure | None) -> WaveProcessed:
         """Every attempt is processed, but those named `at_<txid>`."""
         outcomes = [
-            AttemptOutcome(
+            AttemptResult(
                 a,
                 failures.get(f"at_{a.txid}"),
                 tuple_count=10,
@@ -193,7 +193,15 @@ class ScriptedEngine:
             for attempt in attempts:
                 failure = failures.get(f"at_{attempt.txid}")
                 read = [["counts", f"read {task}"]] if reads else []
-                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}, counted_lines()))
+                report.results.append(
+                    AttemptResult(
+                        attempt,
+                        failure,
+                        reads=read,
+                        counters={"finished": 1},
+                        metrics={report.component_id: counted_lines()},
+                    )
+                )
                 if failure is not None:
                     break
                 sets.append((writes or counted)(attempt.txid))

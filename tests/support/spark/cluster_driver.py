@@ -143,7 +143,7 @@ def _ignore_residues() -> None:
 
     def believing(group: Any, reports: Any) -> Any:
         for place, attempt in enumerate(group.attempts):
-            edges = (report.verdicts[place].edges for report in reports if place < len(report.verdicts))
+            edges = (report.results[place].edges for report in reports if place < len(report.results))
             group.residues[attempt] = reduce(xor, edges, 0)
         return decide_group(group, reports)
 

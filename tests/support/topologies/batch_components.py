@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.messages import Message, MessageKind
+from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.building.plain_topology_builder import TopologyBuilder
 from coordinator.local.cluster import LocalCluster

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from committers.group_commit import Publish
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import GroupExecuted
 from coordinator.transactional.machine.attempt_record import AttemptRecord
 from coordinator.transactional.machine.poison import Poison
@@ -19,7 +19,7 @@ TaskLetters = list[tuple[int, Sequence[bytes]]]
 
 def letters_of_group(
     attempts: Sequence[TransactionAttempt],
-    outcomes: Mapping[TransactionAttempt, AttemptOutcome],
+    outcomes: Mapping[TransactionAttempt, AttemptResult],
     reports: Sequence[TaskReport],
 ) -> Iterator[tuple[int, TaskLetters]]:
     """Yields the txid and the letters of each attempt that is published and has any.
@@ -31,8 +31,9 @@ def letters_of_group(
     """
     for place, attempt in enumerate(attempts):
         found: TaskLetters = list(outcomes[attempt].letters.items())
-        found += [(report.task_id, report.verdicts[place].letters) for report in reports]
-        if any(letters for _, letters in found):
+        for report in reports:
+            found += report.results[place].letters.items()
+        if found:
             yield attempt.txid, found
 
 

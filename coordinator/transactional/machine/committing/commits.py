@@ -231,7 +231,7 @@ class Commits:
             books.waves.let_go(record.wave_id, record.attempt)
             assert record.outcome is not None
             books.statistics.committed_one(record.attempt.txid, record.outcome)
-        counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
+        counted = [result.counters for report in phase.reports for result in report.results[:count]]
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)

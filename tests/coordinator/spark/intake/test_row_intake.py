@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.emitting.emitter_task import Batch
 from coordinator.spark.intake.row_intake import DIGEST_SCOPE, RowIntake
@@ -29,7 +29,7 @@ def checked(outcome, *, stored=None, expected=lambda metadata: metadata):
 
 
 def read(rows, hash_sum):
-    return AttemptOutcome(ATTEMPT, counters=Counter({ROW_COUNT: rows, HASH_SUM: hash_sum, "mine": 3}))
+    return AttemptResult(ATTEMPT, counters=Counter({ROW_COUNT: rows, HASH_SUM: hash_sum, "mine": 3}))
 
 
 def test_what_is_read_first_is_stored_and_no_counter_of_ours_is_shown():
@@ -60,7 +60,7 @@ def test_other_rows_end_the_run(outcome, stored, told):
 
 def test_an_attempt_that_failed_keeps_its_own_reason():
     failure = Failure(FailureKind.FAILED, "bolt", 0, "asked for")
-    outcome = AttemptOutcome(ATTEMPT, failure, counters=Counter({ROW_COUNT: 3}))
+    outcome = AttemptResult(ATTEMPT, failure, counters=Counter({ROW_COUNT: 3}))
     assert checked(outcome).failure is failure
 
 
@@ -70,7 +70,7 @@ def test_rows_whose_number_nobody_knows_beforehand_are_compared_by_digest_alone(
 
 def test_rows_of_the_moment_are_compared_with_nothing():
     wave = WaveInput(1, (Batch(ATTEMPT, pack(10)),))
-    processed = WaveProcessed(1, (AttemptOutcome(ATTEMPT),))
+    processed = WaveProcessed(1, (AttemptResult(ATTEMPT),))
     intake = RowIntake(("id",), lambda metadata: None)  # type: ignore[arg-type, return-value]
     assert intake.checked(wave, processed) is processed
 

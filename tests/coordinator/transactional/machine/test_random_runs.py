@@ -17,7 +17,7 @@ from unittest import mock
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.attempt_record import AttemptState
@@ -137,7 +137,7 @@ def store_last(self, event, *, handle=RunMachine.handle):
 
 def missing_means_done(attempts, outcomes):
     found = {outcome.attempt: outcome for outcome in outcomes}
-    return [found.get(attempt) or AttemptOutcome(attempt, residue=attempt.attempt_id) for attempt in attempts]
+    return [found.get(attempt) or AttemptResult(attempt, residue=attempt.attempt_id) for attempt in attempts]
 
 
 def store_no_positions(self, outcomes):

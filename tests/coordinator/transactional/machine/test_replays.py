@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.emitting.emitter_task import Batch
 from coordinator.spouts.kinds.partition_cut import UNCHAINED
@@ -49,7 +49,7 @@ class Replaying(Driven):
         return start
 
     def ends(self, start, failure=None, **more):
-        outcomes = (AttemptOutcome(batch.attempt, failure, **more) for batch in start.batches)
+        outcomes = (AttemptResult(batch.attempt, failure, **more) for batch in start.batches)
         return self.handle(WaveProcessed(start.wave_id, tuple(outcomes)))
 
     def published_one(self):
