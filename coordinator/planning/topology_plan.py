@@ -20,7 +20,6 @@ from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.planning.slots import in_slots
 from coordinator.planning.stage_chain import Stage
-from coordinator.planning.wave_plan import make_wave_plan
 from state.errors import TopologyError
 from state.printable import counted
 
@@ -145,13 +144,13 @@ def _is_below(topology: Topology, component_id: str, committing: set[str]) -> bo
 
 
 def _plain(topology: PlainTopology) -> TopologyPicture:
-    made = make_wave_plan(make_plain_plan(topology, _unshipped))
+    made = make_plain_plan(topology, _unshipped)
     spouts = tuple(spout.component_id for spout in topology.spouts)
     groups = [Group("driver", "", spouts, ("between waves",))]
     for index, stage in enumerate(made.stages, start=1):
-        wirings = made.plain.wirings
+        wirings = made.wirings
         heads = dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings)
-        chains = [chain for chain in made.plain.chains if chain[0] in heads]
+        chains = [chain for chain in made.chains if chain[0] in heads]
         members = tuple(member for chain in chains for member in chain)
         details = [counted(len(stage.tasks), "Spark task" if members else "acker")]
         details += [f"chain {'+'.join(chain)}" for chain in chains if len(chain) > 1]
@@ -159,7 +158,7 @@ def _plain(topology: PlainTopology) -> TopologyPicture:
     facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]
     if not made.is_tracked:
         facts.append("Nothing is tracked: there is no acker, so a message is acked when it is emitted.")
-    handed_over = hand_overs(topology, made.plain.chains)
+    handed_over = hand_overs(topology, made.chains)
     return replace(picture_of(topology, handed_over), groups=tuple(groups), facts=tuple(facts))
 
 

@@ -113,7 +113,7 @@ def test_a_plain_run_has_messages_instead_of_transactions():
     builder.set_spout("numbers", Told([1, 2, 3]))
     builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
     plan = planned(builder.build())
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1)), observers=[metrics]).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1)), observers=[metrics]).run()
     found = numbers(metrics)
     assert found["txbatch_emitted_tuples_total"] == found["txbatch_acked_messages_total"] == 3
     assert found["txbatch_failed_messages_total"] == 0
