@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.building.described_picture import picture_of_description
+from coordinator.building.picture_maker import picture_of_description
 from coordinator.pictures.topology_picture import TopologyPicture
 from coordinator.ui.charts.flow_chart import flow_chart
 from coordinator.ui.charts.svg import Svg, share_bar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.building.described_picture import picture_of_description
+from coordinator.building.picture_maker import picture_of_description
 from coordinator.ui.charts.flow_chart import flow_chart
 from tests.support.dashboard.drawn import element_of
 from tests.support.dashboard.stored import DESCRIPTION
