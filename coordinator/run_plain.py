@@ -38,7 +38,6 @@ from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
 from coordinator.rare_collections import rare_collections
 from coordinator.run_observer import Observer
 from coordinator.telemetry.slow_log import SlowLog
@@ -99,14 +98,13 @@ def run_plain(
     from coordinator.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plain_plan(topology, pickle_spec)
-    wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
     tell = on_step or (lambda _: None)
     tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        with closing(_engine(lease, wave_plan, code, topology.message_timeout_s)) as engine:
+        with closing(_engine(lease, plan, code, topology.message_timeout_s)) as engine:
             coordinator = PlainCoordinator(
                 plan,
                 engine,
@@ -124,11 +122,11 @@ def run_plain(
                 return coordinator.run()
 
 
-def _engine(lease: SparkLease, wave_plan: WavePlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
+def _engine(lease: SparkLease, plan: PlainPlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
     from coordinator.spark.plain_engine import SparkPlainEngine
 
     return SparkPlainEngine(
-        lease, wave_plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
+        lease, plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
     )
 
 

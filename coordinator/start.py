@@ -19,7 +19,7 @@ from coordinator.building.topology import Topology
 from coordinator.building.topology_checks import check_is_a
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
-from coordinator.reports.run_tables import Figures, tables_of
+from coordinator.reports.run_report import Figures, tables_of
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest

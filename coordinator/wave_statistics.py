@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.reports.run_history import Moment, RunHistory, WaveTime
+from coordinator.reports.run_history import RunHistory, RunPoint, WaveTime
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class WaveStatistics:
 
     def moment(self, now_s: float, done: int, failed: int) -> None:
         """Notes how the run stands now."""
-        self.history.moments.add(Moment(self._since_start(now_s), done, failed))
+        self.history.moments.add(RunPoint(self._since_start(now_s), done, failed))
 
     def wave_ended(self, now_s: float, seconds: float, size: int) -> None:
         """Notes a wave that took that long; nobody has measured one that took 0 seconds."""

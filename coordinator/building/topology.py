@@ -117,7 +117,7 @@ class ComponentGraph:
         return f"{type(self).__name__}({self.topology_id!r}: {shown})"
 
     def _repr_html_(self) -> str:
-        from coordinator.building.topology_picture import picture_of  # it needs this module
+        from coordinator.building.picture_maker import picture_of  # it needs this module
         from coordinator.pictures.html_picture import html_of
 
         return html_of(picture_of(self))

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from committers.task_report import TaskReport
+from coordinator.building.picture_maker import class_name
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import described
-from coordinator.building.topology_picture import class_name
 from coordinator.local.cluster import LocalCluster
 from coordinator.local.recorder import Emission
 from coordinator.local.transactional_run import TransactionalRun

@@ -18,7 +18,7 @@ from coordinator.local.mailroom import Mailroom
 from coordinator.local.recorder import Emission
 from coordinator.local.timers import Timers
 from coordinator.planning.plan import Plan
-from coordinator.reports.run_tables import tables_of
+from coordinator.reports.run_report import tables_of
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from coordinator.pictures.layers import Layers, Place, layers_of
-from coordinator.pictures.topology_picture import Edge, Group, Node, TopologyPicture
+from coordinator.pictures.topology_picture import Edge, Node, PicturedPlace, TopologyPicture
 from state.printable import one_line
 
 CHARACTER = 7.0
@@ -172,7 +172,7 @@ class _Columns:
         """Returns the right edge of an entry."""
         return self.lefts[place.column] + self.widths[place.column]
 
-    def bands(self, groups: Sequence[Group], layers: Layers, *, top: float, bottom: float) -> Iterator[Band]:
+    def bands(self, groups: Sequence[PicturedPlace], layers: Layers, *, top: float, bottom: float) -> Iterator[Band]:
         """Yields the bands of the groups that have components."""
         for number, group in enumerate(groups):
             if number in self._first_of:
@@ -189,7 +189,7 @@ class _Columns:
                     members.setdefault(self._group_of[place.component_id], []).append(column)
         return members
 
-    def _widen_for_bands(self, groups: Sequence[Group]) -> None:
+    def _widen_for_bands(self, groups: Sequence[PicturedPlace]) -> None:
         """Makes the last column of a band as wide as the band's label needs."""
         for number, first in self._first_of.items():
             last = self._last_of[number]
@@ -197,7 +197,7 @@ class _Columns:
             self.widths[last] += max(0.0, *(text_width(line) - taken for line in _heads(groups[number])))
 
 
-def _heads(group: Group) -> tuple[str, ...]:
+def _heads(group: PicturedPlace) -> tuple[str, ...]:
     title = " · ".join(filter(None, (group.name, group.phase)))
     return tuple(shortened(line) for line in (title, " · ".join(group.details)) if line)
 

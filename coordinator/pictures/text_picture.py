@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from coordinator.pictures.topology_picture import Edge, Group, Node, TopologyPicture
+from coordinator.pictures.topology_picture import Edge, Node, PicturedPlace, TopologyPicture
 from state.printable import one_line
 
 _INDENT = "  "
@@ -12,7 +12,7 @@ _INDENT = "  "
 
 def text_of(picture: TopologyPicture) -> str:
     """Returns the picture as lines: each place with its components, what each hears, and what it writes."""
-    groups = picture.groups or (Group("", "", tuple(node.component_id for node in picture.nodes)),)
+    groups = picture.groups or (PicturedPlace("", "", tuple(node.component_id for node in picture.nodes)),)
     nodes = {node.component_id: node for node in picture.nodes}
     lines = [f"{picture.topology_id}: {picture.headline}"]
     widths = _widths(picture.nodes)

@@ -79,7 +79,7 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PicturedPlace:
     """Components that run in one place.
 
     Attributes:
@@ -117,7 +117,7 @@ class TopologyPicture:
     kind: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
-    groups: tuple[Group, ...] = ()
+    groups: tuple[PicturedPlace, ...] = ()
     facts: tuple[str, ...] = ()
 
     @property

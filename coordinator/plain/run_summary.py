@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.reports.run_report import RunReport
-from coordinator.reports.run_tables import tables_of
+from coordinator.reports.run_report import RunReport, tables_of
 from coordinator.wave_statistics import WaveStatistics
 from state.printable import counted
 

@@ -1,4 +1,9 @@
-"""Plans a plain topology: its tasks, each wired to its neighbours."""
+"""Plans a plain topology: its tasks, wired to their neighbours, in the chain of stages that each wave passes through.
+
+A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
+level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
+has the partitions, and the bolts chained to it run there. The ackers are last, after every bolt has reported.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +13,37 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.plain_topology import PlainTopology
-from coordinator.planning.chaining import Chain, chained_wirings, chains_of, hand_overs, unchained
+from coordinator.planning.chaining import chained_wirings, chains_of, hand_overs, unchained
 from coordinator.planning.placement import workers
+from coordinator.planning.stage_chain import Stage, StageChain
+from coordinator.planning.task_plan import TaskPlan, levels_of, tasks_by_level
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from state.errors import TopologyError
 
 
-@dataclass(frozen=True, slots=True)
-class PlainPlan:
-    """Everything an engine needs to run a plain topology.
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PlainPlan(TaskPlan):
+    """Everything an engine needs to run a plain topology, ships once, and every stage reads.
 
     Attributes:
-        topology_id: names the topology.
-        wirings: task id -> wiring, of all tasks but the ackers.
+        chain: the bolts level by level, then the ackers if there are any.
+        chains: the bolts.
         acker_tasks: task ids of the ackers; empty if nothing is tracked.
         spout_tasks: task ids of all spouts.
         tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
-        chains: the bolts, in flow order; those of one chain together.
     """
 
-    topology_id: str
-    wirings: dict[int, TaskWiring]
-    acker_tasks: tuple[int, ...]
     spout_tasks: tuple[int, ...]
     tick_periods_s: dict[int, float]
     message_timeout_s: float | None
     max_spout_pending: int
-    chains: tuple[Chain, ...]
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether there are ackers, which then form the last stage."""
+        return bool(self.acker_tasks)
 
 
 def make_plain_plan(
@@ -65,10 +72,15 @@ def make_plain_plan(
         chains = unchained(topology, spouts)
     wirings = chained_wirings(wirings, hand_overs(topology, chains))
     spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
+    tasks_at = tasks_by_level(chains, levels_of(topology, chains), tasks_of)
+    del tasks_at[0]  # the spouts
+    acker_tasks = tasks_of[ACKER_COMPONENT]
+    stages = [*(tuple(tasks_at[level]) for level in sorted(tasks_at)), *([acker_tasks] if acker_tasks else [])]
     return PlainPlan(
         topology_id=topology.topology_id,
+        chain=StageChain(tuple(map(Stage, stages)), driver_tasks=spout_tasks),
         wirings=wirings,
-        acker_tasks=tasks_of[ACKER_COMPONENT],
+        acker_tasks=acker_tasks,
         spout_tasks=spout_tasks,
         tick_periods_s={
             task: _checked_period(wiring)

@@ -10,56 +10,43 @@ to the head run in them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
-from coordinated_bolt.wiring import TaskWiring
 from coordinator.building.topology import ComponentKind, Topology
-from coordinator.planning.chaining import Chain, chained_wirings, chains_of, hand_overs, unchained
+from coordinator.planning.chaining import chained_wirings, chains_of, hand_overs, unchained
 from coordinator.planning.placement import workers
 from coordinator.planning.stage_chain import Stage, StageChain
+from coordinator.planning.task_plan import TaskPlan, levels_of, tasks_by_level
 from coordinator.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Plan(TaskPlan):
     """Everything the engine ships once and every task reads.
 
     Attributes:
-        topology_id: names the topology.
         chain: processing stages, then the stage of ackers and first committers, then deeper ones. Ackers carry no
             frames for others: the job of the commit phase does not run them.
+        chains: the components of the processing phase.
         meeting_stage: index of the stage that holds the ackers.
-        wirings: task id -> wiring, of all tasks but the ackers.
-        acker_tasks: task ids of the ackers.
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
         component_order: component ids in flow order, as composed writes are ordered.
-        chains: the components of the processing phase, in flow order; those of one chain together.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
         letter_limits: how many dead letters the topology may keep.
     """
 
-    topology_id: str
-    chain: StageChain
     meeting_stage: int
-    wirings: dict[int, TaskWiring]
-    acker_tasks: tuple[int, ...]
     emitter_tasks: tuple[int, ...]
     commit_tasks: frozenset[int]
     component_order: tuple[str, ...]
-    chains: tuple[Chain, ...] = ()
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages of the chain."""
-        return self.chain.stages
 
     def __repr__(self) -> str:
         return f"Plan({self.topology_id!r}: {' | '.join(self.outline())})"
@@ -67,12 +54,6 @@ class Plan:
     def acker_of(self, txid: int) -> int:
         """Returns the acker task that decides attempts at `txid`."""
         return self.acker_tasks[txid % len(self.acker_tasks)]
-
-    def chained_to(self, head_task: int) -> tuple[int, ...]:
-        """Returns the tasks that run after a task in its partition, in their order."""
-        head = self.wirings[head_task]
-        chain = next((chain for chain in self.chains if chain[0] == head.component_id), ())
-        return tuple(head.tasks_of[component_id][head.task_index] for component_id in chain[1:])
 
     def outline(self) -> list[str]:
         """Returns a line for each stage: its components with their numbers of tasks, those of a chain joined by +."""
@@ -140,8 +121,6 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
     acker_tasks = tasks_of[ACKER_COMPONENT]
     committing = _commit_phase(topology)
     chains = chains_of(topology, committing) if is_chained else unchained(topology, committing)
-    levels = _levels(topology, committing, chains)
-    heads = {chain[0] for chain in chains} | committing
     executor_of = executors_of(topology, tasks_of)
     worker_of = workers(executor_of, worker_count)
     commit_tasks = frozenset(task for c in committing for task in tasks_of[c])
@@ -154,22 +133,16 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
     }
     wirings = chained_wirings(wirings, hand_overs(topology, chains))
-    depth = max(level for component_id, level in levels.items() if component_id not in committing)
-    commit_depth = max((levels[c] for c in committing), default=0)
-    stages = []
-    for index in range(depth + 2 + commit_depth):
-        members: list[int] = list(acker_tasks) if index == depth + 1 else []
-        for component in topology.components:
-            place = levels[component.component_id]
-            if component.component_id in committing:
-                place += depth + 1
-            if place == index and component.component_id in heads:
-                members.extend(tasks_of[component.component_id])
-        stages.append(Stage(tuple(members)))
+    levels = levels_of(topology, chains, committing)
+    meeting_stage = max(level for component_id, level in levels.items() if component_id not in committing) + 1
+    stage_of = {name: level + (meeting_stage if name in committing else 0) for name, level in levels.items()}
+    tasks_at = tasks_by_level(chains, stage_of, tasks_of)
+    tasks_at[meeting_stage] = [*acker_tasks, *tasks_at.get(meeting_stage, ())]
+    stages = tuple(Stage(tuple(tasks_at[level])) for level in sorted(tasks_at))
     return Plan(
         topology_id=topology.topology_id,
-        chain=StageChain(tuple(stages), idle_tasks=frozenset(acker_tasks)),
-        meeting_stage=depth + 1,
+        chain=StageChain(stages, idle_tasks=frozenset(acker_tasks)),
+        meeting_stage=meeting_stage,
         wirings=wirings,
         acker_tasks=acker_tasks,
         emitter_tasks=tasks_of[topology.spout.component_id],
@@ -189,18 +162,3 @@ def _commit_phase(topology: Topology) -> set[str]:
         if component.kind is ComponentKind.COMMITTER or below:
             committing.add(component.component_id)
     return committing
-
-
-def _levels(topology: Topology, committing: set[str], chains: Sequence[Chain]) -> dict[str, int]:
-    """Returns the length of each component's longest path within its own phase; the members of a chain share theirs."""
-    head_of = {component_id: chain[0] for chain in chains for component_id in chain}
-    levels: dict[str, int] = {}
-    for component in topology.components:
-        head = head_of.get(component.component_id)
-        if head in levels:
-            levels[component.component_id] = levels[head]
-            continue
-        own_phase = component.component_id in committing
-        above = [levels[s.upstream_id] for s in component.subscriptions if (s.upstream_id in committing) == own_phase]
-        levels[component.component_id] = max(above, default=-1) + 1
-    return levels

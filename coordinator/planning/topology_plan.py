@@ -6,21 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from coordinator.building.picture_maker import picture_of
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
 from coordinator.building.topology_builder import described
-from coordinator.building.topology_picture import picture_of
 from coordinator.pictures.html_picture import html_of
 from coordinator.pictures.mermaid_picture import mermaid_of
 from coordinator.pictures.svg_picture import svg_of
 from coordinator.pictures.text_picture import text_of
-from coordinator.pictures.topology_picture import Group, TopologyPicture
+from coordinator.pictures.topology_picture import PicturedPlace, TopologyPicture
 from coordinator.planning.chaining import hand_overs
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import Plan, make_plan
 from coordinator.planning.slots import in_slots
 from coordinator.planning.stage_chain import Stage
-from coordinator.planning.wave_plan import make_wave_plan
 from state.errors import TopologyError
 from state.printable import counted
 
@@ -91,7 +90,7 @@ def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
     return replace(picture, groups=tuple(_stages(made)), facts=tuple(facts))
 
 
-def _stages(made: Plan) -> Iterator[Group]:
+def _stages(made: Plan) -> Iterator[PicturedPlace]:
     chain_of = {chain[0]: chain for chain in made.chains}
     for index, stage in enumerate(made.stages):
         heads = dict.fromkeys(made.wirings[task].component_id for task in stage.tasks if task in made.wirings)
@@ -101,7 +100,7 @@ def _stages(made: Plan) -> Iterator[Group]:
         details += [counted(ackers, "acker")] if ackers else []
         details += [f"chain {'+'.join(chain_of[head])}" for head in heads if len(chain_of.get(head, ())) > 1]
         is_commit = index > made.meeting_stage or (index == made.meeting_stage and bool(members))
-        yield Group(f"stage {index + 1}", "commit" if is_commit else "processing", members, tuple(details))
+        yield PicturedPlace(f"stage {index + 1}", "commit" if is_commit else "processing", members, tuple(details))
 
 
 def _partition_count(made: Plan, stage: Stage) -> int:
@@ -145,21 +144,21 @@ def _is_below(topology: Topology, component_id: str, committing: set[str]) -> bo
 
 
 def _plain(topology: PlainTopology) -> TopologyPicture:
-    made = make_wave_plan(make_plain_plan(topology, _unshipped))
+    made = make_plain_plan(topology, _unshipped)
     spouts = tuple(spout.component_id for spout in topology.spouts)
-    groups = [Group("driver", "", spouts, ("between waves",))]
+    groups = [PicturedPlace("driver", "", spouts, ("between waves",))]
     for index, stage in enumerate(made.stages, start=1):
-        wirings = made.plain.wirings
+        wirings = made.wirings
         heads = dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings)
-        chains = [chain for chain in made.plain.chains if chain[0] in heads]
+        chains = [chain for chain in made.chains if chain[0] in heads]
         members = tuple(member for chain in chains for member in chain)
         details = [counted(len(stage.tasks), "Spark task" if members else "acker")]
         details += [f"chain {'+'.join(chain)}" for chain in chains if len(chain) > 1]
-        groups.append(Group(f"stage {index}", "", members, tuple(details)))
+        groups.append(PicturedPlace(f"stage {index}", "", members, tuple(details)))
     facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]
     if not made.is_tracked:
         facts.append("Nothing is tracked: there is no acker, so a message is acked when it is emitted.")
-    handed_over = hand_overs(topology, made.plain.chains)
+    handed_over = hand_overs(topology, made.chains)
     return replace(picture_of(topology, handed_over), groups=tuple(groups), facts=tuple(facts))
 
 

@@ -12,8 +12,8 @@ Point = TypeVar("Point")
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """The figures of a run at one moment.
+class RunPoint:
+    """The figures of a run at one time.
 
     Attributes:
         since_start_s: seconds since the first wave was started.
@@ -84,7 +84,7 @@ class RunHistory:
         waves: after every wave whose time was measured.
     """
 
-    moments: Series[Moment] = field(default_factory=Series)
+    moments: Series[RunPoint] = field(default_factory=Series)
     waves: Series[WaveTime] = field(default_factory=Series)
 
     def copied(self) -> RunHistory:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.reports.run_history import Moment, RunHistory
+from coordinator.reports.run_history import RunHistory, RunPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def packed_figure(figure: Figure, form: str) -> bytes:
 
 
 def _draw_steps(axes: Axes, history: RunHistory, title: str, colour: str, *, is_failed: bool = False) -> None:
-    moments = [Moment(0.0, 0, 0), *history.moments.points()]
+    moments = [RunPoint(0.0, 0, 0), *history.moments.points()]
     axes.step(
         [moment.since_start_s for moment in moments],
         [moment.failed if is_failed else moment.done for moment in moments],

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.reports.run_history import RunHistory
 from coordinator.reports.run_plots import NOT_INSTALLED, figure_of, packed_figure
-from coordinator.reports.run_tables import Figures, tables_of
-from state.html_tables import Markup, paragraph
+from state.html_tables import Markup, paragraph, section, table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Figures = Sequence[tuple[str, Any]]
+"""(name, value) of each figure, in the order to show them."""
+_HEADERS = (
+    "component",
+    "batches",
+    "executed",
+    "emitted",
+    "in failed attempts",
+    "execute s",
+    "finish s",
+    "dead letters",
+)
 PICTURES = ("png", "svg", "pdf")
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -101,3 +112,27 @@ class RunReport:
             f"Plots of {self.title}: {self.done} over time, wave times, tuples by component, failed {self.failing}"
         )
         return Markup(f'<p><img alt="{what}" src="data:image/svg+xml;base64,{content}"/></p>')
+
+
+def tables_of(title: str, figures: Figures, components: Mapping[str, ComponentMetrics]) -> str:
+    """Returns the figures of a run, and below them those of each component."""
+    parts: list[Markup] = [table((), figures, caption=title)]
+    if components:
+        parts.append(table(_HEADERS, _component_rows(components)))
+    return section(*parts)
+
+
+def _component_rows(components: Mapping[str, ComponentMetrics]) -> Iterator[tuple[Any, ...]]:
+    """Yields what each component did, under the headers of the table."""
+    for component_id, done in components.items():
+        work = done.work
+        yield (
+            component_id,
+            work.batches,
+            sum(work.executed.values()),
+            sum(work.emitted.values()),
+            sum(done.failed.values()),
+            Markup(f"{sum(work.execute_ns.values()) / 1e9:.3f}"),
+            Markup(f"{work.finish_ns / 1e9:.3f}"),
+            work.dead_letters,
+        )

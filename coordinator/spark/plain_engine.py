@@ -8,7 +8,7 @@ from concurrent.futures import Future, wait
 from functools import partial
 
 from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.planning.wave_plan import WavePlan
+from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spark.crash_story import crash_story
 from coordinator.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.spark.lane import Lane
@@ -35,10 +35,10 @@ class SparkPlainEngine:
     """
 
     def __init__(
-        self, lease: SparkLease, plan: WavePlan, *, code: str = "", wave_timeout_s: float | None = None
+        self, lease: SparkLease, plan: PlainPlan, *, code: str = "", wave_timeout_s: float | None = None
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
-        self._topology_id = plan.plain.topology_id
+        self._topology_id = plan.topology_id
         self._wave_timeout_s = wave_timeout_s
         shipped_plan = watch.call(lambda: context.broadcast(plan))
         self._deployment = PlainDeployment(FrameJobs(context, code), plan, shipped_plan, wave_timeout_s)

@@ -33,7 +33,7 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.engine import WaveDrained
-from coordinator.planning.wave_plan import WavePlan
+from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spark.alarm import Alarm
 from coordinator.spark.frame_flow import Addressed, Post
 from coordinator.spark.stage_entry import StageEntry
@@ -52,7 +52,7 @@ class BoltStage:
         stage_index: which stage.
     """
 
-    entry: StageEntry[WavePlan]
+    entry: StageEntry[PlainPlan]
     wave_id: WaveId
     stage_index: int
 
@@ -60,8 +60,8 @@ class BoltStage:
         task = self.entry.task(self.stage_index, partition)
         frames = yield from task.read(records)
         post = Post(task.routes, pack_wave_frame)
-        wiring = task.plan.plain.wirings[task.task_id]
-        chained = [task.plan.plain.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
+        wiring = task.plan.wirings[task.task_id]
+        chained = [task.plan.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
         with task.alarm(wiring) as alarm:
             for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, contents_of), post, alarm):
                 yield from post.take()
@@ -121,7 +121,7 @@ class PlainAckerStage:
         stage_index: the last one.
     """
 
-    entry: StageEntry[WavePlan]
+    entry: StageEntry[PlainPlan]
     wave_id: WaveId
     stage_index: int
 
@@ -139,7 +139,7 @@ class PlainAckerStage:
 
 
 def plain_stage(
-    entry: StageEntry[WavePlan], plan: WavePlan, wave_id: WaveId, stage_index: int
+    entry: StageEntry[PlainPlan], plan: PlainPlan, wave_id: WaveId, stage_index: int
 ) -> BoltStage | PlainAckerStage:
     """What runs as one stage of a wave (driver)."""
     is_last = stage_index == len(plan.stages) - 1

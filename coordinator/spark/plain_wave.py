@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from coordinated_bolt.transport.frames import frame_target
 from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.planning.wave_plan import WavePlan
+from coordinator.planning.plain_plan import PlainPlan
 from coordinator.spark.alarm import Deadline
 from coordinator.spark.frame_flow import Addressed
 from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
@@ -31,8 +31,8 @@ class PlainDeployment:
     """
 
     jobs: FrameJobs
-    plan: WavePlan
-    shipped_plan: Broadcast[WavePlan]
+    plan: PlainPlan
+    shipped_plan: Broadcast[PlainPlan]
     wave_timeout_s: float | None = None
 
     def run(self, wave: PlainWave) -> WaveDrained:
@@ -58,7 +58,7 @@ class PlainDeployment:
         return Frames(Source.of(self.jobs.context.parallelize(parts, len(parts))))
 
 
-def emitted_parts(plan: WavePlan, wave: PlainWave) -> list[list[Addressed]]:
+def emitted_parts(plan: PlainPlan, wave: PlainWave) -> list[list[Addressed]]:
     """The frames of a wave by partition of stage 0 (driver)."""
     routes = plan.chain.routes_into(0)
     parts: list[list[Addressed]] = [[] for _ in plan.stages[0].tasks]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from coordinated_bolt.wiring import TaskWiring
+from coordinator.planning.plain_plan import PlainPlan
 from coordinator.planning.plan import Plan
-from coordinator.planning.wave_plan import WavePlan
 from coordinator.spark.alarm import Alarm, Deadline, alarm_for
 from coordinator.spark.frame_flow import Addressed, FrameFault, sort_out
 from coordinator.spark.worker import settle_worker
@@ -23,7 +23,7 @@ from state.fault_points import reached
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
-PlanT = TypeVar("PlanT", Plan, WavePlan)
+PlanT = TypeVar("PlanT", Plan, PlainPlan)
 
 
 @dataclass(frozen=True, slots=True)

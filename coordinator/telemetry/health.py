@@ -14,7 +14,7 @@ TIMEOUTS_MAX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProbeAnswer:
     """An answer to a probe.
 
     Attributes:
@@ -56,24 +56,24 @@ class Health:
         if isinstance(observation, (RunBegan, TurnEnded, WaveStarted, WaveEnded)):
             self._turned_s = self._clock()
 
-    def alive(self) -> Verdict:
+    def alive(self) -> ProbeAnswer:
         """Returns whether the run's loop still turns; a run that starts or ends is alive too."""
         turned_s = self._turned_s
         if turned_s is None:
-            return Verdict(True, "starting")
+            return ProbeAnswer(True, "starting")
         age_s = self._clock() - turned_s
         if self._has_ended or self._turn_max_s is None or age_s <= self._turn_max_s:
-            return Verdict(True, f"last turn {age_s:.1f} s ago")
-        return Verdict(
+            return ProbeAnswer(True, f"last turn {age_s:.1f} s ago")
+        return ProbeAnswer(
             False, f"the last turn ended {age_s:.0f} s ago, more than {self._turn_max_s:.0f} s: the run hangs"
         )
 
-    def ready(self) -> Verdict:
+    def ready(self) -> ProbeAnswer:
         """Returns whether the run owns its topology, and has processed a wave or found nothing to do."""
         if self._has_ended:
-            return Verdict(False, "the run has ended")
+            return ProbeAnswer(False, "the run has ended")
         if not self._has_begun:
-            return Verdict(False, "starting: Spark is not up yet, or the topology is not owned yet")
+            return ProbeAnswer(False, "starting: Spark is not up yet, or the topology is not owned yet")
         if not self._has_worked:
-            return Verdict(False, "the first wave is under way")
-        return Verdict(True, "running")
+            return ProbeAnswer(False, "the first wave is under way")
+        return ProbeAnswer(True, "running")

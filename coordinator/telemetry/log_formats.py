@@ -80,7 +80,7 @@ class TimestampedLines(LineFormatter):
         return "\n".join([*lines, *(f"  {line}" for line in details.splitlines())])
 
 
-class JsonLines(LineFormatter):
+class JsonLogLines(LineFormatter):
     """Formats a record as one JSON object on one line.
 
     ``time``, ``level``, ``logger`` and ``message`` are always there; ``topology``, ``txid``, ``attempt``, ``wave`` and
@@ -106,4 +106,4 @@ class JsonLines(LineFormatter):
 
 def formatter_of(form: LogFormat, hidden: Mapping[str, str] | None = None) -> LineFormatter:
     """Returns the formatter of a form; for `hidden` see `LineFormatter`."""
-    return JsonLines(hidden) if form is LogFormat.JSON else TimestampedLines(hidden)
+    return JsonLogLines(hidden) if form is LogFormat.JSON else TimestampedLines(hidden)

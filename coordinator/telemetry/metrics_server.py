@@ -5,21 +5,24 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from socketserver import TCPServer, ThreadingMixIn
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from coordinator.run_observer import Observation
-from coordinator.telemetry.exporter import RunCollector, application
-from coordinator.telemetry.health import Health
-from coordinator.telemetry.run_metrics import RunMetrics
+from coordinator.telemetry.health import Health, ProbeAnswer
+from coordinator.telemetry.run_metrics import RunMetrics, prometheus_client
 from state.errors import TopologyError
 
 DEFAULT_HOST = "127.0.0.1"
 REQUEST_TIMEOUT_S = 10.0
 """A client that sends nothing for this long is disconnected."""
+TEXT = "text/plain; charset=utf-8"
+INDEX = "txbatch: /metrics for Prometheus, /healthz and /readyz for probes\n"
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+Application = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
 
 
 class MetricsServer:
@@ -50,8 +53,7 @@ class MetricsServer:
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._host, self._port = host, port
-        self._metrics, self._health = RunMetrics(clock, wall_clock), Health(clock)
-        self._collector = RunCollector(self._metrics.measures, topology_id)
+        self._metrics, self._health = RunMetrics(topology_id, clock, wall_clock), Health(clock)
         self._server: WSGIServer | None = None
         self._thread: threading.Thread | None = None
 
@@ -73,7 +75,7 @@ class MetricsServer:
         Raises:
             TopologyError: prometheus_client is not installed, or the port cannot be bound.
         """
-        app = application(self._collector, self._health)
+        app = _application(self._metrics, self._health)
         server_class = _ServerV6 if ":" in self._host else _Server
         try:
             self._server = make_server(self._host, self._port, app, server_class, _Handler)
@@ -120,3 +122,41 @@ class _Handler(WSGIRequestHandler):
     timeout = REQUEST_TIMEOUT_S
 
     def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002 - the library's name
+
+
+def _application(collected: RunMetrics, health: Health) -> Application:
+    """Returns the WSGI application with /metrics, /healthz and /readyz; raises what `prometheus_client` raises."""
+    client = prometheus_client()
+    registry = client.CollectorRegistry()
+    registry.register(collected)
+    client.ProcessCollector(registry=registry)
+    metrics = client.make_wsgi_app(registry)
+
+    def answer(environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return _text(start_response, "405 Method Not Allowed", "only GET and HEAD\n")
+        match environ.get("PATH_INFO", "/").rstrip("/"):
+            case "/metrics":
+                answered: Iterable[bytes] = metrics(environ, start_response)
+                return answered
+            case "/healthz":
+                return _answer(start_response, health.alive())
+            case "/readyz":
+                return _answer(start_response, health.ready())
+            case "":
+                return _text(start_response, "200 OK", INDEX)
+            case _:
+                return _text(start_response, "404 Not Found", INDEX)
+
+    return answer
+
+
+def _answer(start_response: StartResponse, answer: ProbeAnswer) -> Iterable[bytes]:
+    status = "200 OK" if answer.is_good else "503 Service Unavailable"
+    return _text(start_response, status, f"{answer.reason}\n")
+
+
+def _text(start_response: StartResponse, status: str, text: str) -> Iterable[bytes]:
+    body = text.encode()
+    start_response(status, [("Content-Type", TEXT), ("Content-Length", str(len(body)))])
+    return [body]

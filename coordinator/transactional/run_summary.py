@@ -10,8 +10,7 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinator.reports.run_report import RunReport
-from coordinator.reports.run_tables import tables_of
+from coordinator.reports.run_report import RunReport, tables_of
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.wave_statistics import WaveStatistics
 from state.printable import counted

@@ -13,9 +13,8 @@ from types import FrameType
 
 import uvicorn
 
-from coordinator.ui.app import dashboard
+from coordinator.ui.dashboard import Pages, dashboard
 from coordinator.ui.guard import LOOPBACK_NAMES
-from coordinator.ui.lookout import Lookout
 from state.errors import TopologyError
 from state.redis_topology.onlooker import Onlooker
 
@@ -40,8 +39,9 @@ def serve(
         TopologyError: the port is taken or not allowed.
     """
     names = LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
-    lookout = Lookout(onlooker, clock=time, zone=datetime.now().astimezone().tzinfo)  # type: ignore[arg-type]
-    app = dashboard(lookout, hide=hide, names=names)
+    zone = datetime.now().astimezone().tzinfo
+    assert zone is not None
+    app = dashboard(Pages(onlooker, clock=time, zone=zone, hide=hide), names=names)
     config = uvicorn.Config(
         app,
         log_level="warning",

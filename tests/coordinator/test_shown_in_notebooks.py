@@ -12,7 +12,7 @@ from coordinated_bolt import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, PlainStatistics, RunStatistics, TransactionalTopologyBuilder
 from coordinator.local.bolt_trial import run_bolt
 from coordinator.planning.plan import make_plan
-from coordinator.reports.run_tables import tables_of
+from coordinator.reports.run_report import tables_of
 from examples.word_count import CountWords, StoreCounts
 from state.redis_topology.snapshots import Snapshot
 from tests.support.topologies.example_topologies import EXAMPLES

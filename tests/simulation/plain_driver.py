@@ -11,8 +11,7 @@ from coordinator.building.plain_topology import PlainTopology
 from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.engine import PlainWave, WaveDrained
 from coordinator.plain.options import PlainRunOptions
-from coordinator.planning.plain_plan import make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
 from coordinator.spark.frame_flow import Addressed
 from coordinator.spark.plain_stage import plain_stage, wave_drained
 from coordinator.spark.plain_wave import emitted_parts
@@ -42,10 +41,10 @@ class PlainSimEngine:
         wait: the driver's.
     """
 
-    def __init__(self, plan: WavePlan, executors: Executors, wait: Callable[[float], None]) -> None:
+    def __init__(self, plan: PlainPlan, executors: Executors, wait: Callable[[float], None]) -> None:
         self._plan, self._executors, self._wait = plan, executors, wait
         shipped: Any = SimpleNamespace(value=plan)
-        self._entry: StageEntry[WavePlan] = StageEntry(shipped)
+        self._entry: StageEntry[PlainPlan] = StageEntry(shipped)
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         number, faults = wave.wave_id.number, self._executors.faults
@@ -115,7 +114,7 @@ class PlainDriver(Process):
     def _run(self) -> None:
         random = self._random
         plan = make_plain_plan(self._topology, self._pickle)
-        engine = PlainSimEngine(make_wave_plan(plan), self._executors, self.wait)
+        engine = PlainSimEngine(plan, self._executors, self.wait)
         options = PlainRunOptions(wave_tuples_max=random.choice([1, 4, 50]), stop_when_idle=True, idle_rounds=2)
         PlainCoordinator(
             plan,

@@ -17,7 +17,7 @@ from coordinator.cli.loading import load_topology
 from coordinator.cli.streams.terminal import say, say_json, user_output_aside
 from coordinator.inspection.finding import Weight, count_of
 from coordinator.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
-from coordinator.inspection.verify.verifier import Refold, Verdict, Verifier
+from coordinator.inspection.verify.verifier import Refold, Verification, Verifier
 from coordinator.server_choice import ServerChoice
 from state.errors import TopologyError
 from state.printable import counted
@@ -57,7 +57,7 @@ def verify(
     return ExitCode.DONE if verdict.is_sound else ExitCode.STATE
 
 
-def _verified(server: ServerChoice, topology_id: str, repeated: tuple[Topology, Refold] | None) -> Verdict:
+def _verified(server: ServerChoice, topology_id: str, repeated: tuple[Topology, Refold] | None) -> Verification:
     with server.store(topology_id) as store:
         verifier = Verifier(store.records())
         return verifier.verify() if repeated is None else verifier.verify(*repeated)
@@ -88,7 +88,7 @@ def _repeatable(topology_id: str, target: str, parameters: Sequence[str] | None)
     return topology, module_name
 
 
-def _plain(verdict: Verdict) -> dict[str, Any]:
+def _plain(verdict: Verification) -> dict[str, Any]:
     finds, finds_not = verdict.can_and_cannot
     return {
         "topology": verdict.topology_id,
@@ -100,7 +100,7 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _shown(verdict: Verdict, server: ServerChoice, completed: Callable[[str], str]) -> list[str]:
+def _shown(verdict: Verification, server: ServerChoice, completed: Callable[[str], str]) -> list[str]:
     failed, warned = (count_of(verdict.findings, weight) for weight in (Weight.FAIL, Weight.WARN))
     said = f"{counted(failed, 'fault')} found" if failed else "no damage found"
     said += f", {counted(warned, 'warning')}" if warned else ""

@@ -9,15 +9,19 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.building.plain_topology import PlainTopology
 from coordinator.building.topology import Topology
-from coordinator.inspection.doctor.checks.code_checks import CodeFacts, check_code
-from coordinator.inspection.doctor.checks.machine_checks import FolderFacts, check_folder, check_python
-from coordinator.inspection.doctor.checks.server_checks import check_server
-from coordinator.inspection.doctor.checks.spark_checks import LOCAL_DIR, check_spark
+from coordinator.inspection.doctor.platform_checks import (
+    LOCAL_DIR,
+    FolderFacts,
+    check_folder,
+    check_python,
+    check_spark,
+)
+from coordinator.inspection.doctor.server_checks import check_server
 from coordinator.inspection.finding import Finding, fail, from_error, ok, warn
 from coordinator.planning.plain_plan import make_plain_plan
 from coordinator.planning.plan import make_plan
@@ -25,6 +29,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
+from state.printable import counted
 from state.redis_client.address import check_address, redact
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.encryption import require_encryption
@@ -66,10 +71,10 @@ def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> li
     Raises:
         TopologyError: the server's address is malformed.
     """
-    findings, topology, module = [], None, ""
+    findings: list[Finding] = []
+    topology, module = None, ""
     if patient.load is not None:
-        facts, topology, module = _walk_code(patient.target, patient.load)
-        findings += check_code(facts)
+        findings, topology, module = _examine_code(patient.target, patient.load)
     if not isinstance(topology, PlainTopology):
         findings += examine_server(patient.server, STAND_IN_ID if topology is None else topology.topology_id)
     findings += _examine_machine(patient, environment)
@@ -78,28 +83,30 @@ def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> li
     return findings
 
 
-def _walk_code(target: str, load: Load) -> tuple[CodeFacts, AnyTopology | None, str]:
+def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology | None, str]:
     """Goes from the factory to tasks, up to the first step that fails."""
     from coordinator.spark.shipping import pickle_spec  # importing Spark takes as long as everything else
 
     try:
         topology, module = load()
     except TransactionError as error:
-        return CodeFacts(target, failed_at="factory", error=error), None, ""
-    facts = CodeFacts(target, topology.topology_id, len(topology.components))
-    step = "pickling"
+        return [from_error("factory", error, "nothing can run without it")], None, ""
+    count = counted(len(topology.components), "component")
+    findings = [ok("factory", f"{target} makes topology {topology.topology_id!r} of {count}")]
+    pickled = ok("pickling", "every component can be pickled")
+    step, why = "pickling", "executors get the components pickled"
     try:
         if isinstance(topology, PlainTopology):
             make_plain_plan(topology, pickle_spec)
-        else:
-            plan = make_plan(topology, pickle_spec)
-            step = "input"
-            context = plan.wirings[plan.emitter_tasks[0]].context()
-            start = SpoutStart(topology, context, tries=1, pause=lambda _: None)
-            facts = replace(facts, fingerprint=start.fingerprint())
+            return [*findings, pickled, ok("input", "a plain topology")], topology, module
+        plan = make_plan(topology, pickle_spec)
+        findings.append(pickled)
+        step, why = "input", "a run asks its spout for this before it takes over"
+        context = plan.wirings[plan.emitter_tasks[0]].context()
+        fingerprint = SpoutStart(topology, context, tries=1, pause=lambda _: None).fingerprint()
     except TransactionError as error:
-        return replace(facts, failed_at=step, error=error), topology, module
-    return facts, topology, module
+        return [*findings, from_error(step, error, why)], topology, module
+    return [*findings, ok("input", f"the spout finds its input: {fingerprint}")], topology, module
 
 
 def examine_server(choice: ServerChoice, topology_id: str) -> list[Finding]:

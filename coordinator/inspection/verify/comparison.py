@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from coordinator.building.topology_description import TopologyChange
 from coordinator.inspection.finding import Finding, fail, has_failed, ok, warn
-from coordinator.inspection.verify.bounded import Faults, first_few
-from coordinator.inspection.verify.control_check import restore
+from coordinator.inspection.verify.part_check import Faults, bytes_shown, first_few, restore
 from state.keys import Keys
 from state.printable import counted, one_line
 from state.records.stored_records import Content, StateImage, StoredRecords
@@ -18,8 +17,8 @@ SUBJECT = "refold"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two things that are compared.
+class RecordedState:
+    """A topology as it is stored: one of the two that are compared.
 
     Attributes:
         records: what txbatch stores.
@@ -35,15 +34,15 @@ class Refolded:
     """What a refold gave.
 
     Attributes:
-        side: the scratch topology.
+        state: of the scratch topology.
         moved: metadata fields of committed transactions that tell of other input than the original's.
     """
 
-    side: Side
+    state: RecordedState
     moved: tuple[str, ...] = ()
 
 
-def compare(keys: Keys, stored: Side, refold: Refolded) -> list[Finding]:
+def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding]:
     """Returns the differences between what is stored and its refold up to the same txid.
 
     States are compared only if both have read the input up to the same position: otherwise they are answers to
@@ -54,7 +53,7 @@ def compare(keys: Keys, stored: Side, refold: Refolded) -> list[Finding]:
         stored: what the server holds.
         refold: what the input gives.
     """
-    refolded = refold.side
+    refolded = refold.state
     committed = int(stored.image.committed or 0)
     if refolded.image.committed != stored.image.committed:
         found = (
@@ -109,7 +108,7 @@ def _compare_state(keys: Keys, name: str, stored: Content, refolded: Content) ->
     faults = Faults()
     for difference in _differences(stored, refolded):
         faults.add(difference)
-    if not faults.count:
+    if not faults:
         return []
     found = f"state {keys.state(name)!r} differs from its refold in {counted(faults.count, 'place')}: {faults}"
     why = (
@@ -124,10 +123,10 @@ def _differences(stored: Content, refolded: Content) -> Iterator[str]:
         case Mapping(), Mapping():
             for field in sorted(stored.keys() | refolded.keys()):
                 if stored.get(field) != refolded.get(field):
-                    yield f"field {_shown(field)} {_both(stored.get(field), refolded.get(field))}"
+                    yield f"field {bytes_shown(field)} {_both(stored.get(field), refolded.get(field))}"
         case frozenset(), frozenset():
             for member in sorted(stored ^ refolded):
-                yield f"member {_shown(member)} is " + ("surplus" if member in stored else "missing")
+                yield f"member {bytes_shown(member)} is " + ("surplus" if member in stored else "missing")
         case tuple(), tuple():
             yield from _list_differences(stored, refolded)
         case _ if stored != refolded:
@@ -139,19 +138,15 @@ def _list_differences(stored: tuple[bytes, ...], refolded: tuple[bytes, ...]) ->
     surplus, missing = Counter(stored) - Counter(refolded), Counter(refolded) - Counter(stored)
     for word, items in (("surplus", surplus), ("missing", missing)):
         for item in sorted(items):
-            yield f"item {_shown(item)} is {word}" + (f" {items[item]} times" if items[item] > 1 else "")
+            yield f"item {bytes_shown(item)} is {word}" + (f" {items[item]} times" if items[item] > 1 else "")
     if not surplus and not missing and stored != refolded:
         place = next(i for i, (ours, theirs) in enumerate(zip(stored, refolded, strict=True)) if ours != theirs)
         yield f"the order differs from item {place} on"
 
 
 def _both(stored: bytes | None, refolded: bytes | None) -> str:
-    return f"holds {_shown(stored)}, expected {_shown(refolded)}"
+    return f"holds {bytes_shown(stored)}, expected {bytes_shown(refolded)}"
 
 
 def _one(content: Content) -> bytes | None:
     return content if isinstance(content, bytes) else None
-
-
-def _shown(stored: bytes | None) -> str:
-    return "nothing" if stored is None else repr(one_line(stored[:60].decode("utf-8", "backslashreplace"), 60))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.building.topology import Topology
-from coordinator.inspection.verify.comparison import Refolded, Side
+from coordinator.inspection.verify.comparison import RecordedState, Refolded
 from coordinator.inspection.verify.stall_watch import StallWatch, stall_after_s
 from coordinator.local.pickling import pickle_spec
 from coordinator.planning.plan import make_plan
@@ -68,7 +68,7 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 
 def refold(
-    stored: Side,
+    stored: RecordedState,
     kinds: Mapping[str, StateKind],
     with_parts: Set[str],
     *,
@@ -100,8 +100,8 @@ def refold(
             records, image = read.records(), read.image(kinds, with_parts)
         finally:
             found.close()
-    side = Side(records, image if last_txid else replace(image, committed="0"))
-    return Refolded(side, _moved(topology, stored.records, records, last_txid))
+    refolded = RecordedState(records, image if last_txid else replace(image, committed="0"))
+    return Refolded(refolded, _moved(topology, stored.records, records, last_txid))
 
 
 def _moved(topology: Topology, stored: StoredRecords, refolded: StoredRecords, last_txid: int) -> tuple[str, ...]:

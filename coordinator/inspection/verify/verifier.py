@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from coordinator.building.topology import Topology
 from coordinator.building.topology_description import DescribedState, changes, declared_states_of, described
 from coordinator.inspection.finding import Finding, Weight, has_failed, warn
-from coordinator.inspection.verify.aside_check import check_aside
-from coordinator.inspection.verify.comparison import Refolded, Side, check_same_topology, compare
-from coordinator.inspection.verify.control_check import check_control
-from coordinator.inspection.verify.declared_keys import state_of_key
-from coordinator.inspection.verify.history_check import check_history
-from coordinator.inspection.verify.keys_check import HASH, check_keys
+from coordinator.inspection.verify.comparison import RecordedState, Refolded, check_same_topology, compare
+from coordinator.inspection.verify.content_checks import HASH, ValuesCheck, check_keys, state_of_key
 from coordinator.inspection.verify.metadata_chain import check_metadata
-from coordinator.inspection.verify.receipts_check import check_receipts
-from coordinator.inspection.verify.values_check import ValuesCheck
+from coordinator.inspection.verify.record_checks import check_aside, check_control, check_history, check_receipts
 from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.write_set import StateKind
@@ -58,12 +53,12 @@ REFOLD_FINDS_NOT = (
     f"{_FOUND_BY_NOTHING}"
 )
 
-Refold = Callable[[Side, dict[str, StateKind], Set[str]], Refolded]
+Refold = Callable[[RecordedState, dict[str, StateKind], Set[str]], Refolded]
 """Computes the state of the original again, and returns the named states, of which some have parts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """The result of a verification.
 
     Attributes:
@@ -95,7 +90,7 @@ class Verifier:
         self._stored = stored
         self._keys = stored.keys
 
-    def verify(self, topology: Topology | None = None, refold: Refold | None = None) -> Verdict:
+    def verify(self, topology: Topology | None = None, refold: Refold | None = None) -> Verification:
         """Checks everything that can be checked, and with a topology and its refold compares the states.
 
         Raises:
@@ -114,7 +109,8 @@ class Verifier:
         findings += self._history_findings(records, {each.key: each.kind for each in found})
         findings += self._aside_findings({each.key: each.kind for each in found})
         sound_states = _of_declared_kind(self._stored, found, states or {})
-        findings += [self._values_finding(states[name], names) for name, names in sound_states.items() if states]
+        for name, names in sound_states.items():
+            findings += self._values_findings((states or {})[name], names)
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
             more, is_refolded = self._refolded(topology, refold, records, findings, states or {})
@@ -123,7 +119,7 @@ class Verifier:
             if is_refolded:
                 can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
         committed = records.control.get("committed", "")
-        return Verdict(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
+        return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:
         """Checks the records of which there is one for every topology."""
@@ -148,12 +144,12 @@ class Verifier:
         quarantined = self._stored.quarantined() if has_batches else {}
         return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
 
-    def _values_finding(self, state: DescribedState, names: list[str]) -> Finding:
+    def _values_findings(self, state: DescribedState, names: list[str]) -> list[Finding]:
         check = ValuesCheck(self._keys, state)
         for name in names:
             for entries in self._stored.entries(name, state.kind):
                 check.check(entries)
-        return check.finding()
+        return check.findings()
 
     def _refolded(
         self,
@@ -196,7 +192,7 @@ class Verifier:
             return warn("refold", what, why, "verify it without --refold")
         return None
 
-    def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> Side:
+    def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> RecordedState:
         """Reads records and states of the same committed transaction.
 
         Raises:
@@ -206,7 +202,7 @@ class Verifier:
             image = self._stored.image(kinds, with_parts)
             records = self._stored.records()
             if records.control.get("committed") == image.committed:
-                return Side(records, image)
+                return RecordedState(records, image)
         raise TopologyError(
             f"topology {self._keys.topology_id!r} committed during each of {IMAGE_TRIES} readings; stop its run, or "
             "verify it without --refold"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from coordinator.pictures.layered_drawing import LINE, Box, Line, drawing_of
 from coordinator.pictures.topology_picture import Edge, TopologyPicture
@@ -15,23 +15,16 @@ _FOOT = 8.0
 _WEIGHTS = {"spout": "box spout", "bolt": "box bolt", "committer": "box committer"}
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """What is known of the flow through a topology.
+def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mapping[tuple[str, str, str], str]) -> Svg:
+    """Returns the graph, at a size at which its text can be read; a page lets it scroll.
 
-    Attributes:
+    Args:
+        picture: of the topology.
         notes: component id -> the line in its box.
-        edges: (source, target, stream id) -> what is written at the edge after its grouping.
+        rates: (source, target, stream id) -> the text after the grouping at the edge.
     """
-
-    notes: Mapping[str, str]
-    edges: Mapping[tuple[str, str, str], str]
-
-
-def flow_chart(picture: TopologyPicture, flow: Flow) -> Svg:
-    """Returns the graph, at a size at which its text can be read; a page lets it scroll."""
-    nodes = tuple(replace(node, note=flow.notes.get(node.component_id, "")) for node in picture.nodes)
-    edges = tuple(replace(edge, grouping=_at(edge, flow)) for edge in picture.edges)
+    nodes = tuple(replace(node, note=notes.get(node.component_id, "")) for node in picture.nodes)
+    edges = tuple(replace(edge, grouping=_with_rate(edge, rates)) for edge in picture.edges)
     drawing = drawing_of(replace(picture, nodes=nodes, edges=edges, groups=(), facts=()))
     width, height = drawing.width, drawing.height - _HEAD - _FOOT
     heard = "; ".join(f"{edge.target} hears {edge.source}, {edge.label}" for edge in edges)
@@ -48,9 +41,9 @@ def flow_chart(picture: TopologyPicture, flow: Flow) -> Svg:
     return Svg("".join((*parts, "</svg>")))
 
 
-def _at(edge: Edge, flow: Flow) -> str:
-    flows = flow.edges.get((edge.source, edge.target, edge.stream_id), "")
-    return f"{edge.grouping} · {flows}" if flows else edge.grouping
+def _with_rate(edge: Edge, rates: Mapping[tuple[str, str, str], str]) -> str:
+    rate = rates.get((edge.source, edge.target, edge.stream_id), "")
+    return f"{edge.grouping} · {rate}" if rate else edge.grouping
 
 
 def _box(box: Box) -> Iterator[str]:

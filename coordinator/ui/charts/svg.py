@@ -1,8 +1,8 @@
-"""The few forms of SVG that all charts are made of; text is escaped here and nowhere else."""
+"""The few forms of SVG that all charts are made of, and bars for tables; text is escaped here and nowhere else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from state.printable import one_line
@@ -10,6 +10,7 @@ from state.printable import one_line
 CHARACTER = 7.2
 """Widest character of a label, in units of the drawing: labels hold digits, units and short words."""
 LABEL_HEIGHT = 14.0
+BAR_WIDTH = 100.0
 
 
 class Svg(str):
@@ -71,3 +72,29 @@ def number(value: float) -> str:
 def label_width(content: str) -> float:
     """Returns an upper bound of a label's width."""
     return CHARACTER * len(one_line(content))
+
+
+def share_bar(part: float) -> Svg:
+    """Returns a bar as long as a share, from 0 to 1; the figure is next to it."""
+    shown = min(1.0, max(0.0, part))
+    bar = [rectangle(0, 0, BAR_WIDTH, 6, kind="rest")]
+    if shown:
+        bar.append(rectangle(0, 0, BAR_WIDTH * shown, 6, kind="share"))
+    return svg(BAR_WIDTH, 6, bar, label="", kind="bar", is_stretched=True)
+
+
+def split_bar(parts: Sequence[tuple[str, str, float]]) -> Svg:
+    """Returns one bar of several parts, each as long as its share.
+
+    Args:
+        parts: (name, class, how many).
+    """
+    whole = sum(count for _, _, count in parts)
+    shown = [rectangle(0, 0, 4 * BAR_WIDTH, 14, kind="rest")]
+    x = 0.0
+    for name, kind, count in parts:
+        width = 4 * BAR_WIDTH * count / whole if whole else 0.0
+        if width:
+            shown.append(rectangle(x, 0, width, 14, kind=kind, title=f"{count:,.0f} {name}"))
+        x += width
+    return svg(4 * BAR_WIDTH, 14, shown, label="", kind="split", is_stretched=True)

@@ -1,18 +1,61 @@
-"""What each component of a run has done, the slowest first, and the graph with its flow."""
+"""What each component of a run has done, the slowest first, how much it takes a second, and the graph with its flow."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.building.described_picture import picture_of_description
+from coordinator.building.picture_maker import picture_of_description
 from coordinator.pictures.topology_picture import TopologyPicture
-from coordinator.ui.charts.bars import share_bar
-from coordinator.ui.charts.flow_chart import Flow, flow_chart
-from coordinator.ui.charts.svg import Svg
+from coordinator.ui.charts.flow_chart import flow_chart
+from coordinator.ui.charts.svg import Svg, share_bar
 from coordinator.ui.views import words
-from coordinator.ui.views.flow_rates import FlowRate
-from state.records.run_pulse import ComponentFigures, RunFigures
+from state.records.run_pulse import ComponentFigures, RunFigures, RunPulse
+
+SPAN_S = 10.0
+"""Rates are over about the last ten seconds, as those of the pulse are."""
+TOPOLOGIES_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRate:
+    """Tuples a second."""
+
+    taken: float
+    emitted: float
+
+
+class FlowRates:
+    """Compares the totals that runs report at each look; used by one thread at a time, once per look."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, tuple[str, deque[tuple[float, dict[str, ComponentFigures]]]]] = OrderedDict()
+
+    def of(self, topology_id: str, pulse: RunPulse) -> dict[str, FlowRate]:
+        """Notes what a run has reported, and returns the rates of its components; none at the first look."""
+        fence, looks = self._seen.pop(topology_id, ("", deque()))
+        if fence != pulse.run.fence:
+            looks = deque()
+        self._seen[topology_id] = (pulse.run.fence, looks)
+        if len(self._seen) > TOPOLOGIES_MAX:
+            self._seen.popitem(last=False)
+        if not looks or pulse.now.at > looks[-1][0]:
+            looks.append((pulse.now.at, pulse.now.components))
+        while len(looks) > 2 and looks[1][0] <= pulse.now.at - SPAN_S:
+            looks.popleft()
+        (begin, before), (end, after) = looks[0], looks[-1]
+        seconds = end - begin
+        if seconds <= 0:
+            return {}
+        zero = ComponentFigures()
+        return {
+            name: FlowRate(
+                max(0, done.tuples_in - before.get(name, zero).tuples_in) / seconds,
+                max(0, done.tuples_out - before.get(name, zero).tuples_out) / seconds,
+            )
+            for name, done in after.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +98,7 @@ def graph_of(
     Args:
         topology_id: its id.
         description: as stored.
-        figures: of its last run, None if it has told nothing.
+        figures: of its last run, None if it has reported nothing.
         rates: of its components, as far as they are known.
     """
     picture = picture_of_description(topology_id, description)
@@ -63,7 +106,7 @@ def graph_of(
         return None
     components = {} if figures is None else figures.components
     notes = {name: _note(name, components[name], rates, picture) for name in components}
-    return flow_chart(picture, Flow(notes, _edge_rates(picture, rates)))
+    return flow_chart(picture, notes, _edge_rates(picture, rates))
 
 
 def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_s: float) -> ComponentRow:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.reports.durations import duration
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock
-from coordinator.ui.views.words import Tone
+from coordinator.ui.views.words import Clock, Tone
 from state.records.run_pulse import Standing
 from state.records.topology_overview import TopologyOverview
 

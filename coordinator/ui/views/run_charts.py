@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from coordinator.reports.durations import brief
-from coordinator.ui.charts.line_chart import line_chart
-from coordinator.ui.charts.stacked_chart import Layer, stacked_chart
 from coordinator.ui.charts.svg import Svg
+from coordinator.ui.charts.time_chart import Layer, line_chart, stacked_chart
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock
+from coordinator.ui.views.words import Clock
 from state.records.run_pulse import PulseSample, RunFigures, Spread
 
 WINDOW_STATES = ("processing", "processed", "committing")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.reports.durations import duration
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock, Moment
-from coordinator.ui.views.words import UNKNOWN, Tone
+from coordinator.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
 from state.records.run_pulse import Standing, standing_of
 from state.redis_topology.listing import ListedTopology
 
@@ -40,7 +39,7 @@ class TopologyRow:
     tuples: str = UNKNOWN
     fraction: float | None = None
     where: str = ""
-    since: Moment | None = None
+    since: ShownTime | None = None
     since_what: str = ""
 
 
@@ -103,6 +102,6 @@ def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
         tuples=words.rate(figures.tuples_per_s) if runs else UNKNOWN,
         fraction=figures.fraction,
         where=f"{words.name(pulse.run.host)}:{pulse.run.pid}",
-        since=clock.moment(since),
+        since=clock.shown(since),
         since_what=what,
     )

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.reports.durations import duration
-from coordinator.ui.charts.bars import share_bar, split_bar
-from coordinator.ui.charts.svg import Svg
+from coordinator.ui.charts.svg import Svg, share_bar, split_bar
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock
-from coordinator.ui.views.component_rows import ComponentRow, component_rows, graph_of
-from coordinator.ui.views.flow_rates import FlowRate
+from coordinator.ui.views.component_rows import ComponentRow, FlowRate, component_rows, graph_of
 from coordinator.ui.views.heading import Heading, heading_of
 from coordinator.ui.views.run_charts import Chart, charts_of
+from coordinator.ui.views.words import Clock
 from state.records.run_pulse import RunFigures, RunPulse, Standing
 from state.records.story_choice import LOWER_FAILED
 from state.records.topology_overview import TopologyOverview
@@ -52,14 +50,6 @@ class FailureRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPart:
-    """Attempts in flight in one state."""
-
-    state: str
-    count: str
-
-
-@dataclass(frozen=True, slots=True)
 class LastFailureView:
     """The attempt that failed last.
 
@@ -83,7 +73,7 @@ class TopologyView:
         heading: its name and what its run is doing.
         figures: the most important ones.
         graph: None if its description cannot be read.
-        window: attempts in flight by state, with a bar.
+        window, window_bar: how many attempts are in flight in each state.
         charts: of the last minutes.
         charts_told: what they cover; "" if there are none.
         components: the slowest first.
@@ -96,7 +86,7 @@ class TopologyView:
     heading: Heading
     figures: tuple[Figure, ...]
     graph: Svg | None
-    window: tuple[WindowPart, ...] = ()
+    window: tuple[tuple[str, str], ...] = ()
     window_bar: Svg | None = None
     charts: tuple[Chart, ...] = ()
     charts_told: str = ""
@@ -127,7 +117,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
         heading,
         _figures(seen),
         graph,
-        window=tuple(WindowPart(state, words.count(number)) for state, number in window),
+        window=tuple((state, words.count(number)) for state, number in window),
         window_bar=split_bar([(state, state, number) for state, number in window]),
         charts=charts_of(pulse.samples, figures, clock) if pulse.samples else (),
         charts_told=_covered(pulse, clock),
@@ -197,7 +187,7 @@ def _run(pulse: RunPulse, clock: Clock) -> tuple[tuple[str, str], ...]:
     shown = [
         ("host", words.name(run.host)),
         ("process", f"{run.pid}, user {words.name(run.user)}"),
-        ("began", f"{clock.moment(run.started_at).text}, {clock.since(run.started_at)}"),
+        ("began", f"{clock.shown(run.started_at).text}, {clock.since(run.started_at)}"),
         ("last heard", clock.since(pulse.seen_at)),
         ("Spark master", words.name(run.master)),
         ("versions", versions),

@@ -9,9 +9,8 @@ from coordinator.reports.durations import brief
 from coordinator.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
 from coordinator.ui.charts.svg import Svg
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock
 from coordinator.ui.views.heading import Heading
-from coordinator.ui.views.words import Tone
+from coordinator.ui.views.words import Clock, Tone
 from state.printable import counted
 from state.records.story_choice import LOWER_FAILED
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
@@ -154,7 +153,7 @@ def _exact(known: KnownTransaction) -> tuple[tuple[str, str], ...]:
 def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     size = f", about {words.size(story.input_bytes)} read" if story.input_bytes else ""
     shown = [
-        ("cut", clock.moment(story.cut_at).text),
+        ("cut", clock.shown(story.cut_at).text),
         ("input", f"{counted(story.tuples, 'tuple')} by the spout{size}"),
     ]
     if story.processed_at:

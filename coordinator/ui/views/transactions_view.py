@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 
 from coordinator.reports.durations import brief
 from coordinator.ui.views import words
-from coordinator.ui.views.clock import Clock, Moment
 from coordinator.ui.views.heading import Heading
-from coordinator.ui.views.words import UNKNOWN
+from coordinator.ui.views.words import UNKNOWN, Clock, ShownTime
 from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, TransactionPage
 
@@ -53,7 +52,7 @@ class TransactionRow:
     """
 
     txid: int
-    committed: Moment | None
+    committed: ShownTime | None
     attempts: str
     why: str
     is_failed: bool
@@ -153,7 +152,7 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
     notes += [f"{refused:,} refused"] if refused else []
     return TransactionRow(
         txid=found.txid,
-        committed=clock.moment(story.committed_at),
+        committed=clock.shown(story.committed_at),
         attempts=words.count(story.attempt_count),
         why=", ".join(kinds),
         is_failed=StoryChoice.FAILED.is_wanted(story),

@@ -1,10 +1,13 @@
-"""Numbers and states in words, as all pages show them."""
+"""Numbers, states and times in words, as all pages show them; times are in the zone of the serving machine."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any
 
+from coordinator.reports.durations import duration
 from state.printable import one_line
 from state.records.run_pulse import RunPulse, RunState, Standing
 
@@ -98,3 +101,50 @@ def span(seconds: float) -> str:
     if seconds >= 120:
         return f"{seconds / 60:g} min"
     return f"{seconds:g} s" if seconds >= 1 or not seconds else f"{1000 * seconds:g} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time of one page.
+
+    Attributes:
+        now: seconds since the epoch.
+        zone: in which times are shown.
+    """
+
+    now: float
+    zone: tzinfo = UTC
+
+    def shown(self, at: float) -> ShownTime:
+        """Returns a time as templates show it."""
+        shown = datetime.fromtimestamp(at, self.zone)
+        exact = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
+        return ShownTime(shown.strftime("%Y-%m-%d %H:%M:%S"), exact.replace("+00:00", "Z"), self.since(at))
+
+    def time_of_day(self, at: float) -> str:
+        """Returns hours, minutes and seconds."""
+        return datetime.fromtimestamp(at, self.zone).strftime("%H:%M:%S")
+
+    def since(self, at: float) -> str:
+        """Returns how long ago a time was."""
+        return f"{duration(self.now - at)} ago"
+
+    @property
+    def zone_name(self) -> str:
+        """Name of the zone, or how far it is from UTC."""
+        return datetime.fromtimestamp(self.now, self.zone).tzname() or "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTime:
+    """A time in words.
+
+    Attributes:
+        text: date and time of day.
+        exact: for machines.
+        ago: how long ago it was.
+    """
+
+    text: str
+    exact: str
+    ago: str

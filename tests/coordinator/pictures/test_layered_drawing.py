@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from coordinator.building.topology_picture import picture_of
+from coordinator.building.picture_maker import picture_of
 from coordinator.pictures.layered_drawing import CHARACTER, LINE, TEXT_LIMIT, drawing_of, text_width
 from coordinator.pictures.layers import layers_of
-from coordinator.pictures.topology_picture import Edge, Group, Node, PicturedState, TopologyPicture
+from coordinator.pictures.topology_picture import Edge, Node, PicturedPlace, PicturedState, TopologyPicture
 from coordinator.planning.topology_plan import plan
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -114,7 +114,8 @@ def random_picture(random):
         for source in sorted(random.sample(range(target), random.randint(1, min(target, 4))))
     )
     groups = tuple(
-        Group(f"stage {n}", "processing", tuple(part), ("1 Spark task",)) for n, part in enumerate(cut(names, random))
+        PicturedPlace(f"stage {n}", "processing", tuple(part), ("1 Spark task",))
+        for n, part in enumerate(cut(names, random))
     )
     return TopologyPicture("t", "plain", nodes, edges, random.choice(((), groups)), ("a fact " * 30,))
 
@@ -149,7 +150,7 @@ def test_a_component_stands_one_column_behind_the_last_it_hears():
 def test_components_of_one_place_share_a_stretch_of_columns():
     nodes = tuple(Node(name, "bolt", "Pass", 1) for name in "abc")
     edges = (Edge("a", "b", "default", (), "shuffle"), Edge("a", "c", "default", (), "shuffle"))
-    groups = (Group("one", "", ("a", "b")), Group("two", "", ("c",)))
+    groups = (PicturedPlace("one", "", ("a", "b")), PicturedPlace("two", "", ("c",)))
     layers = layers_of(TopologyPicture("t", "plain", nodes, edges, groups))
     columns = {place.component_id: place.column for column in layers.columns for place in column if place.component_id}
     assert columns == {"a": 0, "b": 1, "c": 2}

@@ -12,7 +12,7 @@ from coordinator.pictures.html_picture import html_of
 from coordinator.pictures.mermaid_picture import mermaid_of
 from coordinator.pictures.svg_picture import svg_of
 from coordinator.pictures.text_picture import text_of
-from coordinator.pictures.topology_picture import Edge, Group, Node, PicturedState, TopologyPicture
+from coordinator.pictures.topology_picture import Edge, Node, PicturedPlace, PicturedState, TopologyPicture
 from coordinator.planning.topology_plan import plan
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -29,7 +29,7 @@ def hostile_picture():
     states = (PicturedState(HOSTILE, HOSTILE, "hash", HOSTILE),)
     nodes = (Node("spout", "spout", HOSTILE, 1, (), HOSTILE), Node("store", "committer", HOSTILE, 1, states))
     edges = (Edge("spout", "store", HOSTILE, (HOSTILE,), HOSTILE),)
-    groups = (Group(HOSTILE, HOSTILE, ("spout", "store"), (HOSTILE,)),)
+    groups = (PicturedPlace(HOSTILE, HOSTILE, ("spout", "store"), (HOSTILE,)),)
     return TopologyPicture("t", "plain", nodes, edges, groups, (HOSTILE,))
 
 

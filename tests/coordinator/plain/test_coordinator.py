@@ -66,7 +66,7 @@ def plan_of(*spouts, pending=1000, parallelism=1):
     for number, _ in enumerate(spouts):
         sink.shuffle_grouping(f"spout{number}")
     builder.set_max_spout_pending(pending)
-    return planned(builder.build()).plain
+    return planned(builder.build())
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator.reports.run_history import POINTS_MAX, Moment, Series, WaveTime
+from coordinator.reports.run_history import POINTS_MAX, RunPoint, Series, WaveTime
 from coordinator.transactional.run_summary import RunStatistics
 
 
@@ -38,4 +38,4 @@ def test_times_are_seconds_since_the_first_wave():
     run.failed_attempts = 1
     run.processed(98_768.0, 0.0, 1)
     assert run.history.waves.points() == [WaveTime(1.5, 1.5, 2)]  # nobody has measured the second
-    assert run.history.moments.points() == [Moment(1.5, 0, 0), Moment(2.0, 2, 0), Moment(3.0, 2, 1)]
+    assert run.history.moments.points() == [RunPoint(1.5, 0, 0), RunPoint(2.0, 2, 0), RunPoint(3.0, 2, 1)]

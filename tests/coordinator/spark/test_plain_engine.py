@@ -10,7 +10,6 @@ import pytest
 from coordinated_bolt.plain.wave_frames import WaveId
 from coordinator.plain.engine import PlainWave
 from coordinator.planning.plain_plan import make_plain_plan
-from coordinator.planning.wave_plan import make_wave_plan
 from coordinator.spark.java.java_watch import JavaWatch
 from coordinator.spark.plain_engine import SparkPlainEngine
 from coordinator.spark.session import SparkLease
@@ -50,7 +49,7 @@ def test_a_job_that_raises_a_timeout_of_its_own_is_not_taken_for_one_that_takes_
     context: Any = BrokenContext()
     plan = make_plain_plan(builder.build(), lambda _, spec: pickle.dumps(spec))
     with JavaWatch(RunningProcess()) as watch:
-        engine = SparkPlainEngine(SparkLease(context, watch), make_wave_plan(plan), wave_timeout_s=timeout_s)
+        engine = SparkPlainEngine(SparkLease(context, watch), plan, wave_timeout_s=timeout_s)
         try:
             ended = engine.run_wave(PlainWave(WaveId(1, 1), ()))
         finally:

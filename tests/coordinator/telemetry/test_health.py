@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinator.run_observer import RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
-from coordinator.telemetry.health import TURN_MAX_S, Health, Verdict
+from coordinator.telemetry.health import TURN_MAX_S, Health, ProbeAnswer
 from coordinator.transactional.run_summary import RunStatistics
 
 BEGAN = RunBegan("lines", RunStatistics(), 30.0)
@@ -36,13 +36,13 @@ def health_of(*observations, time=None):
     ids=["starting", "owned", "first wave", "ended"],
 )
 def test_a_run_is_not_ready(observations, reason):
-    assert health_of(*observations).ready() == Verdict(False, reason)
+    assert health_of(*observations).ready() == ProbeAnswer(False, reason)
 
 
 @pytest.mark.parametrize("observation", [TurnEnded(is_idle=True), WaveEnded(1, (), 0.5)], ids=["idle", "a wave"])
 def test_a_run_is_ready_with_its_first_wave_or_without_work(observation):
     health = health_of(BEGAN, observation, TurnEnded(is_idle=False))
-    assert health.ready() == Verdict(True, "running")
+    assert health.ready() == ProbeAnswer(True, "running")
 
 
 def test_a_run_whose_loop_no_longer_turns_is_not_alive():
@@ -51,7 +51,7 @@ def test_a_run_whose_loop_no_longer_turns_is_not_alive():
     time.now += TURN_MAX_S
     assert health.alive().is_good
     time.now += 1
-    assert health.alive() == Verdict(False, "the last turn ended 121 s ago, more than 120 s: the run hangs")
+    assert health.alive() == ProbeAnswer(False, "the last turn ended 121 s ago, more than 120 s: the run hangs")
     health(TurnEnded(is_idle=True))
     assert health.alive().is_good
 
@@ -76,5 +76,5 @@ def test_a_start_and_an_end_are_alive_however_long_they_take():
     time = Time()
     starting, ending = health_of(time=time), health_of(BEGAN, RunEnded(None), time=time)
     time.now += 1e6
-    assert starting.alive() == Verdict(True, "starting")
+    assert starting.alive() == ProbeAnswer(True, "starting")
     assert ending.alive().is_good

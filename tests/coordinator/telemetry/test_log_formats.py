@@ -11,7 +11,7 @@ import pytest
 from coordinator.log_fields import fields, logs_of
 from coordinator.telemetry.log_formats import (
     DETAILS,
-    JsonLines,
+    JsonLogLines,
     LineFormatter,
     LogFormat,
     TimestampedLines,
@@ -23,7 +23,7 @@ from tests.support.case_names import shown
 
 URL = 'redis://app:p"ss\\wörd@db.example:6379/0'
 SECRETS = secrets_in(URL)
-FORMS = [JsonLines, TimestampedLines]
+FORMS = [JsonLogLines, TimestampedLines]
 
 
 def record_of(message, *arguments, level=logging.WARNING, error=None, **extra):
@@ -37,7 +37,7 @@ def record_of(message, *arguments, level=logging.WARNING, error=None, **extra):
 def test_json_has_the_message_and_every_field_that_is_known():
     attempt = TransactionAttempt(7, 255)
     record = record_of("attempt %s failed", attempt, topology="lines", **fields(attempt, wave=3, reason="no"))
-    told = json.loads(JsonLines().format(record))
+    told = json.loads(JsonLogLines().format(record))
     assert datetime.fromisoformat(told.pop("time")).timestamp() == 1_795_000_000.25
     assert told == {
         "level": "warning",
@@ -85,7 +85,7 @@ def test_a_password_is_shown_nowhere_even_if_json_would_escape_it(form: type[Lin
 
 
 @pytest.mark.parametrize(
-    ("form", "made"), [(LogFormat.JSON, JsonLines), (LogFormat.PLAIN, TimestampedLines)], ids=shown
+    ("form", "made"), [(LogFormat.JSON, JsonLogLines), (LogFormat.PLAIN, TimestampedLines)], ids=shown
 )
 def test_each_form_has_its_formatter(form, made):
     assert type(formatter_of(form)) is made
@@ -95,7 +95,7 @@ def test_a_traceback_is_part_of_the_record():
     try:
         raise ValueError("no such line")
     except ValueError as error:
-        told = json.loads(JsonLines().format(record_of("it raised", error=error)))
+        told = json.loads(JsonLogLines().format(record_of("it raised", error=error)))
     assert told["details"].splitlines()[0] == "Traceback (most recent call last):"
     assert told["details"].splitlines()[-1] == "ValueError: no such line"
 

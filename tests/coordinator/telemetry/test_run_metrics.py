@@ -34,16 +34,17 @@ class Time:
 def numbers(metrics):
     """Name and labels -> value, of everything but buckets."""
     found = {}
-    for measure in metrics.measures():
+    for measure in metrics.collect():
         for sample in measure.samples:
-            if sample.suffix != "_bucket":
-                labels = ",".join(f"{name}={value}" for name, value in sample.labels.items())
-                found[f"{measure.name}{sample.suffix}" + (f"{{{labels}}}" if labels else "")] = sample.value
+            if not sample.name.endswith("_bucket"):
+                assert sample.labels["topology"] == "lines"
+                labels = ",".join(f"{name}={value}" for name, value in sample.labels.items() if name != "topology")
+                found[sample.name + (f"{{{labels}}}" if labels else "")] = sample.value
     return found
 
 
 def observed_run(*, transactions=5, **options):
-    metrics = RunMetrics(Time(), lambda: 1_000.0)
+    metrics = RunMetrics("lines", Time(), lambda: 1_000.0)
     run = Run(transactions, max_spout_pending=4, observers=[metrics], **options)
     return run, metrics
 
@@ -82,7 +83,7 @@ def test_failed_attempts_are_counted_by_reason_from_zero():
 
 def test_a_transaction_takes_from_its_first_attempt_to_its_commit():
     time = Time()
-    metrics = RunMetrics(time, lambda: 0.0)
+    metrics = RunMetrics("lines", time, lambda: 0.0)
     metrics(RunBegan("lines", RunStatistics(), 30.0))
     metrics(AttemptsIssued((TransactionAttempt(1, 1),)))
     time.now = 2.0
@@ -95,8 +96,8 @@ def test_a_transaction_takes_from_its_first_attempt_to_its_commit():
 
 def test_what_is_read_is_made_whole_now_and_then_by_the_run_itself():
     time, statistics = Time(), RunStatistics()
-    metrics = RunMetrics(time, lambda: 0.0)
-    assert metrics.measures() == ()
+    metrics = RunMetrics("lines", time, lambda: 0.0)
+    assert metrics.collect() == ()
     metrics(RunBegan("lines", statistics, 30.0))
     statistics.last_txid = 7
     metrics(TurnEnded(is_idle=True))
@@ -107,12 +108,12 @@ def test_what_is_read_is_made_whole_now_and_then_by_the_run_itself():
 
 
 def test_a_plain_run_has_messages_instead_of_transactions():
-    metrics = RunMetrics(Time(), lambda: 0.0)
+    metrics = RunMetrics("lines", Time(), lambda: 0.0)
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told([1, 2, 3]))
     builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
     plan = planned(builder.build())
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1)), observers=[metrics]).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1)), observers=[metrics]).run()
     found = numbers(metrics)
     assert found["txbatch_emitted_tuples_total"] == found["txbatch_acked_messages_total"] == 3
     assert found["txbatch_failed_messages_total"] == 0
@@ -123,9 +124,29 @@ def test_a_plain_run_has_messages_instead_of_transactions():
 def test_names_and_helps_follow_the_conventions():
     run, metrics = observed_run(transactions=1)
     observe(run)
-    for measure in metrics.measures():
+    for measure in metrics.collect():
         assert re.fullmatch(r"txbatch(_[a-z]+)+", measure.name)
-        assert re.fullmatch(r"[A-Z].*\.", measure.help)
-        suffixes = {sample.suffix for sample in measure.samples}
+        assert re.fullmatch(r"[A-Z].*\.", measure.documentation)
+        suffixes = {sample.name.removeprefix(measure.name) for sample in measure.samples}
         expected = {"counter": {"_total"}, "gauge": {""}, "histogram": {"_bucket", "_sum", "_count"}}
-        assert suffixes <= expected[measure.kind.value]
+        assert suffixes <= expected[measure.type]
+
+
+def test_a_bucket_includes_all_smaller_ones_and_its_own_end():
+    metrics = RunMetrics("lines", Time(), lambda: 0.0)
+    metrics(RunBegan("lines", RunStatistics(), 30.0))
+    for seconds in (0.004, 0.005, 0.2, 100.0):
+        metrics(GroupCommitted((TransactionAttempt(1, 1),), seconds, 1, 1))
+    metrics(RunEnded(None))
+    (commits,) = (family for family in metrics.collect() if family.name == "txbatch_commit_seconds")
+    found = {sample.labels.get("le", sample.name): sample.value for sample in commits.samples}
+    assert (found["0.005"], found["0.1"], found["0.25"], found["60.0"], found["+Inf"]) == (2, 2, 3, 3, 4)
+    assert found["txbatch_commit_seconds_count"] == 4
+    assert found["txbatch_commit_seconds_sum"] == 100.209
+
+
+def test_a_gauge_whose_value_is_unknown_has_no_sample():
+    metrics = RunMetrics("lines", Time(), lambda: 0.0)
+    metrics(RunBegan("lines", RunStatistics(), 30.0))
+    assert "txbatch_input_cut_ratio" not in numbers(metrics)
+    assert "txbatch_input_cut_ratio" in {family.name for family in metrics.collect()}

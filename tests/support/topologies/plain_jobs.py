@@ -15,13 +15,12 @@ from coordinator.plain.coordinator import PlainCoordinator
 from coordinator.plain.engine import PlainEngine
 from coordinator.plain.options import PlainRunOptions
 from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
 from coordinator.run_observer import Observer
 from state.errors import FailedException
 
 
-def planned(topology: PlainTopology) -> WavePlan:
-    return make_wave_plan(make_plain_plan(topology, lambda _, spec: pickle.dumps(spec)))
+def planned(topology: PlainTopology) -> PlainPlan:
+    return make_plain_plan(topology, lambda _, spec: pickle.dumps(spec))
 
 
 class Clock:

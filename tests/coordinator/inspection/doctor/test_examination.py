@@ -260,8 +260,17 @@ def patient_of(made: AnyTopology | Exception, tmp_path: Path) -> Patient:
 
 def test_code_is_walked_up_to_the_step_that_fails(tmp_path):
     ok, bad = Weight.OK, Weight.FAIL
-    assert of_code(examine(patient_of(kept_topology(), tmp_path))) == {"factory": ok, "pickling": ok, "input": ok}
-    assert of_code(examine(patient_of(TopologyError("no; yes"), tmp_path))) == {"factory": bad}
+    findings = examine(patient_of(kept_topology(), tmp_path))
+    assert of_code(findings) == {"factory": ok, "pickling": ok, "input": ok}
+    assert findings[0].found == "jobs:topology makes topology 'kept' of 2 components"
+    findings = examine(patient_of(TopologyError("it is broken; fix it; then run it"), tmp_path))
+    assert of_code(findings) == {"factory": bad}
+    assert (findings[0].found, findings[0].remedy) == ("it is broken", "fix it; then run it")
+
+
+def test_an_error_without_a_remedy_still_says_where_to_look(tmp_path):
+    findings = examine(patient_of(TopologyError("gone"), tmp_path))
+    assert (findings[0].found, findings[0].remedy) == ("gone", "see what it says")
 
 
 def test_a_spout_that_does_not_find_its_input_is_told(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coordinator.inspection.finding import Finding, Weight
-from coordinator.inspection.verify.verifier import Verdict, Verifier
+from coordinator.inspection.verify.verifier import Verification, Verifier
 from coordinator.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from state.redis_topology.all_records import RedisRecords
@@ -36,7 +36,7 @@ class Kept:
     def records(self) -> RedisRecords:
         return self.topology.records()
 
-    def verify(self, *more: Any) -> Verdict:
+    def verify(self, *more: Any) -> Verification:
         return Verifier(self.records).verify(*more)
 
     def faults(self) -> list[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from coordinator.inspection.finding import Weight
-from coordinator.inspection.verify.aside_check import check_aside
-from coordinator.inspection.verify.keys_check import own_keys
+from coordinator.inspection.verify.content_checks import own_keys
 from coordinator.inspection.verify.metadata_chain import check_metadata
+from coordinator.inspection.verify.record_checks import check_aside
 from state.codec import pack
 from state.commits.dead_letters import pack_letter
 from state.keys import Keys

@@ -22,7 +22,7 @@ from coordinator.inspection.verify.refold import (
     refuse_unrepeatable,
     scratch_server,
 )
-from coordinator.inspection.verify.verifier import REFOLD_FINDS_NOT, Verdict, Verifier
+from coordinator.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
 from coordinator.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.files.stores import input_file
@@ -71,7 +71,7 @@ class Stored:
 
     def verify(
         self, topology: Topology | None = None, run_to: Runner = locally, server: Callable[[], Any] | None = None
-    ) -> Verdict:
+    ) -> Verification:
         given = topology or kept_topology()
         again = partial(refold, topology=given, run_to=run_to, server=server or self.scratch)
         store = RedisTopology(self.url, TOPOLOGY_ID)

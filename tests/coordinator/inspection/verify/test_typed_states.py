@@ -11,7 +11,7 @@ import pytest
 
 from coordinator.inspection.finding import Finding, Weight
 from coordinator.inspection.verify.refold import refold
-from coordinator.inspection.verify.verifier import Verdict, Verifier
+from coordinator.inspection.verify.verifier import Verification, Verifier
 from coordinator.local.cluster import LocalCluster
 from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
@@ -35,10 +35,10 @@ class Typed:
         with LocalCluster(seed=1, redis_url=url) as cluster:
             cluster.submit(topology, options=options).run_until_idle()
 
-    def verify(self, *given: Any) -> Verdict:
+    def verify(self, *given: Any) -> Verification:
         return Verifier(self.topology.records()).verify(*given)
 
-    def refolded(self) -> Verdict:
+    def refolded(self) -> Verification:
         again = partial(refold, topology=typed_topology(), run_to=self.locally, server=lambda: nullcontext(self.url))
         return self.verify(typed_topology(), again)
 
@@ -48,7 +48,7 @@ def typed(redis_backend: Backend) -> Typed:
     return Typed(redis_backend)
 
 
-def faults(verdict: Verdict) -> list[Finding]:
+def faults(verdict: Verification) -> list[Finding]:
     return [finding for finding in verdict.findings if finding.weight is not Weight.OK]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coordinator.reports.durations import brief
 from coordinator.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
-from coordinator.ui.charts.bars import share_bar, split_bar
+from coordinator.ui.charts.svg import share_bar, split_bar
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
 
 

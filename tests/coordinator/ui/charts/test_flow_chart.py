@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.building.described_picture import picture_of_description
-from coordinator.ui.charts.flow_chart import Flow, flow_chart
+from coordinator.building.picture_maker import picture_of_description
+from coordinator.ui.charts.flow_chart import flow_chart
 from tests.support.dashboard.drawn import element_of
 from tests.support.dashboard.stored import DESCRIPTION
 
@@ -11,7 +11,7 @@ from tests.support.dashboard.stored import DESCRIPTION
 def test_what_flows_stands_in_the_boxes_and_at_the_edges() -> None:
     picture = picture_of_description("words", DESCRIPTION)
     assert picture is not None
-    chart = flow_chart(picture, Flow({"count": "12.5 k tuples/s"}, {("lines", "count", "default"): "12.5 k/s"}))
+    chart = flow_chart(picture, {"count": "12.5 k tuples/s"}, {("lines", "count", "default"): "12.5 k/s"})
     texts = [(text.attrib["class"], text.text) for text in element_of(chart).iter("text")]
     assert ("live", "12.5 k tuples/s") in texts
     assert ("dim", "shuffle · 12.5 k/s") in texts

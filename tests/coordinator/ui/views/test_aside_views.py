@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.ui.views.clock import Clock
+from coordinator.ui.views.aside_views import letters_view, quarantine_view
 from coordinator.ui.views.heading import Heading
-from coordinator.ui.views.letters_view import letters_view
-from coordinator.ui.views.quarantine_view import quarantine_view
-from coordinator.ui.views.words import Tone
+from coordinator.ui.views.words import Clock, Tone
 from state.commits.dead_letters import letter_of
 from state.records.topology_overview import LettersShown
 from tests.support.dashboard.stored import MARKUP, letter

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.ui.views.clock import Clock
 from coordinator.ui.views.topologies_view import TopologyRow, topologies_view
-from coordinator.ui.views.words import Tone
+from coordinator.ui.views.words import Clock, Tone
 from state.records.run_pulse import RunFigures, RunPulse, RunState
 from state.redis_topology.listing import ListedTopology
 from tests.support.dashboard.stored import FIGURES, MARKUP, NOW, RUN

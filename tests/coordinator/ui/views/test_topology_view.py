@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.ui.views.clock import Clock
-from coordinator.ui.views.flow_rates import FlowRate, FlowRates
+from coordinator.ui.views.component_rows import FlowRate, FlowRates
 from coordinator.ui.views.topology_view import topology_view
-from coordinator.ui.views.words import Tone, rate, short, size, span
+from coordinator.ui.views.words import Clock, Tone, rate, short, size, span
 from state.records.run_pulse import ComponentFigures, RunPulse, RunState
 from state.records.topology_overview import TopologyOverview
 from tests.support.dashboard.drawn import labels_of
@@ -56,7 +55,7 @@ def test_a_run_is_shown_with_its_figures() -> None:
 def test_the_window_has_the_states_in_the_order_of_an_attempts_life() -> None:
     figures = replace(FIGURES, window={"committing": 4, "resting": 1, "processing": 2})
     shown = topology_view(replace(SEEN, pulse=replace(PULSE, now=figures)), {}, CLOCK)
-    assert [(part.state, part.count) for part in shown.window] == [
+    assert list(shown.window) == [
         *(("waiting", "0"), ("processing", "2"), ("processed", "0"), ("committing", "4")),
         ("resting", "1"),
     ]

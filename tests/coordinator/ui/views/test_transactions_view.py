@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from coordinator.ui.views.clock import Clock
 from coordinator.ui.views.heading import Heading
 from coordinator.ui.views.transaction_view import TransactionView, transaction_view
 from coordinator.ui.views.transactions_view import TransactionsView, transactions_view
-from coordinator.ui.views.words import Tone
+from coordinator.ui.views.words import Clock, Tone
 from state.records.receipt import Receipt
 from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, TransactionPage

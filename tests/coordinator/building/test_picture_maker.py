@@ -7,9 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.building.described_picture import grouping_in_words, picture_of_description
+from coordinator.building.picture_maker import grouping_in_words, picture_of, picture_of_description
 from coordinator.building.topology_description import described
-from coordinator.building.topology_picture import picture_of
 from tests.support.dashboard.stored import DESCRIPTION
 from tests.support.topologies.example_topologies import EXAMPLES
 

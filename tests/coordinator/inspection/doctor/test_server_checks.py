@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.inspection.doctor.checks.server_checks import check_server
+from coordinator.inspection.doctor.server_checks import check_server
 from coordinator.inspection.finding import Weight
 from state.records.server_facts import LibraryState
 from tests.support.inspection.facts import INFO, SERVER, server

@@ -1,15 +1,24 @@
-"""A figure over time, drawn."""
+"""Figures over time, drawn."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 
 from coordinator.reports.durations import brief
-from coordinator.ui.charts.line_chart import line_chart
-from coordinator.ui.charts.scale import Point
-from coordinator.ui.charts.stacked_chart import Layer, stacked_chart
-from coordinator.ui.views.clock import Clock
-from coordinator.ui.views.words import short, span
+from coordinator.ui.charts.time_chart import (
+    Layer,
+    Point,
+    line_chart,
+    round_above,
+    stacked_chart,
+    thinned,
+    total,
+    unbroken,
+    usual_height,
+)
+from coordinator.ui.views.words import Clock, short, span
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
 
 CLOCK = Clock(0.0)
@@ -88,3 +97,42 @@ def test_layers_stand_on_each_other(count: int) -> None:
     if count:
         assert "last processing 1, processed 2, committing 1" in element_of(drawn).attrib["aria-label"]
         assert labels_of(drawn)[2].text == "4"
+
+
+@pytest.mark.parametrize(
+    ("value", "highest"),
+    [(0.0, 1.0), (0.7, 0.8), (1.0, 1.0), (1.1, 1.2), (12.5, 16.0), (99.0, 100.0), (4_300.0, 5_000.0), (math.inf, 1.0)],
+)
+def test_a_chart_ends_at_a_round_number_above_its_values(value: float, highest: float) -> None:
+    assert round_above(value) == pytest.approx(highest)
+
+
+def test_few_points_are_all_kept() -> None:
+    assert thinned([(1.0, 2.0), (2.0, 3.0)], 300) == [(1.0, 2.0), (2.0, 3.0)]
+
+
+def test_of_ten_thousand_points_the_spike_of_one_second_is_kept() -> None:
+    points = [(float(at), 1.0) for at in range(10_000)]
+    points[7_321] = (7_321.0, 99.0)
+    kept = thinned(points, 300)
+    assert len(kept) <= 301
+    assert (7_321.0, 99.0) in kept
+    assert kept == sorted(kept)
+    assert kept[-1] == points[-1]
+
+
+def test_nothing_is_drawn_where_nothing_was_told() -> None:
+    points = [(1.0, 1.0), (2.0, 1.0), (60.0, 1.0)]
+    assert list(unbroken(points, 5.0)) == [[(1.0, 1.0), (2.0, 1.0)], [(60.0, 1.0)]]
+    assert list(unbroken([], 5.0)) == []
+
+
+def test_layers_add_up() -> None:
+    assert total([[(1.0, 2.0), (2.0, 0.0)], [(1.0, 3.0), (2.0, 1.0)]]) == [(1.0, 5.0), (2.0, 1.0)]
+
+
+def test_a_slow_start_does_not_flatten_what_follows() -> None:
+    assert usual_height([30.0, *[1.0] * 99]) == 1.5
+    assert usual_height([5.0, *[1.0] * 99]) == 5.0, "it is not that much higher"
+    assert usual_height([30.0]) == 30.0
+    assert usual_height([0.0] * 99 + [1.0]) == 1.0

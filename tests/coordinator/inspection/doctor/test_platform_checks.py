@@ -1,4 +1,4 @@
-"""Each trouble of a Spark that runs jobs has a finding of its own."""
+"""Folders, Python and Spark: each trouble has a finding of its own."""
 
 from __future__ import annotations
 
@@ -7,9 +7,43 @@ from typing import Any
 
 import pytest
 
-from coordinator.inspection.doctor.checks.spark_checks import check_spark
+from coordinator.inspection.doctor.platform_checks import FolderFacts, check_folder, check_python, check_spark
 from coordinator.inspection.finding import Weight
 from tests.support.inspection.facts import EXECUTOR, SPARK, spark
+
+FOLDER = FolderFacts("data directory", "/data", "--data-dir", is_writable=True, free_bytes=2**40)
+
+
+@pytest.mark.parametrize(
+    ("changes", "weight", "found"),
+    [
+        ({}, Weight.OK, "data directory '/data' has 1,024.0 GiB free"),
+        ({"is_writable": False}, Weight.FAIL, "cannot be written by this user"),
+        ({"free_bytes": 100 * 2**20 - 1}, Weight.FAIL, "has 0.1 GiB free"),
+        ({"free_bytes": 100 * 2**20}, Weight.WARN, "has 0.1 GiB free"),
+        ({"free_bytes": 2**30}, Weight.OK, "has 1.0 GiB free"),
+        ({"is_open": True}, Weight.WARN, "other users can open it"),
+    ],
+)
+def test_a_folder_is_judged_by_room_and_rights(changes, weight, found):
+    finding = check_folder(replace(FOLDER, **changes))
+    assert (finding.subject, finding.weight) == ("disk", weight)
+    assert found in finding.found
+    assert weight is Weight.OK or "--data-dir" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("version", "weight"),
+    [
+        ((3, 10, 9), Weight.FAIL),
+        ((3, 11, 0), Weight.OK),
+        ((3, 13, 5), Weight.OK),
+        ((3, 14, 0), Weight.WARN),
+    ],
+)
+def test_a_python_that_was_not_tried_is_told(version, weight):
+    assert check_python(version).weight is weight
+
 
 SUBJECTS = ["spark", "java", "spark security", "executor Python", "executor modules", "disk"]
 
@@ -48,7 +82,7 @@ def test_a_sound_cluster_has_one_good_finding_for_each_subject():
         ({"executors": (replace(EXECUTOR, scratch={"/a": -1}),)}, "disk", Weight.FAIL, "cannot be written"),
     ],
 )
-def test_each_trouble_is_named_alone(changes: dict[str, Any], subject: str, weight: Weight, found: str):
+def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: str, weight: Weight, found: str):
     (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not Weight.OK]
     assert (troubled.subject, troubled.weight) == (subject, weight)
     assert found in troubled.found

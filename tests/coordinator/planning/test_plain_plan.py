@@ -58,4 +58,4 @@ def test_whatever_is_sent_reaches_its_task_or_the_driver_stage_by_stage(ackers):
             else:
                 assert target == DRIVER
     assert plan.chain.routes_into(len(plan.stages)) == {DRIVER: 0, 1: 0, 2: 0}
-    assert set(plan.chain.routes_into(1)) == {5, 6, 7, *plan.plain.acker_tasks, DRIVER}
+    assert set(plan.chain.routes_into(1)) == {5, 6, 7, *plan.acker_tasks, DRIVER}

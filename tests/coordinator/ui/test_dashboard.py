@@ -11,11 +11,11 @@ import fakeredis
 import pytest
 from starlette.testclient import TestClient
 
-from coordinator.ui.app import PART_HEADER
+from coordinator.ui.dashboard import PART_HEADER
 from coordinator.ui.guard import HEADERS
-from coordinator.ui.lookout import Lookout
+from state.redis_topology.onlooker import Onlooker
 from tests.conftest import Backend
-from tests.support.dashboard.opened import lookout_of, opened
+from tests.support.dashboard.opened import opened
 from tests.support.dashboard.stored import (
     FIGURES,
     MARKUP,
@@ -63,7 +63,7 @@ LOST = {
     "/topologies/words/transactions?show=nothing": 404,
     "/topologies/words/transactions/find?txid=no": 404,
     "/nothing": 404,
-    "/static/../app.py": 404,
+    "/static/../dashboard.py": 404,
     "/topologies/broken": 502,
 }
 VOID = {"meta", "link", "input", "br"}
@@ -281,10 +281,10 @@ def test_a_server_that_is_away_is_said_and_shown_again_when_it_is_back(client: f
 def test_an_error_of_our_own_is_answered_with_the_headers_too(
     client: fakeredis.FakeRedis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(_self: Lookout) -> None:
+    def broken(_self: Onlooker) -> None:
         raise ZeroDivisionError("a bug, with a secret in its text")
 
-    monkeypatch.setattr(Lookout, "topologies", broken)
+    monkeypatch.setattr(Onlooker, "topologies", broken)
     app = opened(client).app
     with TestClient(app, base_url="http://localhost", raise_server_exceptions=False) as browser:
         answer = browser.get("/")
@@ -298,5 +298,5 @@ def test_markup_in_a_name_of_the_query_is_escaped(browser: TestClient) -> None:
     assert "<script>" not in answer.text
 
 
-def test_the_server_is_named_without_its_password(client: fakeredis.FakeRedis) -> None:
-    assert lookout_of(client).server == "redis://cache:6379"
+def test_every_page_names_the_server(browser: TestClient) -> None:
+    assert "redis://cache:6379" in browser.get("/").text
