@@ -30,7 +30,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.pulse.pulse_start import pulse_observer
-from coordinator.transactional.replay_log import ReplayLog
+from coordinator.transactional.replay_log import RetryLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from state.records.durability import Durability, DurabilityLevel
@@ -178,7 +178,7 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
     durability, history = options.asked_durability().level, options.history
     return [
         *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),
-        ReplayLog(time.monotonic),
+        RetryLog(time.monotonic),
         SlowLog(time.monotonic),
         *([pulse_observer(store, durability=durability, history=history, master=master)] if options.pulse else []),
         *request.observers,

@@ -22,7 +22,7 @@ _LOG = logging.getLogger("txbatch")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RunCondition:
     """How a run stands at one moment.
 
     Attributes:
@@ -51,7 +51,7 @@ class RunBegan:
     topology_id: str
     statistics: WaveStatistics
     message_timeout_s: float | None
-    standing: Callable[[], Standing] = field(default=Standing, compare=False, repr=False)
+    standing: Callable[[], RunCondition] = field(default=RunCondition, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class Observers:
     def __bool__(self) -> bool:
         return bool(self._observers)
 
-    def tell(self, observation: Observation) -> None:
+    def notify(self, observation: Observation) -> None:
         """Tells every observer; never raises."""
         for observer in tuple(self._observers):
             try:
@@ -257,4 +257,4 @@ class Observers:
             self.failed(error)
             raise
         finally:
-            self.tell(RunEnded(self._error))
+            self.notify(RunEnded(self._error))

@@ -22,7 +22,7 @@ from coordinator.reports.run_report import tables_of
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.replay_log import ReplayLog
+from coordinator.transactional.replay_log import RetryLog
 from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice
 from state.attempt import TransactionAttempt
@@ -102,7 +102,7 @@ class TransactionalRun:
                 draw_bits=random.getrandbits,
                 commit_limit=self._book.commit_limit,
                 replay=replay,
-                observers=[self._book, ReplayLog(lambda: self._timers.now_s)],
+                observers=[self._book, RetryLog(lambda: self._timers.now_s)],
             )
         )
 

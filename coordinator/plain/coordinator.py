@@ -22,7 +22,7 @@ from coordinator.plain.engine import PlainEngine, WaveDrained
 from coordinator.plain.options import PlainRunOptions
 from coordinator.plain.run_summary import PlainStatistics
 from coordinator.plain.spout_wave import SpoutOutbox, SpoutWave
-from coordinator.plain.wave_size import WaveSize
+from coordinator.plain.wave_size import PlainWaveSize
 from coordinator.planning.plain_plan import PlainPlan
 from coordinator.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.transactional.engine import WaveCrashed
@@ -72,7 +72,7 @@ class PlainCoordinator:
         self._on_progress = on_progress
         self._observers = Observers(observers)
         self._topology_id, self._message_timeout_s = plan.topology_id, plan.message_timeout_s
-        self._size = WaveSize(options.wave_tuples_max, options.max_crashes)
+        self._size = PlainWaveSize(options.wave_tuples_max, options.max_crashes)
         self._is_draining = False
         self.statistics = PlainStatistics()
         self._outboxes = {task: SpoutOutbox(plan.wirings[task]) for task in plan.spout_tasks}
@@ -115,7 +115,7 @@ class PlainCoordinator:
             EngineError: Spark is gone or cannot work.
         """
         opened: list[SpoutTask] = []
-        self._observers.tell(RunBegan(self._topology_id, self.statistics, self._message_timeout_s))
+        self._observers.notify(RunBegan(self._topology_id, self.statistics, self._message_timeout_s))
         try:
             for spout in self._spouts.values():
                 opened.append(spout)
@@ -127,7 +127,7 @@ class PlainCoordinator:
                 end_on(spout.deactivate())
         except BaseException as error:
             self._count()
-            self._observers.tell(RunEnded(error))
+            self._observers.notify(RunEnded(error))
             for spout in opened:
                 failure = spout.close()
                 if failure is not None:  # the first error is the one to report
@@ -135,7 +135,7 @@ class PlainCoordinator:
             raise
         failure = close_all(spout.close for spout in opened)
         self._count()
-        self._observers.tell(RunEnded(None if failure is None else failure.to_error()))
+        self._observers.notify(RunEnded(None if failure is None else failure.to_error()))
         end_on(failure)
         return self.statistics
 
@@ -148,9 +148,9 @@ class PlainCoordinator:
             if tuple_count:
                 idle_rounds = 0
                 self._run_wave(tuple_count)
-                self._observers.tell(TurnEnded(is_idle=False))
+                self._observers.notify(TurnEnded(is_idle=False))
                 continue
-            self._observers.tell(TurnEnded(is_idle=True))
+            self._observers.notify(TurnEnded(is_idle=True))
             idle_rounds += 1
             if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
                 self.statistics.is_interrupted = False
@@ -198,14 +198,14 @@ class PlainCoordinator:
         wave, self._wave = self._wave, self._new_wave()
         closed, started_s = wave.close(), self._clock()
         self.statistics.wave_started(started_s)
-        self._observers.tell(WaveStarted(closed.wave_id.number, tuple_count=tuple_count))
+        self._observers.notify(WaveStarted(closed.wave_id.number, tuple_count=tuple_count))
         reached("plain_wave.submitting")
         ended = self._engine.run_wave(closed)
         reached("plain_wave.drained")
         ended_s = self.statistics.last_result_s = self._clock()
         self.statistics.wave_ended(ended_s, ended_s - started_s, tuple_count)
         crash = ended.reason if isinstance(ended, WaveCrashed) else None
-        self._observers.tell(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
+        self._observers.notify(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
         acked: frozenset[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))

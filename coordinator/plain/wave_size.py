@@ -6,7 +6,7 @@ The limit is halved when a wave crashes, until a tuple that causes crashes is al
 from __future__ import annotations
 
 
-class WaveSize:
+class PlainWaveSize:
     """Keeps the limit, and decides when to give up.
 
     After a crash the limit stays low until as many tuples have succeeded as had crashed, because those are likely to be

@@ -27,7 +27,7 @@ NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class CrashRemedy:
     """What helps against a known failure.
 
     Attributes:
@@ -50,35 +50,35 @@ class Remedy:
         return f"{self.advice} (Spark: {cause if said is None else said[0]})"
 
 
-REMEDIES: Sequence[Remedy] = (
-    Remedy(
+REMEDIES: Sequence[CrashRemedy] = (
+    CrashRemedy(
         re.compile(r"^(ModuleNotFoundError|ImportError): "),
         "executors run a Python that cannot import it: install it there, or name the right interpreter in "
         f"PYSPARK_PYTHON; {NEEDS}",
     ),
-    Remedy(
+    CrashRemedy(
         re.compile(r"Cannot run program "),
         f"executors do not find that Python: name one that is there in PYSPARK_PYTHON; {NEEDS}",
     ),
-    Remedy(
+    CrashRemedy(
         re.compile(r"PYTHON_VERSION_MISMATCH|different version in worker"),
         f"driver and executors run different Pythons: name the same version in PYSPARK_PYTHON; {NEEDS}",
     ),
-    Remedy(
+    CrashRemedy(
         FULL_DISK_SAID,
         MAKE_ROOM,
     ),
-    Remedy(
+    CrashRemedy(
         re.compile(r"spark\.driver\.maxResultSize"),
         "raise that setting, or cut smaller transactions",
         CrashKind.LOST,
     ),
-    Remedy(
+    CrashRemedy(
         re.compile(r"OutOfMemoryError"),
         "give Java more by spark.driver.memory (on a cluster spark.executor.memory), or cut smaller transactions",
         CrashKind.LOST,
     ),
-    Remedy(
+    CrashRemedy(
         re.compile(r"Python worker exited unexpectedly(?: \(\w+\))?"),
         "a worker ended without a word: killed, out of memory, or crashed in native code",
         CrashKind.LOST,

@@ -10,7 +10,7 @@ from coordinator.log_fields import fields
 from coordinator.run_observer import AttemptRetried, Observation, RunEnded
 
 
-class ReplayLog:
+class RetryLog:
     """Observes a run; logs its first replay at once, later ones as `BoundedLog` allows, at the end what was left out.
 
     Args:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
-from committers.group_commit import Again, Group, Publish, decide_group
+from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
@@ -285,7 +285,7 @@ class Trace:
 
     store: MemoryStore
     routes: dict[int, dict[int, list[Step]]]
-    steps: list[Again | Publish] = field(default_factory=list)
+    steps: list[Again | PublishStep] = field(default_factory=list)
 
 
 def run(scenario: Scenario, group_size: int) -> Trace:
@@ -306,7 +306,7 @@ def run(scenario: Scenario, group_size: int) -> Trace:
             )
             trace.steps.append(decision.step)
             step = decision.step
-            if isinstance(step, Publish):
+            if isinstance(step, PublishStep):
                 break
             assert (len(step.attempts), step.composed) < (len(group), as_composed)
             group, as_composed, composed = step.attempts, step.composed, composed and step.composed
@@ -599,7 +599,7 @@ def numbered(*transactions: Sequence[Step], **changes: Any) -> Scenario:
 def test_whole_numbers_are_published_as_one_group_in_one_go():
     trace = run(numbered(*[[("count", "a", 1), ("count", "b", n)] for n in range(9)]), 64)
     assert trace.store.committed == [list(range(1, 10))]
-    assert [type(step) for step in trace.steps] == [Publish]
+    assert [type(step) for step in trace.steps] == [PublishStep]
     assert trace.store.states == {"counts": {"a": 9, "b": 36}}
 
 

@@ -24,7 +24,7 @@ from coordinator.transactional.engine import (
     WaveProcessed,
 )
 from coordinator.transactional.machine.poison import Poison
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from state.attempt import Attempts
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
@@ -95,7 +95,7 @@ class BatchCut:
     now_s: float
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
-    replay: Replay | None = None
+    replay: Republication | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +257,7 @@ class Publish:
     metadata: MetadataChanges
     told_txid: int | None = None
     poison: Poison | None = None
-    replay: Replay | None = None
+    replay: Republication | None = None
     reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
 
 

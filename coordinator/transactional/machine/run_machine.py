@@ -29,12 +29,6 @@ from coordinator.transactional.engine import (
     WaveProcessed,
 )
 from coordinator.transactional.failure_cause import CrashKind, Phase
-from coordinator.transactional.machine.attempt_record import (
-    AttemptRecord,
-    AttemptState,
-    EmittersCut,
-    TransactionRecord,
-)
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
@@ -65,6 +59,12 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import (
+    ActiveAttempt,
+    AttemptState,
+    EmittersCut,
+    TransactionRecord,
+)
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
@@ -279,7 +279,7 @@ class RunMachine:
             return self._books.positions.by_scope()
         return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
 
-    def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
+    def _batch(self, record: TransactionRecord, current: ActiveAttempt) -> Batch:
         packed, replay = pack(record.metadata), record.replay
         if replay is not None:
             scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.gist import gist
-from coordinator.run_observer import AttemptsFailed, GroupCommitted, Observation, Standing, TurnEnded, WaveEnded
+from coordinator.run_observer import AttemptsFailed, GroupCommitted, Observation, RunCondition, TurnEnded, WaveEnded
 from coordinator.transactional.failure_cause import FailureCause
 from coordinator.transactional.pulse.stories import Stories
 from coordinator.transactional.run_summary import RunStatistics
@@ -65,7 +65,7 @@ class PulseBook:
 
     # What is told
 
-    def figures(self, statistics: RunStatistics, standing: Standing, now_s: float) -> RunFigures:
+    def figures(self, statistics: RunStatistics, standing: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
         transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
         return RunFigures(
@@ -97,7 +97,7 @@ class PulseBook:
             dead_letters=statistics.dead_letters,
         )
 
-    def _state(self, statistics: RunStatistics, standing: Standing) -> RunState:
+    def _state(self, statistics: RunStatistics, standing: RunCondition) -> RunState:
         if self._end is not None:
             return self._end
         if standing.is_waiting:

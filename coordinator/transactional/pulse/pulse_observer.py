@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coordinator.run_observer import Observation, RunBegan, RunEnded, Standing, TurnEnded
+from coordinator.run_observer import Observation, RunBegan, RunCondition, RunEnded, TurnEnded
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of
 from coordinator.transactional.pulse.pulse_writer import PulseWriter
 from coordinator.transactional.run_summary import RunStatistics
@@ -27,7 +27,7 @@ class PulseObserver:
         self._book = PulseBook(epoch_s)
         self._next_s = clock()
         self._statistics = RunStatistics()
-        self._standing: Callable[[], Standing] = Standing
+        self._standing: Callable[[], RunCondition] = RunCondition
 
     def __call__(self, observation: Observation) -> None:
         """Takes what has happened; see `coordinator.run_observer`."""

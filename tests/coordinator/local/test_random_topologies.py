@@ -22,7 +22,7 @@ from committers.group_commit import decide_group
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinator.local.batch_tasks import CommittingTask
-from coordinator.transactional.machine.attempt_record import AttemptState
+from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from state.kinds.session import StateSession
 from tests.support.scenarios.playing import RandomFrameFaults, play

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinator.run_observer import AttemptRetried, RunEnded
-from coordinator.transactional.replay_log import ReplayLog
+from coordinator.transactional.replay_log import RetryLog
 from state.attempt import TransactionAttempt
 
 
@@ -15,7 +15,7 @@ class Time:
 
 
 def test_the_first_reason_is_told_at_once(caplog):
-    ReplayLog(Time())(AttemptRetried(TransactionAttempt(7, 255), "split[0]: FailedException: later", 3))
+    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), "split[0]: FailedException: later", 3))
     assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: FailedException: later"]
     (record,) = caplog.records
     assert record.levelname == "WARNING"
@@ -25,13 +25,13 @@ def test_the_first_reason_is_told_at_once(caplog):
 
 def test_a_traceback_is_told_by_its_last_line(caplog):
     reason = 'split[0]: Traceback (most recent call last):\n  File "job.py", line 3, in execute\nValueError: no\n'
-    ReplayLog(Time())(AttemptRetried(TransactionAttempt(7, 255), reason, 3))
+    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), reason, 3))
     assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: ValueError: no"]
 
 
 def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
     time = Time()
-    log = ReplayLog(time)
+    log = RetryLog(time)
     for txid in range(1, 101):
         time.now += 0.125
         log(AttemptRetried(TransactionAttempt(txid, txid), f"reason {txid}", 3))

@@ -21,7 +21,6 @@ from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import releases
-from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -51,6 +50,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack

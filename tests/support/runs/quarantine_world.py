@@ -22,7 +22,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.run_summary import RunStatistics
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from state.errors import FailedException, StateRefusedError
 from state.kinds.handles import HashState
 from state.redis_client.connection import RedisConnection
@@ -220,7 +220,7 @@ class QuarantineWorld:
                 clock=lambda: 0.0,
                 draw_bits=self.random.getrandbits,
                 wall_clock=lambda: 1_000.0,
-                replay=ReplayChoice.of(replay),
+                replay=RepublishChoice.of(replay),
             ) as coordinator,
         ):
             return coordinator.run()

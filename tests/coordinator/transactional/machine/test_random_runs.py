@@ -20,7 +20,6 @@ import pytest
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine import failures
-from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.cutting import Cutting
@@ -31,6 +30,7 @@ from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import Done, Halt, Publish, StartWave, StoreMetadata, Tell
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinator.transactional.machine.transaction_record import AttemptState, TransactionRecord
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError

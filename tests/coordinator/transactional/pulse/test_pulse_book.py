@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinator.run_observer import Observation, Standing, TurnEnded
+from coordinator.run_observer import Observation, RunCondition, TurnEnded
 from coordinator.transactional.failure_cause import CrashKind, FailureCause
 from coordinator.transactional.pulse.pulse_book import PulseBook, sample_of, spread_of
 from coordinator.transactional.pulse.stories import FAILED_TOLD
@@ -76,7 +76,7 @@ def test_every_kind_of_failure_has_a_cause() -> None:
 def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
     book = PulseBook(EPOCH_S)
     book.ended(RunState.FAILED, str(ReplayLimitError(7, 3, "lost\nand more")))
-    figures = book.figures(RunStatistics(), Standing(), 1.0)
+    figures = book.figures(RunStatistics(), RunCondition(), 1.0)
     assert figures.state is RunState.FAILED
     assert "7" in figures.error
     assert "\n" not in figures.error
@@ -91,7 +91,7 @@ def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
     ],
 )
 def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
-    standing = Standing(is_waiting=is_waiting, is_draining=is_draining)
+    standing = RunCondition(is_waiting=is_waiting, is_draining=is_draining)
     figures = PulseBook(EPOCH_S).figures(RunStatistics(), standing, 2.5)
     assert (figures.state, figures.at) == (state, 1002.5)
 
@@ -101,7 +101,7 @@ def test_rates_are_those_of_the_last_ten_seconds() -> None:
     for second in range(1, 41):
         statistics.committed += 100 if second <= 20 else 1
         statistics.tuples = 10 * statistics.committed
-        figures = book.figures(statistics, Standing(), float(second))
+        figures = book.figures(statistics, RunCondition(), float(second))
         if second == 15:
             assert (figures.transactions_per_s, figures.tuples_per_s) == (100.0, 1000.0)
     assert (figures.transactions_per_s, figures.tuples_per_s) == (1.0, 10.0)
@@ -109,8 +109,8 @@ def test_rates_are_those_of_the_last_ten_seconds() -> None:
 
 def test_the_lag_is_the_time_since_the_last_commit_while_something_is_in_flight() -> None:
     book, statistics = PulseBook(EPOCH_S), RunStatistics(first_wave_s=1.0, last_result_s=4.0)
-    assert book.figures(statistics, Standing({"processing": 1}), 6.0).lag_s == 2.0
-    assert book.figures(statistics, Standing({"processing": 0}), 6.0).lag_s == 0.0
+    assert book.figures(statistics, RunCondition({"processing": 1}), 6.0).lag_s == 2.0
+    assert book.figures(statistics, RunCondition({"processing": 0}), 6.0).lag_s == 0.0
 
 
 def test_a_spread_of_durations() -> None:

@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_events import BatchCut, Cut, InputState, NothingToCut
 from coordinator.transactional.spout_side import SpoutSide
 
 
-class ReplaySide(SpoutSide):
+class RepublishSide(SpoutSide):
     """Answers what the machine asks of the spout; used on the run's thread, except for `drain` and its kin.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
@@ -23,7 +23,7 @@ class ReplaySide(SpoutSide):
         arguments, more: those of `SpoutSide`.
     """
 
-    def __init__(self, replays: Iterable[Replay], *arguments: Any, **more: Any) -> None:
+    def __init__(self, replays: Iterable[Republication], *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self._waiting = deque(replays)
         self._count = len(self._waiting)

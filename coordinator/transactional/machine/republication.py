@@ -14,7 +14,7 @@ from state.commits.quarantine import BatchInput
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Republication:
     """A quarantined batch to be read again.
 
     Attributes:

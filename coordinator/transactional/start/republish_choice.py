@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import adopted_words
 from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError, TopologyError
@@ -13,7 +13,7 @@ from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayChoice:
+class RepublishChoice:
     """The quarantined batches to replay.
 
     Attributes:
@@ -23,7 +23,7 @@ class ReplayChoice:
     txids: tuple[int, ...] | None = None
 
     @classmethod
-    def of(cls, given: Sequence[int] | str | None) -> ReplayChoice | None:
+    def of(cls, given: Sequence[int] | str | None) -> RepublishChoice | None:
         """Returns the choice that an argument `replay` of `run` makes, None if there is none.
 
         Raises:
@@ -39,7 +39,7 @@ class ReplayChoice:
 
     def chosen(
         self, topology_id: str, records: Sequence[QuarantineRecord], *, source_fingerprint: str, adopt: bool | str
-    ) -> tuple[Replay, ...]:
+    ) -> tuple[Republication, ...]:
         """Returns the batches in the order of their txids; called once at start, before the takeover (driver).
 
         Args:
@@ -68,4 +68,4 @@ class ReplayChoice:
                     f"fingerprint {stored!r}, given {source_fingerprint!r}; give that input, or replay from this one "
                     "with --adopt (in Python RunOptions.adopt)"
                 ).about(Trouble.INPUT_CHANGED)
-        return tuple(Replay(txid, known[txid].batch) for txid in wanted)
+        return tuple(Republication(txid, known[txid].batch) for txid in wanted)

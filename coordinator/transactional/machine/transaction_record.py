@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -64,7 +64,7 @@ TRANSITIONS: frozenset[tuple[AttemptState, AttemptState]] = frozenset(
 
 
 @dataclass(slots=True)
-class AttemptRecord:
+class ActiveAttempt:
     """The current attempt of a transaction.
 
     Attributes:
@@ -119,18 +119,18 @@ class TransactionRecord:
     own_failure_count: int = 0
     retry_at_s: float = 0.0
     cut: EmittersCut | None = None
-    replay: Replay | None = None
-    current: AttemptRecord | None = None
+    replay: Republication | None = None
+    current: ActiveAttempt | None = None
     story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
 
     def issue(self, attempt_id: int) -> TransactionAttempt:
         """Makes a new attempt the current one."""
         assert self.current is None, f"txid {self.txid} has an attempt"
-        self.current = AttemptRecord(TransactionAttempt(self.txid, attempt_id))
+        self.current = ActiveAttempt(TransactionAttempt(self.txid, attempt_id))
         self.story.append(f"{self.current.attempt}: issued")
         return self.current.attempt
 
-    def move(self, state: AttemptState, reason: str = "") -> AttemptRecord:
+    def move(self, state: AttemptState, reason: str = "") -> ActiveAttempt:
         """Changes the state of the current attempt; one that has ended is no longer current.
 
         Returns:
