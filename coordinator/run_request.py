@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
 from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.watching.run_observer import Observer
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 
 if TYPE_CHECKING:
-    from coordinator.spark.intake.intake import Intake
+    from coordinator.engines.spark.intake.intake import Intake
 
 OnStart = Callable[[Coordinator], None]
 OnStep = Callable[[str], None]

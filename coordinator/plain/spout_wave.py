@@ -8,7 +8,7 @@ from typing import Any
 from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId, pack_wave_frame
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.plain.engine import PlainWave
+from coordinator.plain.plain_engine import PlainWave
 
 
 class SpoutWave:

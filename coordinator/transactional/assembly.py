@@ -8,15 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.building.topology_description import fingerprint_of
-from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observer, Observers, RunBegan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import fingerprint_of
+from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.coordinator import CommitLimit, Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
@@ -33,6 +32,7 @@ from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
+from coordinator.watching.run_observer import Observer, Observers, RunBegan
 from state.attempt import Attempts
 from state.redis_topology.store import RECEIPTS_KEPT, RedisStore
 from state.values.own_copy import own_copy

@@ -8,17 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.run_observer import (
-    AttemptRetried,
-    AttemptsFailed,
-    AttemptsIssued,
-    GroupCommitted,
-    Observers,
-    RunCondition,
-    TurnEnded,
-    WaveEnded,
-    WaveStarted,
-)
 from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -42,8 +31,19 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.watching.run_observer import (
+    AttemptRetried,
+    AttemptsFailed,
+    AttemptsIssued,
+    GroupCommitted,
+    Observers,
+    RunCondition,
+    TurnEnded,
+    WaveEnded,
+    WaveStarted,
+)
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
 from state.fault_points import reached
 

@@ -28,9 +28,9 @@ from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.frames import Frame
 from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.planning.plan import Plan, make_plan
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.write_set import VALUE_FIELD

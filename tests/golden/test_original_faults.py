@@ -16,8 +16,8 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, FencedError, ReplayLimitError
 from state.kinds.handles import HashState

@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from coordinator.building.letter_streams import with_letter_streams
+from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from state.attempt import TransactionAttempt

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.planning.plan import make_plan
-from coordinator.planning.slots import in_slots
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import make_plan
+from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions

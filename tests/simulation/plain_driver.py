@@ -7,17 +7,17 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.plain.coordinator import PlainCoordinator
-from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.plain.options import PlainRunOptions
-from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.spark.frame_flow import Addressed
-from coordinator.spark.plain_stage import plain_stage, wave_drained
-from coordinator.spark.plain_wave import emitted_parts
-from coordinator.spark.stage_entry import StageEntry
+from coordinator.engines.spark.frame_flow import Addressed
+from coordinator.engines.spark.plain.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.plain.plain_coordinator import PlainCoordinator
+from coordinator.plain.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
 from coordinator.transactional.engine import WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords

@@ -20,8 +20,8 @@ import pytest
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinator.planning.slots import in_slots
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
+from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.machine import run_machine
 from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.start import takeover

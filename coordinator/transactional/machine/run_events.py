@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.emitting.emitter_task import Batch
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
     FailedByHand,
@@ -25,6 +24,7 @@ from coordinator.transactional.engine import (
 )
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.republication import Republication
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError

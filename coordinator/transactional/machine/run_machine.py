@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.emitting.emitter_task import Batch
-from coordinator.log_fields import fields
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     FailedByHand,
     GroupCrashed,
@@ -28,7 +27,6 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
@@ -69,7 +67,9 @@ from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHAS
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.failure_cause import CrashKind, Phase
+from coordinator.watching.log_fields import fields
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.codec import pack
 from state.errors import ProtocolError
 from state.printable import counted

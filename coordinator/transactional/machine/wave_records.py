@@ -9,8 +9,8 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import GroupCrashed, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.wave_size import WaveSize
+from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.building.topology_description import changes, check_topology, described, states_of
 from coordinator.spouts.input_change import FormerInput
 from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import changes, check_topology, described, states_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import RunOptions, adopted_words

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.planning.plain_plan import PlainPlan
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.plain_plan import PlainPlan
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.batch_components import Diary, Outside, Pass, square_builder

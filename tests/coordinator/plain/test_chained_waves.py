@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.planning.plain_plan import PlainPlan
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.plain_jobs import Diary, Told, coordinator_of, planned

@@ -12,13 +12,13 @@ from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.plain.message_packer import messages_of, trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.plain.wave_frames import unpack_wave_frame
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.plain.engine import WaveDrained
-from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.plain_engine import WaveDrained
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned

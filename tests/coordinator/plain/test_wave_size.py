@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.plain.wave_size import PlainWaveSize
+from coordinator.plain.plain_wave_size import PlainWaveSize
 
 
 def test_a_crash_halves_the_wave_that_crashed_down_to_one():

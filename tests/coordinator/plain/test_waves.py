@@ -16,10 +16,10 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.plain.message_packer import messages_of, trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.planning.plain_plan import PlainPlan
-from coordinator.spark.plain_stage import BoltStage
-from coordinator.spark.plain_wave import emitted_parts
+from coordinator.engines.spark.plain.plain_stage import BoltStage
+from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned

@@ -10,7 +10,6 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.emitting.emitter_task import Batch, EmitterTask
 from coordinator.spouts.kinds.opaque_kind import OpaqueCountCoordinator
 from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
 from coordinator.spouts.opaque import (
@@ -18,6 +17,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException

@@ -14,13 +14,13 @@ from committers.committer import ICommitter
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import IDLE_WAIT_S
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.failure_cause import CrashKind
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import (

@@ -9,7 +9,7 @@ import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError

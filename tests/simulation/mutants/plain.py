@@ -78,7 +78,7 @@ UNNAMED_ACKED = Mutant(
     "A message that no acker has named after a wave is acked.",
     (
         Patch(
-            "coordinator/plain/coordinator.py",
+            "coordinator/plain/plain_coordinator.py",
             "is_acked=root in acked",
             "is_acked=True",
         ),

@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from coordinator.ui.dashboard import Pages, dashboard
+from coordinator.operating.ui.dashboard import Pages, dashboard
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.onlooker import Onlooker
 from tests.support.dashboard.stored import NOW

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from coordinator.ui.dashboard import Pages, dashboard
+from coordinator.operating.ui.dashboard import Pages, dashboard
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_topology.onlooker import ANSWER_TIMEOUT_S, Onlooker
 from tests.support.dashboard.opened import AT

@@ -16,8 +16,7 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.emitting.emitter_task import Batch
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
@@ -40,6 +39,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.wave_records import WaveRecord, WaveRecords
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import pack
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose

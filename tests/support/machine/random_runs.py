@@ -16,10 +16,8 @@ from unittest import mock
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import releases
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
@@ -52,6 +50,8 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.failure_cause import CrashKind
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
 from state.commits.packed_writes import unpacked

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from coordinator.plain.run_summary import PlainStatistics
-from coordinator.run_observer import RunBegan
-from coordinator.telemetry.run_metrics import RunMetrics
-from coordinator.transactional.run_summary import RunStatistics
-from coordinator.wave_statistics import WaveStatistics
+from coordinator.watching.run_observer import RunBegan
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import WaveStatistics
+from coordinator.watching.telemetry.run_metrics import RunMetrics
 
 
 @cache

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.plain.coordinator import PlainCoordinator
-from coordinator.plain.engine import PlainEngine
-from coordinator.plain.options import PlainRunOptions
-from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.run_observer import Observer
+from coordinator.plain.plain_coordinator import PlainCoordinator
+from coordinator.plain.plain_engine import PlainEngine
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.watching.run_observer import Observer
 from state.errors import FailedException
 
 

@@ -9,10 +9,7 @@ from typing import Any
 from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.group_size import GroupSize
 from committers.task_report import TaskReport
-from coordinator.log_fields import fields
-from coordinator.run_observer import AttemptsIssued
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
-from coordinator.transactional.failure_cause import Phase
 from coordinator.transactional.machine.committing.commit_phase import CommitPhase, letters_of_group, validate_phase
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
@@ -23,7 +20,10 @@ from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
-from coordinator.transactional.run_summary import work_of
+from coordinator.watching.failure_cause import Phase
+from coordinator.watching.log_fields import fields
+from coordinator.watching.run_observer import AttemptsIssued
+from coordinator.watching.statistics.run_statistics import work_of
 from state.attempt import Attempts
 from state.commits.commit import GROUP_BYTES_AIM
 from state.commits.dead_letters import add_letters, letter_count

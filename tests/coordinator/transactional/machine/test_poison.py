@@ -10,7 +10,6 @@ import pytest
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import GroupCrashed, WaveCrashed, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     BatchCut,
@@ -26,6 +25,7 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Told,
 )
+from coordinator.watching.failure_cause import CrashKind
 from state.commits.quarantine import BatchInput, PoisonCause
 from state.commits.write_set import WriteSet
 from state.errors import (

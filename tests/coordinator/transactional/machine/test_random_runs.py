@@ -18,7 +18,6 @@ from unittest import mock
 import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.transactional.failure_cause import CrashKind, Phase
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
@@ -34,6 +33,7 @@ from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
+from coordinator.watching.failure_cause import CrashKind, Phase
 from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 
