@@ -43,6 +43,7 @@ def test_help_waits_for_no_library_and_no_room_but_that_of_the_command_line() ->
         "coordinated_bolt",
         "coordinated_bolt.neighbours",
         "coordinator",
+        "coordinator.operating",
         "coordinator.operating.cli",
         "coordinator.operating.cli.app",
         "coordinator.operating.cli.entry",
