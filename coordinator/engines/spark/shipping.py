@@ -6,6 +6,7 @@ import io
 import marshal
 import sys
 import zipfile
+from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path, PurePosixPath
@@ -61,7 +62,7 @@ def _packed(user_modules: list[str]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
         for package in OUR_PACKAGES:
-            _add(made, Path(str(sys.modules[package].__file__)).parent, package)
+            _add(made, Path(str(import_module(package).__file__)).parent, package)  # this process may not have used it
         for name in sorted({module.partition(".")[0] for module in user_modules} - set(OUR_PACKAGES)):
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
     return packed.getvalue()

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -91,6 +92,16 @@ def test_sources_are_shipped_too_for_executors_with_another_python(author: Path,
     with zipfile.ZipFile(context.archive) as archive:
         assert archive.read("package_of_ada/inner.py").decode() == SOURCE
         assert {"state/errors.py", "state/errors.pyc", "state/redis_client/functions.lua"} <= set(archive.namelist())
+
+
+def test_a_package_of_ours_that_this_process_has_not_used_is_shipped_too(tmp_path: Path) -> None:
+    """As by `txbatch doctor`, which runs no committer."""
+    context: Any = Context(tmp_path)
+    with mock.patch.dict(sys.modules):
+        del sys.modules["committers"]
+        ship_code(context, [])
+    with zipfile.ZipFile(context.archive) as archive:
+        assert "committers/group_commit.py" in archive.namelist()
 
 
 def test_an_executor_can_load_the_function_library_from_what_was_shipped(tmp_path: Path) -> None:
