@@ -15,7 +15,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, Keys
 from state.metadata.metadata_sum import MetadataSum
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import PIECE
 from state.redis_topology.importing import RedisImport
 

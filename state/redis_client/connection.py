@@ -9,8 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import redis
@@ -20,13 +18,11 @@ from redis.retry import Retry
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
 from state.fault_points import reached
 from state.printable import said_by
+from state.redis_client import function_library
 from state.redis_client.address import check_address
+from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
 
-LIBRARY_NAME = "txbatch_5"
-"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
-STORED_FORMAT = "3"
-"""The format of what is stored; functions.lua has the same number."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0
@@ -38,12 +34,6 @@ SLOW_MIN_S = 5.0
 """So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
 
 _LOG = logging.getLogger("txbatch")
-
-
-@cache
-def library_code() -> str:
-    """Returns the source of the function library; on an executor it is in an archive, and no file."""
-    return resources.files(__package__).joinpath("functions.lua").read_text(encoding="utf-8")
 
 
 def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:
@@ -188,7 +178,7 @@ class RedisConnection:
         Raises:
             StateRefusedError, StateUnreachableError: as `call`.
         """
-        code = library_code()
+        code = function_library.library_code()
         try:
             found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
             if not holds_code(found, code.encode()):

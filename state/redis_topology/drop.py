@@ -6,7 +6,7 @@ or a topology started since, and deletes nothing.
 
 The last call names every key that the topology may have, whether it exists or not, except those of parts. An
 append-only file that was cut in the middle of a write may hold its first commands, to be applied at the next restart
-(see functions.lua): what they would create must not be there in the topology's next life.
+(see functions/drop.lua): what they would create must not be there in the topology's next life.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Puts exported state back: everything at once, or nothing.
 
 Entries are staged under keys of their own, which nothing else reads. One function call then takes the topology over,
-deletes what it held, moves the staged keys into place, and writes the control hash; see `restore` in functions.lua.
+deletes what it held, moves the staged keys into place, and writes the control hash; see functions/import.lua.
 Until that call no reader sees a change, and an import that ends before it leaves only keys that the next import, or a
 drop, deletes. Each import stages under names of its own, so nothing that deletes the keys of another can touch them,
 however late it is executed.

@@ -15,7 +15,7 @@ from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import ServerDurability, durable_txids
-from state.records.receipt import Receipt
+from state.records.receipt import RECEIPTS_KEPT, Receipt
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
 from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, LettersShown, TopologyOverview, TransactionPage
@@ -34,8 +34,6 @@ ANSWER_TIMEOUT_S = 3.0
 RETRY_S = 0.5
 PIECE = 500
 """Stories in one reply, so that a search never blocks a server that commits."""
-KEPT_RECEIPTS = 1_024
-"""Receipts that are kept without a history."""
 
 
 class Onlooker:
@@ -187,7 +185,7 @@ class Onlooker:
     def _first_kept(self, keys: Keys, committed: int, history_from: str) -> int:
         told_from = self._connection.call("HGET", keys.pulse, STORIES_FROM_FIELD)
         kept = [_number(history_from), _number("" if told_from is None else text_of(told_from))]
-        first = min((txid for txid in kept if txid is not None), default=committed - KEPT_RECEIPTS + 1)
+        first = min((txid for txid in kept if txid is not None), default=committed - RECEIPTS_KEPT + 1)
         return max(1, min(first, committed + 1))
 
     def _can_lose(self) -> str:

@@ -8,9 +8,8 @@ from coordinator.inspection.verify.control_check import NUMBER, committed_of, re
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.records.receipt import Receipt, parse_receipt
+from state.records.receipt import RECEIPTS_KEPT, Receipt, parse_receipt
 from state.records.stored_records import StoredRecords
-from state.redis_topology.store import RECEIPTS_KEPT
 
 SUBJECT = "receipts"
 WHY_MISSING = "a commit writes its receipts with the committed txid, in one step; one of the two was changed since"

@@ -14,7 +14,7 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
 from state.metadata.metadata_sum import MetadataSum
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
 from tests.support.stores.builders import dump
