@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import redis
@@ -22,12 +22,15 @@ from state.redis_client import function_library
 from state.redis_client.address import check_address
 from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
+from state.redis_client.replies import text_of
 
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
+ENTRIES_AT_ONCE = 1_000
+"""Entries in one reply, so that a reader never blocks a server that commits."""
 AWAY_MIN_S = 1.0
 """A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
 SLOW_MIN_S = 5.0
@@ -166,6 +169,25 @@ class RedisConnection:
             StateRefusedError, StateUnreachableError, ProtocolError: as `call`.
         """
         return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
+
+    def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
+        """Yields the keys of a server, or the entries of one key, in pieces; one that moves meanwhile may come twice.
+
+        Args:
+            command: SCAN, HSCAN, SSCAN or ZSCAN.
+            key: whose entries, unless all keys are scanned.
+            match: a glob, if not all are wanted.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `call`.
+        """
+        cursor, pattern = "0", () if match is None else ("MATCH", match)
+        while True:  # ends when the server's cursor has come round
+            found = self.call(command, *key, cursor, *pattern, "COUNT", str(ENTRIES_AT_ONCE))
+            cursor = text_of(found[0])
+            yield found[1]
+            if cursor == "0":
+                return
 
     def load_library(self) -> bool:
         """Loads the function library unless the server already has exactly this code.
