@@ -72,7 +72,7 @@ def stored(data_dir: Path) -> Answer:
 def txbatch_command(folder: Path, data_dir: Path) -> list[str]:
     """The command of the txbatch side."""
     arguments = ["run", "examples.clickstream:topology", "-p", f"input={folder}/*.json.gz", "--master", "local[2]"]
-    return ["-m", "coordinator.cli", *arguments, "--data-dir", str(data_dir)]
+    return ["-m", "coordinator.operating.cli", *arguments, "--data-dir", str(data_dir)]
 
 
 def plain_command(folder: Path, data_dir: Path) -> list[str]:

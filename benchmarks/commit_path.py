@@ -33,8 +33,9 @@ from benchmarks.corpus import Corpus, build_corpus
 from benchmarks.durability_levels import server
 from benchmarks.measurement import median
 from benchmarks.report import table
-from committers.group_commit import Group, Publish, decide_group
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.group_commit import Group, PublishStep, decide_group
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.commit import Commit, CommitStatus
@@ -111,8 +112,8 @@ def reported(first_txid: int, group: int, source: Iterator[Counter[str]]) -> Rep
             total.then(part)
     for total in totals:
         total.pack()
-    verdicts = [AttemptVerdict() for _ in attempts]
-    reports = [TaskReport(task, "store", verdicts, [total]) for task, total in zip(TASKS, totals, strict=True)]
+    results = [AttemptResult(attempt) for attempt in attempts]
+    reports = [TaskReport(task, "store", results, [total]) for task, total in zip(TASKS, totals, strict=True)]
     return Reported(attempts, tuple(pack(report.to_wire()) for report in reports))
 
 
@@ -121,7 +122,7 @@ def publish(group: Reported, store: RedisStore) -> int:
     reports = [TaskReport.from_wire(unpack(wire)) for wire in group.wires]
     residues = dict.fromkeys(group.attempts, 0)
     decision = decide_group(Group(group.attempts, residues, frozenset(TASKS), ["store"], NO_LIMIT, True), reports)
-    assert isinstance(decision.step, Publish)
+    assert isinstance(decision.step, PublishStep)
     operations = decision.step.write_set.operations()
     reply = store.commit(Commit(group.attempts, decision.step.write_set))
     if reply.status is not CommitStatus.OK:

@@ -36,8 +36,8 @@ from benchmarks.input_passes import link_passes
 from benchmarks.measurement import median
 from benchmarks.report import table
 from benchmarks.txbatch_side import PASS_COUNT, Deadline
+from coordinator.engines.spark.session import close_context, open_context
 from coordinator.run import run
-from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
 from state.redis_server.program import find_server_program

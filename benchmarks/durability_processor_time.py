@@ -28,7 +28,7 @@ from benchmarks.corpus import build_corpus
 from benchmarks.durability_levels import SYNCS, server, servers
 from benchmarks.measurement import median
 from benchmarks.report import table
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
 

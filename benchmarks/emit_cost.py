@@ -22,7 +22,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping, Grouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
@@ -59,7 +59,7 @@ def emit_rows(rows: Rows, grouping: Grouping, *, at_once: bool) -> None:
         streams=streams,
         targets=TARGETS,
     )
-    outbox = attempt_outbox(wiring, ATTEMPT, Letters(lambda frame: None))
+    outbox = attempt_outbox(wiring, ATTEMPT, SingleFrames(lambda frame: None))
     collector = AttemptCollector(wiring, ATTEMPT, outbox)
     if at_once:
         collector.emit_all(rows)

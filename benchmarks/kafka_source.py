@@ -26,14 +26,14 @@ from benchmarks.plain_acking import describe
 from benchmarks.report import table
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.plain.options import PlainRunOptions
+from coordinator.engines.spark.session import close_context, open_context
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
 from coordinator.sources.records.text_line import TextLine
-from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views
 from state.redis_server.embedded import EmbeddedServer

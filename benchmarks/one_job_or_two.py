@@ -33,8 +33,8 @@ from benchmarks.process_tree import processor_seconds
 from benchmarks.report import table
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.txbatch_side import PASS_COUNT, Deadline, read_counts
+from coordinator.engines.spark.session import close_context, open_context
 from coordinator.run import run
-from coordinator.spark.session import close_context, open_context
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
 from state.redis_server.embedded import EmbeddedServer

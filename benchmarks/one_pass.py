@@ -48,7 +48,7 @@ def txbatch_command(example: str, pattern: str, data_dir: Path) -> list[str]:
     """The command of a txbatch side."""
     parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}"]
     run = ["run", f"examples.{example}:topology", *parameters, "--master", "local[2]", "--data-dir", str(data_dir)]
-    return ["-m", "coordinator.cli", *run]
+    return ["-m", "coordinator.operating.cli", *run]
 
 
 def control_command(side: str, pattern: str, data_dir: Path) -> list[str]:

@@ -25,13 +25,13 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCo
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout, SpoutOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.local.cluster import LocalCluster
-from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run_summary import PlainStatistics
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.spark.session import close_context, open_context
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run_plain import run_plain
-from coordinator.spark.session import close_context, open_context
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
 
 
 @dataclass(frozen=True, slots=True)

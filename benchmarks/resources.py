@@ -36,7 +36,7 @@ from state.printable import counted
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator
-    from coordinator.transactional.run_summary import RunStatistics
+    from coordinator.watching.statistics.run_statistics import RunStatistics
 
 MEBIBYTE = 2**20
 WINDOW_MAX = 2048

@@ -22,7 +22,7 @@ from state.redis_server.embedded import EmbeddedServer
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator
-    from coordinator.transactional.run_summary import RunStatistics
+    from coordinator.watching.statistics.run_statistics import RunStatistics
 
 TOPOLOGY_ID = "word_count"
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"

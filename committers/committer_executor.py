@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.task_report import TaskReport
 from committers.waiting_tuples import WaitingTuples
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.outbox import Carrier
-from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -71,7 +72,7 @@ class CommitTask:
 
     Attributes:
         task: executes frames.
-        report: what the task says about the last group begun; one verdict per attempt, up to the first failure.
+        report: what the task says about the last group begun; one result per attempt, up to the first failure.
     """
 
     def __init__(
@@ -115,17 +116,15 @@ class CommitTask:
             begin(attempt)
             arrived = waiting.take(attempt)
             if self.task.skip(attempt, arrived):
-                self._add_skipped()
+                self._add_skipped(attempt)
                 continue
-            self.task.take(attempt, arrived)
-            if self._wiring.needs_id:
-                self.task.id(attempt)
+            self.task.take(attempt, arrived, with_id=self._wiring.needs_id)
             if not self.conclude(attempt):
                 break
         return self.close()
 
-    def _add_skipped(self) -> None:
-        self.report.verdicts.append(AttemptVerdict(None))
+    def _add_skipped(self, attempt: TransactionAttempt) -> None:
+        self.report.results.append(AttemptResult(attempt, metrics={self._wiring.component_id: TaskMetrics()}))
         if not self.report.composed:
             self.report.write_sets.append(WriteSet())
 
@@ -138,18 +137,16 @@ class CommitTask:
             self.report.write_sets.append(self._executor.earlier)
 
     def conclude(self, attempt: TransactionAttempt) -> bool:
-        """Ends the group's next attempt, all of which has arrived: adds its verdict, returns whether it is good."""
+        """Ends the group's next attempt, all of which has arrived: adds its result, returns whether it is good."""
         result = self.task.end(attempt)
         session = self._executor.session
-        reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
-        verdict = AttemptVerdict(result.failure, _edges(result), reads, result.counters, result.metrics, result.letters)
-        self.report.verdicts.append(verdict)
+        result.reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
+        self.report.results.append(result)
         if result.failure is not None:
             return False
         if not self.report.composed:
-            session.writes.settle()
-            self.report.write_sets.append(session.writes)
-        self._executor.earlier.then(session.writes)
+            self.report.write_sets.append(session.writes.settled())
+        session.writes.add_to(self._executor.earlier)
         return True
 
     def close(self) -> TaskReport:
@@ -158,10 +155,3 @@ class CommitTask:
             for write_set in self.report.write_sets:
                 write_set.pack()
         return self.report
-
-
-def _edges(result: TaskResult) -> int:
-    edges = result.read_edges
-    for edge in result.sent_edges.values():
-        edges ^= edge
-    return edges

@@ -28,8 +28,8 @@ _READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
 @dataclass(frozen=True, slots=True)
-class Publish:
-    """Publish this prefix.
+class PublishStep:
+    """PublishStep this prefix.
 
     Attributes:
         attempts: the prefix; may be empty.
@@ -64,7 +64,7 @@ class GroupDecision:
         failed: the first attempt that failed, if any, and why; it and all later attempts are replayed.
     """
 
-    step: Publish | Again
+    step: PublishStep | Again
     failed: tuple[TransactionAttempt, Failure] | None = None
 
 
@@ -102,11 +102,11 @@ def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
     return GroupDecision(_step(group, ordered, good), failed)
 
 
-def _step(group: Group, reports: Sequence[TaskReport], good: int) -> Publish | Again:
+def _step(group: Group, reports: Sequence[TaskReport], good: int) -> PublishStep | Again:
     prefix = group.attempts[:good]
     if not good or not reports:
-        return Publish(prefix, WriteSet())
-    has_read = any(verdict.reads for report in reports for verdict in report.verdicts[:good])
+        return PublishStep(prefix, WriteSet())
+    has_read = any(result.reads for report in reports for result in report.results[:good])
     if not reports[0].composed:
         return _from_transactions(group, reports, good, has_read=has_read)
     if any(report.good_count() != good for report in reports):
@@ -127,18 +127,18 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
         failures = []
         edges, letter_count = group.residues[attempt], group.letter_counts.get(attempt, 0)
         for report in reports:
-            if place >= len(report.verdicts):
+            if place >= len(report.results):
                 failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
                 continue
-            verdict = report.verdicts[place]
-            edges ^= verdict.edges
-            letter_count += len(verdict.letters)
-            if verdict.failure is not None:
-                failures.append(verdict.failure)
+            result = report.results[place]
+            edges ^= result.edges
+            letter_count += result.letter_count
+            if result.failure is not None:
+                failures.append(result.failure)
         if letter_count > group.letters_max:
             failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
-        if has_read_other and all(place < len(report.verdicts) for report in reports):
+        if has_read_other and all(place < len(report.results) for report in reports):
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, most_telling(failures)
@@ -147,7 +147,7 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
 
 def _from_composed(
     group: Group, reports: Sequence[TaskReport], prefix: tuple[TransactionAttempt, ...]
-) -> Publish | Again:
+) -> PublishStep | Again:
     total = WriteSet()
     try:
         for report in reports:
@@ -162,10 +162,10 @@ def _from_composed(
         fitting = max(1, min(len(prefix) * group.operations_max // operation_count, -(-len(prefix) // 2)))
         reason = f"{operation_count} operations exceed the limit of {group.operations_max}"
         return Again(prefix[:fitting], composed=True, reason=reason)
-    return Publish(prefix, total)
+    return PublishStep(prefix, total)
 
 
-def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *, has_read: bool) -> Publish:
+def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *, has_read: bool) -> PublishStep:
     writers: dict[Read, set[int]] = {}
     total = WriteSet()
     count = 0
@@ -181,14 +181,14 @@ def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *
                     writers.setdefault(key, set()).add(report.task_id)
         total.then(compose(parts))
         count += 1
-    return Publish(group.attempts[:count], total)
+    return PublishStep(group.attempts[:count], total)
 
 
 def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Mapping[Read, set[int]]) -> bool:
     return any(
         writers.get((name, key), set()) - {report.task_id}
         for report in reports
-        for name, key in report.verdicts[place].reads
+        for name, key in report.results[place].reads
     )
 
 

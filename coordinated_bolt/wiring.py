@@ -62,7 +62,8 @@ class TaskWiring:
         upstream: task id -> task, for every task upstream.
         streams: stream id -> stream, for every stream the component declares.
         targets: every task downstream.
-        chained_targets: those of them that run after it in the same process and are handed their tuples in memory.
+        commit_targets: the targets in the commit phase; empty for a task that is in it, too.
+        chained_targets: those targets that run after it in the same process and are handed their tuples in memory.
         needs_id: whether a batch also waits for the ID tuple, as a committer's does.
         skips_empty_batches: whether its bolt has nothing to do for a batch without tuples.
         frame_tuples: most tuples in one frame.
@@ -82,6 +83,7 @@ class TaskWiring:
     upstream: Mapping[int, UpstreamTask] = field(default_factory=dict)
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()
+    commit_targets: frozenset[int] = frozenset()
     chained_targets: tuple[int, ...] = ()
     needs_id: bool = False
     skips_empty_batches: bool = False

@@ -14,21 +14,17 @@ require_own_packages()
 from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
-    from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-    from coordinator.building.plain_topology import PlainTopology
-    from coordinator.building.plain_topology_builder import TopologyBuilder
-    from coordinator.building.topology import Topology
-    from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+    from coordinator.engines.local.attempt_book import AttemptRecord, HeldPhase
+    from coordinator.engines.local.bolt_trial import BoltTrial, run_bolt
+    from coordinator.engines.local.cluster import LocalCluster
+    from coordinator.engines.local.plain_run import PlainRun
+    from coordinator.engines.local.transactional_run import TransactionalRun
     from coordinator.exactly_once import ExactlyOnce, exactly_once
-    from coordinator.local.attempt_book import AttemptRecord, HeldPhase
-    from coordinator.local.bolt_trial import BoltTrial, run_bolt
-    from coordinator.local.cluster import LocalCluster
-    from coordinator.local.plain_run import PlainRun
-    from coordinator.local.transactional_run import TransactionalRun
-    from coordinator.plain.options import PlainRunOptions
-    from coordinator.plain.run_summary import PlainStatistics
-    from coordinator.planning.topology_plan import TopologyPlan, plan
-    from coordinator.reports.run_report import RunReport
+    from coordinator.operating.topology_plan import TopologyPlan, plan
+    from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+    from coordinator.plain.plain_options import PlainRunOptions
+    from coordinator.plain.plain_topology import PlainTopology
+    from coordinator.plain.plain_topology_builder import TopologyBuilder
     from coordinator.run import run
     from coordinator.run_plain import run_plain
     from coordinator.sources.files.text_files import TextFiles
@@ -50,8 +46,12 @@ if TYPE_CHECKING:
     from coordinator.spouts.run_so_far import RunSoFar
     from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
     from coordinator.start import BackgroundRun, RunStatus, start
+    from coordinator.topology.building.topology import Topology
+    from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
     from coordinator.transactional.options import RunOptions
-    from coordinator.transactional.run_summary import RunStatistics
+    from coordinator.watching.reports.run_report import RunReport
+    from coordinator.watching.statistics.plain_statistics import PlainStatistics
+    from coordinator.watching.statistics.run_statistics import RunStatistics
 
 hand_on_lazily(__name__)
 

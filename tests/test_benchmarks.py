@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks.stopwatch import Stopwatch
-from coordinator.spark import engine
+from coordinator.engines.spark import spark_engine as engine
 
 
 def test_the_stopwatch_times_the_engine_and_the_store_of_a_run() -> None:

@@ -22,7 +22,7 @@ import coordinator
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import RunOptions, TransactionalTopologyBuilder, exactly_once, run_bolt
-from coordinator.cli.app import app
+from coordinator.operating.cli.app import app
 from coordinator.sources import Batches, ColumnRanges, DataFrameBatches, MicroBatches, RedisStreams
 from coordinator.sources.kafka import KafkaTransactionalSpout
 from state import HashState

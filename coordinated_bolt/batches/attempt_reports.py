@@ -6,54 +6,34 @@ vector and whatever is rare names the places it belongs to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
-from coordinated_bolt.watching.metrics import MetricsTable, TaskMetrics
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes, places_in
+from coordinated_bolt.watching.metrics import MetricsTable
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 
-
-@dataclass(slots=True)
-class AttemptReport:
-    """What one processing task reports on one attempt.
-
-    Attributes:
-        failure: why it failed there; None if its batch was finished.
-        edges: xor of the edges the task has read, of those it has sent to processing tasks, and of its cuts.
-        residue: xor of the edges it has sent to commit tasks.
-        emitted_count: tuples emitted by the spout.
-        metrics: what the task did, even if it failed.
-        counters: what its bolt counted.
-        letters: what it refused, packed.
-        cuts: the partitions a spout's task has cut, packed: scope -> [link to what it was cut from, metadata].
-    """
-
-    failure: Failure | None = None
-    edges: int = 0
-    residue: int = 0
-    emitted_count: int = 0
-    metrics: TaskMetrics = field(default_factory=TaskMetrics)
-    counters: dict[str, int] = field(default_factory=dict)
-    letters: list[bytes] = field(default_factory=list)
-    cuts: bytes = b""
-
-
-NOTHING = AttemptReport()
-"""The report of a task that did nothing for the attempt; never changed."""
-
-SendReport = Callable[[int, int, TransactionAttempt, AttemptReport], None]
-"""Sends the report of a task to an acker: (acker task, task, attempt, report)."""
+SendReport = Callable[[int, int, TransactionAttempt, AttemptResult | None], None]
+"""Sends the report of a task to an acker: (acker task, task, attempt, its result; None if the attempt was skipped)."""
 
 
 class ReportTable:
-    """The reports of one task to one acker, while they are collected."""
+    """The reports of one task to one acker: collected by the task, read by the acker.
 
-    def __init__(self) -> None:
-        self._nothing = 0
+    Partitions that a spout's task has cut are an edge of the tree, of which each side computes its own.
+
+    Args:
+        task_id: the task.
+        acker_task: the acker.
+    """
+
+    def __init__(self, task_id: int, acker_task: int) -> None:
+        self._task_id, self._acker_task = task_id, acker_task
+        self._skipped = 0
         self._columns: list[list[int]] = [[], [], [], []]
         self._metrics = MetricsTable()
         self._failures: dict[int, list[Any]] = {}
@@ -61,55 +41,71 @@ class ReportTable:
         self._letters: dict[int, list[bytes]] = {}
         self._cuts: dict[int, bytes] = {}
 
-    def add(self, place: int, report: AttemptReport) -> None:
-        """Adds the report on the attempt at a place."""
-        if report is NOTHING:
-            self._nothing |= 1 << place
+    def add(self, place: int, result: AttemptResult | None) -> None:
+        """Adds the report on the attempt at a place; None if it was skipped."""
+        if result is None:
+            self._skipped |= 1 << place
             return
-        row = (place, report.edges, report.residue, report.emitted_count)
-        for column, value in zip(self._columns, row, strict=True):
+        edges = result.edges
+        if result.metadata:
+            cuts = pack({scope: [result.began_from[scope], cut] for scope, cut in result.metadata.items()})
+            edges ^= self._edge_of_cuts(result.attempt, cuts)
+            self._cuts[place] = cuts
+        for column, value in zip(self._columns, (place, edges, result.residue, result.tuple_count), strict=True):
             column.append(value)
-        self._metrics.append(report.metrics)
-        if report.failure is not None:
-            self._failures[place] = report.failure.to_wire()
-        if report.counters:
-            self._counters[place] = report.counters
-        if report.letters:
-            self._letters[place] = report.letters
-        if report.cuts:
-            self._cuts[place] = report.cuts
+        (metrics,) = result.metrics.values()
+        self._metrics.append(metrics)
+        if result.failure is not None:
+            self._failures[place] = result.failure.to_wire()
+        if result.counters:
+            self._counters[place] = result.counters
+        if result.letters:
+            self._letters[place] = result.letters[self._task_id]
 
     def to_payload(self) -> bytes:
         """Returns all reports as bytes."""
         rare = [self._failures, self._counters, self._letters, self._cuts]
-        return pack([mask_to_bytes(self._nothing), *self._columns, self._metrics.to_wire(), *rare])
+        return pack([mask_to_bytes(self._skipped), *self._columns, self._metrics.to_wire(), *rare])
 
+    def read(
+        self, payload: bytes, attempts: Sequence[TransactionAttempt], component_id: str
+    ) -> Iterator[tuple[TransactionAttempt, AttemptResult | None]]:
+        """Yields (attempt, result) of each report that was sent with `to_payload`.
 
-def reports_in(payload: bytes) -> Iterator[tuple[int, AttemptReport]]:
-    """Returns (place, report) of each report that was sent with `ReportTable.to_payload`.
+        Args:
+            payload: the reports.
+            attempts: what their places mean.
+            component_id: of the task.
 
-    Raises:
-        CodecError: the payload is not that of reports.
-    """
-    try:
-        nothing, places, edges, residues, counts, metrics, failures, counters, letters, cuts = unpack(payload)
-        for place in places_in(mask_from_bytes(nothing)):
-            yield place, NOTHING
-        rows = zip(places, edges, residues, counts, MetricsTable.rows_of(metrics), strict=True)
-        for place, edge, residue, emitted_count, done in rows:
-            failure = failures.get(place)
-            yield (
-                place,
-                AttemptReport(
-                    None if failure is None else Failure.from_wire(failure),
-                    edge,
-                    residue,
-                    emitted_count,
-                    done,
-                    counters.get(place, {}),
-                    letters.get(place, []),
-                    cuts.get(place, b""),
-                ),
-            )
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise CodecError(f"reports cannot be read: {error!r}") from None
+        Raises:
+            CodecError: the payload is not that of reports.
+        """
+        try:
+            skipped, places, edges, residues, counts, metrics, failures, counters, letters, cuts = unpack(payload)
+            for place in places_in(mask_from_bytes(skipped)):
+                yield attempts[place], None
+            rows = zip(places, edges, residues, counts, MetricsTable.rows_of(metrics), strict=True)
+            for place, edge, residue, tuple_count, done in rows:
+                result = AttemptResult(attempts[place], None, residue, tuple_count=tuple_count, edges=edge)
+                result.metrics[component_id] = done
+                if place in failures:
+                    result.failure = Failure.from_wire(failures[place])
+                if place in counters:
+                    result.counters = counters[place]
+                if place in letters:
+                    result.letters[self._task_id] = letters[place]
+                if place in cuts:
+                    self._read_cuts(result, cuts[place])
+                yield result.attempt, result
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise CodecError(f"reports cannot be read: {error!r}") from None
+
+    def _read_cuts(self, result: AttemptResult, packed: bytes) -> None:
+        for scope, (began_from, metadata) in dict(unpack(packed)).items():
+            result.began_from[scope], result.metadata[scope] = began_from, metadata
+        result.edges ^= self._edge_of_cuts(result.attempt, packed)
+
+    def _edge_of_cuts(self, attempt: TransactionAttempt, packed: bytes) -> int:
+        digest = EdgeDigest(attempt, self._task_id, self._acker_task)
+        digest.add(0, packed, 0)
+        return digest.edge_id()

@@ -7,10 +7,16 @@ bytes that were read, never from what a frame or block claims.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import (
+    CoordinatedBolt,
+    CoordTuples,
+    IdTuple,
+    RegularTuples,
+    TaskEvent,
+)
 from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
@@ -18,7 +24,6 @@ from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.blocks import Arrived
 from coordinated_bolt.transport.edges import EdgeDigest, handed_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
@@ -26,44 +31,6 @@ from state.codec import CodecError, unpack
 EXECUTED_BYTES = 1024 * 1024
 """Frames of an attempt are unpacked and executed together up to about this size: small ones are then cheap, and no task
 holds a large attempt twice."""
-
-
-@dataclass(slots=True)
-class TaskResult:
-    """What one task reports on one attempt.
-
-    Attributes:
-        failure: why it failed; None if the batch was finished.
-        read_edges: xor of the edges computed from what was read.
-        sent_edges: target task -> edge of what was sent.
-        tuple_count: tuples executed.
-        counters: what the bolt counted.
-        metrics: what the task did, even if it failed.
-        letters: what the bolt refused, packed.
-    """
-
-    failure: Failure | None
-    read_edges: int = 0
-    sent_edges: dict[int, int] = field(default_factory=dict)
-    tuple_count: int = 0
-    counters: dict[str, int] = field(default_factory=dict)
-    metrics: TaskMetrics = field(default_factory=TaskMetrics)
-    letters: list[bytes] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Handed:
-    """What was taken over in memory for one attempt: the xor of its edges, and the tuples."""
-
-    edges: int = 0
-    tuple_count: int = 0
-
-
-_NOTHING_HANDED = _Handed()
-
-
-SKIPPED = TaskResult(None)
-"""The result of an attempt that was finished without its bolt, because no tuple arrived; never changed."""
 
 
 class BatchTask:
@@ -78,16 +45,17 @@ class BatchTask:
         self._wiring = wiring
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
-        self._handed: dict[TransactionAttempt, _Handed] = {}
+        self._handed: dict[TransactionAttempt, int] = {}
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
-    def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> TaskResult:
-        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase."""
+    def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
+        """Executes an attempt of which everything has arrived; `with_id` begins its commit phase.
+
+        Returns None if it was finished without its bolt, because no tuple arrived.
+        """
         if self.skip(attempt, arrived):
-            return SKIPPED
-        self.take(attempt, arrived)
-        if with_id:
-            self.id(attempt)
+            return None
+        self.take(attempt, arrived, with_id=with_id)
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
@@ -101,38 +69,32 @@ class BatchTask:
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
 
-    def take(self, attempt: TransactionAttempt, arrived: Arrived) -> None:
-        """Executes what has arrived for an attempt together, and handles the reports."""
+    def take(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> None:
+        """Executes what has arrived for an attempt, all of it, and handles the reports; `with_id` begins its commit."""
+        events: list[TaskEvent] = []
         stretches: list[Stretch] = []
-        held, is_large = 0, False
+        held = 0
         for sender, sequence, payload in arrived.frames:
             read = self._read(attempt, sender, sequence, payload)
+            if isinstance(read, Failure):
+                events.append(read)
+                continue
             stretches += read
             held += len(payload)
             if held > EXECUTED_BYTES:
-                self._bolt.regulars(attempt, stretches)
-                stretches, held, is_large = [], 0, True
-        if not is_large:
-            self._bolt.arrived(attempt, stretches, arrived.reporters, arrived.counts)
-        else:
-            if stretches:
-                self._bolt.regulars(attempt, stretches)
-            self._bolt.coords(attempt, arrived.reporters, arrived.counts)
-        for sender, tuple_count in arrived.repeats:
-            self._bolt.coord(attempt, sender, tuple_count)
+                self._bolt.on(attempt, (*events, RegularTuples(stretches)))
+                events, stretches, held = [], [], 0
+        if stretches:
+            events.append(RegularTuples(stretches))
+        events.append(CoordTuples(arrived.reporters, arrived.counts))
+        events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
+        if with_id:
+            events.append(IdTuple())
+        self._bolt.on(attempt, events)
 
     def receive(self, frame: Frame) -> None:
         """Executes the tuples of a frame, or handles the report it carries."""
-        attempt = frame.attempt
-        if frame.kind is FrameKind.REGULAR:
-            self._bolt.regulars(attempt, self._read(attempt, frame.sender, frame.sequence, frame.payload))
-            return
-        try:
-            tuple_count = _tuple_count(frame.kind, unpack(frame.payload))
-        except (CodecError, TypeError) as error:
-            self._unreadable(attempt, frame.sender, frame.sequence, error)
-            return
-        self._bolt.coord(attempt, frame.sender, tuple_count)
+        self._bolt.on(frame.attempt, (self._event(frame),))
 
     def take_over(self, handed: HandOver) -> None:
         """Executes the tuples that a task in the same process hands over, and handles its report.
@@ -142,49 +104,36 @@ class BatchTask:
         if handed.reported_count is None:
             return
         attempt, sender = handed.attempt, handed.sender
-        read = self._handed.setdefault(attempt, _Handed())
         stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
         tuple_count = sum(len(rows) for _, rows in stretches)
-        read.edges ^= handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
-        read.tuple_count += tuple_count
-        if stretches:
-            self._bolt.regulars(attempt, stretches)
-        self._bolt.coord(attempt, sender, handed.reported_count)
+        edge = handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
+        self._handed[attempt] = self._handed.get(attempt, 0) ^ edge
+        tuples = (RegularTuples(stretches),) if stretches else ()
+        self._bolt.on(attempt, (*tuples, CoordTuples.of(sender, handed.reported_count)))
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""
-        self._bolt.id(attempt)
+        self._bolt.on(attempt, (IdTuple(),))
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
         """Whether everything has arrived and the batch finished without a failure."""
         return self._bolt.is_finished(attempt)
 
-    def end(self, attempt: TransactionAttempt) -> TaskResult:
+    def end(self, attempt: TransactionAttempt) -> AttemptResult:
         """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
-        finished = self._bolt.end(attempt)
-        handed = self._handed.pop(attempt, _NOTHING_HANDED)
-        read_edges, tuple_count = handed.edges, handed.tuple_count
+        result = self._bolt.end(attempt)
+        result.edges ^= self._handed.pop(attempt, 0)
         for edge in self._edges.pop(attempt, {}).values():
-            read_edges ^= edge.edge_id()
-            tuple_count += edge.tuple_count
-        return TaskResult(
-            finished.failure,
-            read_edges,
-            finished.sent_edges,
-            tuple_count,
-            finished.counters,
-            finished.metrics,
-            finished.letters,
-        )
+            result.edges ^= edge.edge_id()
+        return result
 
-    def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch]:
-        """Returns the tuples of a frame and adds them to the sender's edge, unless they cannot be read."""
+    def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch] | Failure:
+        """Returns the tuples of a frame, after adding them to the sender's edge; a failure if they cannot be read."""
         try:
             stretches = [(self._origin(attempt, sender, stream), from_wire(rows)) for stream, rows in unpack(payload)]
             tuple_count = sum(len(rows) for _, rows in stretches)
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
-            self._unreadable(attempt, sender, sequence, error)
-            return []
+            return self._unreadable(sender, sequence, error)
         edges = self._edges.get(attempt)
         if edges is None:
             edges = self._edges[attempt] = {}
@@ -200,10 +149,18 @@ class BatchTask:
             origin = self._origins[sender, stream] = self._wiring.origin(attempt, sender, stream)
         return origin.of(attempt)
 
-    def _unreadable(self, attempt: TransactionAttempt, sender: int, sequence: int, error: Exception) -> None:
+    def _event(self, frame: Frame) -> TaskEvent:
+        if frame.kind is FrameKind.REGULAR:
+            read = self._read(frame.attempt, frame.sender, frame.sequence, frame.payload)
+            return read if isinstance(read, Failure) else RegularTuples(read)
+        try:
+            return CoordTuples.of(frame.sender, _tuple_count(frame.kind, unpack(frame.payload)))
+        except (CodecError, TypeError) as error:
+            return self._unreadable(frame.sender, frame.sequence, error)
+
+    def _unreadable(self, sender: int, sequence: int, error: Exception) -> Failure:
         text = f"frame {sequence} from task {sender} cannot be read: {error!r}"
-        where = (self._wiring.component_id, self._wiring.task_index)
-        self._bolt.fail(attempt, Failure(FailureKind.INCOMPLETE, *where, text))
+        return Failure(FailureKind.INCOMPLETE, self._wiring.component_id, self._wiring.task_index, text)
 
 
 def _tuple_count(kind: FrameKind, content: object) -> int:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.batch_task import SKIPPED, BatchTask, TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
 from coordinated_bolt.transport.outbox import Carrier, NewOutbox, RowOutbox
@@ -55,8 +56,10 @@ class ChainedTasks:
 
         return new_outbox
 
-    def run(self, attempt: TransactionAttempt, begin: Begin) -> Iterator[tuple[TaskWiring, TaskResult]]:
-        """Runs the chained tasks over an attempt that the head has ended, well or not, and gives each one's result.
+    def run(self, attempt: TransactionAttempt, begin: Begin) -> Iterator[tuple[TaskWiring, AttemptResult | None]]:
+        """Runs the chained tasks over an attempt that the head has ended, well or not.
+
+        Yields each one's result; None if it was skipped.
 
         Args:
             attempt: the attempt.
@@ -65,7 +68,7 @@ class ChainedTasks:
         for wiring, task in self._tasks:
             handed = self._handed.pop(wiring.task_id, [])
             if task.skip_handed(attempt, handed):
-                yield wiring, SKIPPED
+                yield wiring, None
                 continue
             begin(attempt, wiring)
             for each in sorted(handed, key=attrgetter("sender")):

@@ -11,17 +11,15 @@ Source: backtype.storm.coordination.CoordinatedBolt. See `tracking` for what dif
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
-from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
-from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
@@ -32,23 +30,41 @@ from state.errors import TransactionError
 from state.fault_points import reached
 
 
-@dataclass(slots=True)
-class Finished:
-    """How an attempt ended on one task.
+class RegularTuples(NamedTuple):
+    """REGULAR tuples of one or several origins, in order.
 
     Attributes:
-        failure: why it failed; None if the batch was finished.
-        sent_edges: target task -> edge, if the batch was finished.
-        counters: what the bolt counted.
-        metrics: what the task did, even if it failed.
-        letters: what the bolt refused, packed.
+        stretches: the tuples.
+        is_counted: False for the tuple that begins a batch at the master of a sub-topology, which nobody reports.
     """
 
-    failure: Failure | None = None
-    sent_edges: dict[int, int] = field(default_factory=dict)
-    counters: dict[str, int] = field(default_factory=dict)
-    metrics: TaskMetrics = field(default_factory=TaskMetrics)
-    letters: list[bytes] = field(default_factory=list)
+    stretches: Sequence[Stretch]
+    is_counted: bool = True
+
+
+class CoordTuples(NamedTuple):
+    """COORD tuples of one or several tasks upstream.
+
+    Attributes:
+        reporters: the tasks.
+        tuple_counts: task -> how many tuples it has sent to this task, where that is not 0.
+    """
+
+    reporters: frozenset[int]
+    tuple_counts: Mapping[int, int]
+
+    @classmethod
+    def of(cls, task: int, tuple_count: int) -> CoordTuples:
+        """Returns the COORD tuple of one task."""
+        return cls(frozenset((task,)), {task: tuple_count} if tuple_count else {})
+
+
+class IdTuple(NamedTuple):
+    """The ID tuple: the attempt's commit phase has begun."""
+
+
+TaskEvent = RegularTuples | CoordTuples | IdTuple | Failure
+"""What may happen to an attempt on a task; a `Failure` says that some of its input cannot be read."""
 
 
 class CoordinatedBolt:
@@ -81,56 +97,20 @@ class CoordinatedBolt:
         self._tracking = _tracking(wiring)
         self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
         self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
-        self._finished: dict[TransactionAttempt, Finished] = {}
+        self._finished: dict[TransactionAttempt, AttemptResult] = {}
 
-    def begin(self, attempt: TransactionAttempt, origin: TupleOrigin, row: list[Any]) -> None:
-        """Handles the tuple that begins a batch, at the master of a sub-topology; no task upstream reports one."""
-        failure = self.executor.execute(attempt, [(origin, [row])])
-        if failure is not None:
-            self._tracking.fail(attempt, failure)
-        self._finish_when_complete(attempt)
-
-    def regular(self, attempt: TransactionAttempt, origin: TupleOrigin, rows: Rows) -> None:
-        """Handles REGULAR tuples of one origin."""
-        self.regulars(attempt, ((origin, rows),))
-
-    def regulars(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> None:
-        """Handles REGULAR tuples of several origins, in order."""
-        is_wanted = attempt not in self._finished and self._tracking.status(attempt) is not TrackingStatus.FAILED
-        if is_wanted:  # else it only counts: after a failure, or as a surplus after the batch was finished
-            failure = self.executor.execute(attempt, stretches)
-            if failure is not None:
-                self._tracking.fail(attempt, failure)
-        for origin, rows in stretches:
-            self._tracking.regular(attempt, origin.source_task, len(rows))
-        self._finish_when_complete(attempt)
-
-    def coord(self, attempt: TransactionAttempt, upstream_task: int, tuple_count: int) -> None:
-        """Handles a COORD tuple."""
-        self._tracking.coord(attempt, upstream_task, tuple_count)
-        self._finish_when_complete(attempt)
-
-    def coords(self, attempt: TransactionAttempt, reporters: frozenset[int], tuple_counts: Mapping[int, int]) -> None:
-        """Handles the COORD tuples of several tasks; those without a count have sent this task no tuples."""
-        self._tracking.coords(attempt, reporters, tuple_counts)
-        self._finish_when_complete(attempt)
-
-    def arrived(
-        self,
-        attempt: TransactionAttempt,
-        stretches: Sequence[Stretch],
-        reporters: frozenset[int],
-        tuple_counts: Mapping[int, int],
-    ) -> None:
-        """Handles all REGULAR and COORD tuples of an attempt at once; nothing but `fail` was called for it before."""
-        is_wanted = bool(stretches) and self._tracking.noted(attempt) is None
-        failure = self.executor.execute(attempt, stretches) if is_wanted else None
-        received: dict[int, int] = {}
-        for origin, rows in stretches:
-            received[origin.source_task] = received.get(origin.source_task, 0) + len(rows)
-        self._tracking.arrived(attempt, received, reporters, tuple_counts)
-        if failure is not None:
-            self._tracking.fail(attempt, failure)
+    def on(self, attempt: TransactionAttempt, events: Iterable[TaskEvent]) -> None:
+        """Handles what has happened to an attempt, in order, and finishes its batch if it is complete after that."""
+        tracking = self._tracking
+        for event in events:
+            if isinstance(event, CoordTuples):
+                tracking.coords(attempt, event.reporters, event.tuple_counts)
+            elif isinstance(event, RegularTuples):
+                self._execute(attempt, event)
+            elif isinstance(event, IdTuple):
+                tracking.id(attempt)
+            else:
+                tracking.fail(attempt, event)
         self._finish_when_complete(attempt)
 
     def skip(self, attempt: TransactionAttempt, reporters: frozenset[int]) -> bool:
@@ -142,15 +122,6 @@ class CoordinatedBolt:
             return False
         self._new_outbox(attempt).close()
         return True
-
-    def id(self, attempt: TransactionAttempt) -> None:
-        """Handles the ID tuple."""
-        self._tracking.id(attempt)
-        self._finish_when_complete(attempt)
-
-    def fail(self, attempt: TransactionAttempt, failure: Failure) -> None:
-        """Notes that the attempt's input cannot be read."""
-        self._tracking.fail(attempt, failure)
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
         """Whether the batch finished without a failure, and nothing has arrived since."""
@@ -164,22 +135,32 @@ class CoordinatedBolt:
         """Returns the failure noted so far; `end` judges it by everything that arrived."""
         return self._tracking.noted(attempt)
 
-    def end(self, attempt: TransactionAttempt) -> Finished:
-        """Ends an attempt for which nothing more can arrive: returns how it ended and forgets it."""
+    def end(self, attempt: TransactionAttempt) -> AttemptResult:
+        """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
         self._finish_when_complete(attempt)
-        finished = self._finished.pop(attempt, None)
-        metrics = self._metrics(attempt)
-        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
+        result, metrics = self._finished.pop(attempt, None), self._metrics(attempt)
+        if result is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             # it failed, or a surplus arrived after the counts had matched
-            finished = Finished(self._tracking.failure(attempt), metrics=metrics)
+            result = AttemptResult(attempt, self._tracking.failure(attempt))
             self.executor.timeout_id(attempt)
         cleanup_failure = self.executor.drop(attempt)
-        if cleanup_failure is not None and finished.failure is None:
-            finished = Finished(cleanup_failure, metrics=metrics)
+        if cleanup_failure is not None and result.failure is None:
+            result = AttemptResult(attempt, cleanup_failure)
+        result.metrics[self._wiring.component_id] = metrics
         self._outboxes.pop(attempt, None)
         self._collectors.pop(attempt, None)
         self._tracking.forget(attempt)
-        return finished
+        return result
+
+    def _execute(self, attempt: TransactionAttempt, event: RegularTuples) -> None:
+        """Lets the bolt execute tuples; after a failure, or once the batch was finished, they are only counted."""
+        if attempt not in self._finished and self._tracking.noted(attempt) is None:
+            failure = self.executor.execute(attempt, event.stretches)
+            if failure is not None:
+                self._tracking.fail(attempt, failure)
+        if event.is_counted:
+            for origin, rows in event.stretches:
+                self._tracking.regular(attempt, origin.source_task, len(rows))
 
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
@@ -187,21 +168,22 @@ class CoordinatedBolt:
         reached("batch.executed")
         failure = self.executor.finished_id(attempt)
         reached("batch.finished")
-        finished = self._finished[attempt] = Finished(failure, metrics=self.executor.metrics(attempt))
-        finished.failure = failure or self._report(attempt, finished)
-        if finished.failure is not None:
-            self._tracking.fail(attempt, finished.failure)
+        result = self._finished[attempt] = AttemptResult(attempt)
+        result.failure = failure or self._report(result)
+        if result.failure is not None:
+            self._tracking.fail(attempt, result.failure)
 
-    def _report(self, attempt: TransactionAttempt, finished: Finished) -> Failure | None:
+    def _report(self, result: AttemptResult) -> Failure | None:
         """Closes the outbox, which sends every task downstream its COORD. Packs values, so the codec may refuse one."""
-        where = (self._wiring.component_id, self._wiring.task_index)
+        attempt, where = result.attempt, (self._wiring.component_id, self._wiring.task_index)
         try:
-            finished.counters = self.executor.counters(attempt)
+            result.counters = self.executor.counters(attempt)
         except (TypeError, ValueError) as error:
             return Failure.from_exception(error, *where)
         try:
-            finished.sent_edges = self._outbox(attempt).close()
-            finished.letters = self._letters(attempt)
+            result.add_sent(self._outbox(attempt).close(), self._wiring.commit_targets)
+            if letters := self._letters(attempt):
+                result.letters[self._wiring.task_id] = letters
         except (TransactionError, TypeError) as error:
             return Failure.from_exception(error, *where)
         return None

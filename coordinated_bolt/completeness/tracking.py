@@ -111,18 +111,6 @@ class Tracking:
             for task in reporters:
                 self.coord(attempt, task, tuple_counts.get(task, 0))
 
-    def arrived(
-        self,
-        attempt: TransactionAttempt,
-        received: dict[int, int],
-        reporters: frozenset[int],
-        tuple_counts: Mapping[int, int],
-    ) -> None:
-        """Notes all that arrives for an attempt, tuples by sender and reports; at most a failure was noted before."""
-        entry = self._entry(attempt)
-        entry.received = received
-        self._note_first(attempt, entry, reporters, tuple_counts)
-
     def is_empty(self, reporters: frozenset[int]) -> bool:
         """Whether an attempt is complete if these tasks report that they have sent nothing, and nothing has arrived."""
         return reporters == self._upstream and not self._groups

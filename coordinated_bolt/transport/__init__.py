@@ -1,4 +1,4 @@
-"""What travels between tasks: frames and blocks of batches, messages of plain topologies, and their outboxes.
+"""What travels between the tasks of batches: frames and blocks, their edges, and the outbox that sends them.
 
 Bytes and their digests, known by task ids only: nothing here knows components, wirings or bolts. `completeness` decides
 whether everything has arrived.

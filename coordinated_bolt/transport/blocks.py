@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from coordinated_bolt.transport.frames import FrameKind, open_frame, seal_frame
 from coordinated_bolt.transport.outbox import Sent
-from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
-from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 

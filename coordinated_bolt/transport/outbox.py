@@ -65,7 +65,7 @@ class RowOutbox(Protocol):
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
 
 
-class _TargetBox:
+class _HeldRows:
     """Rows on their way to one target."""
 
     __slots__ = (
@@ -161,7 +161,7 @@ class FrameOutbox:
         self._attempt, self._sender, self._targets = attempt, sender, targets
         self._carrier, self._frame_tuples = carrier, frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes: dict[int, _TargetBox] = {}
+        self._boxes: dict[int, _HeldRows] = {}
         self._is_closed = False
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
@@ -197,12 +197,12 @@ class FrameOutbox:
         self._boxes, self._is_closed = {}, True
         return edges
 
-    def _box(self, target: int) -> _TargetBox:
+    def _box(self, target: int) -> _HeldRows:
         if self._is_closed:
             raise RuntimeError(EMITTED_LATE)
         if target not in self._targets:
             raise KeyError(target)
-        box = _TargetBox(self._attempt, self._sender, target, self._carrier, self.transferred)
+        box = _HeldRows(self._attempt, self._sender, target, self._carrier, self.transferred)
         self._boxes[target] = box
         return box
 

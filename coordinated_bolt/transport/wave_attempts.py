@@ -1,9 +1,13 @@
-"""The attempts of a wave in their order; what travels within the wave names each of them by its place."""
+"""The attempts of a wave in their order; what travels within the wave names each of them by its place.
+
+Sets of places are bits of one integer: of most attempts there is nothing to report, and a zero takes a bit.
+"""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from state.attempt import TransactionAttempt
 from state.codec import digest64
@@ -26,3 +30,26 @@ class WaveAttempts:
         self.attempts = tuple(attempts)
         self.places = {attempt: place for place, attempt in enumerate(self.attempts)}
         self.key = digest64(*(_ATTEMPT.pack(attempt.txid, attempt.attempt_id) for attempt in self.attempts))
+
+
+def places_in(mask: int) -> Iterator[int]:
+    """Returns the places of the bits that are set, ascending."""
+    bits = bin(mask)[:1:-1]  # without the prefix, lowest bit first
+    place = bits.find("1")
+    while place >= 0:
+        yield place
+        place = bits.find("1", place + 1)
+
+
+def mask_to_bytes(mask: int) -> bytes:
+    """Returns it as it travels."""
+    return mask.to_bytes((mask.bit_length() + 7) // 8, "little")
+
+
+def mask_from_bytes(packed: Any) -> int:
+    """Inverse of `mask_to_bytes`.
+
+    Raises:
+        TypeError, ValueError: it is something else.
+    """
+    return int.from_bytes(packed, "little")

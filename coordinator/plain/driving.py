@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.trees.spout_task import SpoutTask
+from coordinated_bolt.plain.spout_task import SpoutTask
 
 
 def end_on(failure: Failure | None) -> None:

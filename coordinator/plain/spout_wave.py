@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinated_bolt.transport.message_packer import MessagePacker
-from coordinated_bolt.transport.wave_frames import WaveFrame, WaveId, pack_wave_frame
+from coordinated_bolt.plain.message_packer import MessagePacker
+from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId, pack_wave_frame
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.plain.engine import PlainWave
+from coordinator.plain.plain_engine import PlainWave
 
 
 class SpoutWave:

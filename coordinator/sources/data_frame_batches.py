@@ -159,7 +159,7 @@ class Catalogue:
 
 
 class FrameReader(Protocol):
-    """What Spark answers (driver); see `coordinator.spark.intake.frame_reader`."""
+    """What Spark answers (driver); see `coordinator.engines.spark.intake.frame_reader`."""
 
     def catalogue(self, after: int | str | None) -> Catalogue:
         """What there is, with the position after a key.

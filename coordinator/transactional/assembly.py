@@ -8,31 +8,31 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.building.topology_description import fingerprint_of
-from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observer, Observers, RunBegan
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import fingerprint_of
+from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.coordinator import CommitLimit, Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
-from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
-from coordinator.transactional.replay_side import ReplaySide
+from coordinator.transactional.republish_side import RepublishSide
 from coordinator.transactional.spout_side import SpoutSide
 from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
+from coordinator.watching.run_observer import Observer, Observers, RunBegan
 from state.attempt import Attempts
 from state.records.receipt import RECEIPTS_KEPT
 from state.redis_topology.store import RedisStore
@@ -54,7 +54,7 @@ def assembled(  # noqa: D417 - the others are what their names say
     pause: Callable[[float], None] | None = None,
     commit_limit: CommitLimit | None = None,
     wall_clock: Callable[[], float] | None = None,
-    replay: ReplayChoice | LetterChoice | None = None,
+    replay: RepublishChoice | LetterChoice | None = None,
     observers: Sequence[Observer] = (),
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
@@ -149,7 +149,7 @@ def new_coordinator(
     earlier_notes: Notes | None = None,
     commit_limit: CommitLimit | None = None,
     observers: Observers | None = None,
-    replays: tuple[Replay, ...] | None = None,
+    replays: tuple[Republication, ...] | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -168,7 +168,7 @@ def new_coordinator(
     spout.inform(replace(run_so_far, last=own_copy(run_so_far.last)))
     start.resume(spout, run_so_far.last_txid, run_so_far.last)
     machine.statistics.notices = notices
-    spout_side = partial(SpoutSide if replays is None else partial(ReplaySide, replays), guarded)
+    spout_side = partial(SpoutSide if replays is None else partial(RepublishSide, replays), guarded)
     coordinator = Coordinator(
         machine=machine,
         spout=spout_side(
@@ -186,7 +186,7 @@ def new_coordinator(
         clock=clock,
         commit_limit=commit_limit,
     )
-    observers.tell(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
+    observers.notify(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
     return coordinator
 
 

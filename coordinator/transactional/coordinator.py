@@ -8,17 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.run_observer import (
-    AttemptRetried,
-    AttemptsFailed,
-    AttemptsIssued,
-    GroupCommitted,
-    Observers,
-    Standing,
-    TurnEnded,
-    WaveEnded,
-    WaveStarted,
-)
 from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -42,8 +31,19 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.spout_side import SpoutSide
+from coordinator.watching.run_observer import (
+    AttemptRetried,
+    AttemptsFailed,
+    AttemptsIssued,
+    GroupCommitted,
+    Observers,
+    RunCondition,
+    TurnEnded,
+    WaveEnded,
+    WaveStarted,
+)
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import Attempts
 from state.fault_points import reached
 
@@ -97,9 +97,9 @@ class Coordinator:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
         self._spout.drain()
 
-    def standing(self) -> Standing:
+    def standing(self) -> RunCondition:
         """Returns how the run stands; called on the run's thread."""
-        return Standing(self._machine.window(), self._machine.is_blocked(), self._spout.is_draining)
+        return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.is_draining)
 
     def deactivate(self) -> None:
         """Cuts no new transactions until `activate`; those in flight commit, and the run waits. Any thread."""
@@ -175,7 +175,7 @@ class Coordinator:
             self.statistics.fraction = self._spout.progress(machine.last_metadata())
         self._handle(TimePassed(clock()))
         if self._observers:
-            self._observers.tell(TurnEnded(machine.is_idle(), has_progressed))
+            self._observers.notify(TurnEnded(machine.is_idle(), has_progressed))
         return False
 
     # Events
@@ -202,7 +202,7 @@ class Coordinator:
         now_s = self._clock()
         attempts, started_s = self._waves.pop(event.wave_id, ((), now_s))
         outcomes, crash = (event.outcomes, None) if isinstance(event, WaveProcessed) else ((), event.reason)
-        self._observers.tell(WaveEnded(event.wave_id, attempts, now_s - started_s, outcomes, crash))
+        self._observers.notify(WaveEnded(event.wave_id, attempts, now_s - started_s, outcomes, crash))
 
     # Decisions
 
@@ -222,7 +222,7 @@ class Coordinator:
             case StoreMetadata(entries):
                 self._publisher.store_metadata(entries)
             case AttemptsIssued() | AttemptsFailed() | AttemptRetried():
-                self._observers.tell(decision)
+                self._observers.notify(decision)
             case StartWave():
                 self._start_wave(decision)
             case StartCommit(wave_id, attempts, composed):
@@ -254,7 +254,7 @@ class Coordinator:
         reached("wave.submitted")
         attempts = tuple(batch.attempt for batch in start.batches)
         self._waves[start.wave_id] = attempts, self._clock()
-        self._observers.tell(WaveStarted(start.wave_id, attempts))
+        self._observers.notify(WaveStarted(start.wave_id, attempts))
 
     def _publish(self, publish: Publish) -> Published | Refused:
         started_s = self._clock()
@@ -271,7 +271,7 @@ class Coordinator:
                 replayed_txid=0 if replay is None or replay.letters else replay.txid,
                 replayed_letters=0 if replay is None else len(replay.letters),
             )
-            self._observers.tell(committed)
+            self._observers.notify(committed)
         return answer
 
     def _note_absences(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure
-from coordinator.emitting.emitter_task import Batch
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 
 
@@ -54,7 +54,7 @@ class WaveProcessed:
     """
 
     wave_id: int
-    outcomes: tuple[AttemptOutcome, ...]
+    outcomes: tuple[AttemptResult, ...]
     executed: tuple[GroupExecuted, ...] = ()
     seconds: float = 0.0
 

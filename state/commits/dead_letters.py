@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.codec import CodecError, pack, unpack
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.dead_letter_writes import DeadLetterWrites
+from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
 
@@ -168,20 +169,17 @@ def add_letters(
         total_max: most letters that may be stored afterwards.
         taken: stored letters that the group publishes; they must still be there, and go.
     """
-    puts: dict[Any, Any] = {}
+    added: dict[bytes, float] = {}
     for txid, by_task in letters:
         packed = [letter for _, of_task in sorted(by_task) for letter in of_task]
-        puts.update((_member(txid, number, letter), float(txid)) for number, letter in enumerate(packed))
-    if puts or taken:
-        deletes: dict[Any, bool] = dict.fromkeys(taken, True)
-        state = StateWrites(StateKind.SORTED_SET, ValueType.FLOAT, puts, deletes=deletes, size_max=total_max)
-        write_set.states[DEAD_LETTERS_STATE] = state
+        added.update((_member(txid, number, letter), float(txid)) for number, letter in enumerate(packed))
+    if added or taken:
+        write_set.letters = DeadLetterWrites(added, taken, total_max)
 
 
 def letter_count(write_set: WriteSet) -> int:
     """Returns how many letters `add_letters` has added."""
-    state = write_set.states.get(DEAD_LETTERS_STATE)
-    return 0 if state is None else len(state.puts)
+    return 0 if write_set.letters is None else len(write_set.letters.added)
 
 
 def too_many_letters(count: int, most: int) -> str:

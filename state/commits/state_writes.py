@@ -25,12 +25,10 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from state.commits.increment_columns import IncrementColumns
-from state.commits.packed_increments import IncrementBlock, PackedIncrements, pack_increments
 from state.errors import TransactionError
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, Side, StateKind, ValueType
 
@@ -58,13 +56,6 @@ class StateWrites:
         overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
-        size_max: most members of the stored state after the commit, None for no limit. All puts must then be of new
-            members and all deletes of present ones, or the server refuses the commit. Set by the driver just before it
-            publishes, so it is neither composed nor sent.
-        packed: increments packed for the server, and then the only changes. Every method but `operations`, `fields`
-            and the two compositions wants them unpacked.
-        columns: increments that are still to be added to `increments`. Every method adds them if it needs to; whoever
-            reads the other attributes calls `settle` first.
         retention: how much of the state is kept once this is written, and for how long.
     """
 
@@ -76,9 +67,6 @@ class StateWrites:
     appends: list[Any] = field(default_factory=list)
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
-    size_max: int | None = None
-    packed: PackedIncrements = field(default_factory=PackedIncrements)
-    columns: list[IncrementColumns] = field(default_factory=list)
     retention: Retention = KEEP_ALL
 
     def most(self) -> float:
@@ -87,8 +75,6 @@ class StateWrites:
 
     def put(self, key: Field, value: Any) -> None:
         """Sets a field, replacing earlier changes to it; a ranked member keeps the better score."""
-        if self.columns:
-            self.settle()
         if self.retention.is_ranked and key in self.puts and not self.retention.is_better(value, self.puts[key]):
             return
         self.deletes.pop(key, None)
@@ -104,8 +90,6 @@ class StateWrites:
 
     def delete(self, key: Field) -> None:
         """Removes a field, or empties a list state."""
-        if self.columns:
-            self.settle()
         self.puts.pop(key, None)
         self.increments.pop(key, None)
         if self.kind is StateKind.LIST:
@@ -125,17 +109,14 @@ class StateWrites:
 
     def operations(self) -> int:
         """Returns how many changes the server will make; each float of a list is one."""
-        self.settle()
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
-        return len(self.puts) + added + len(self.packed) + len(self.deletes) + len(self.appends) + len(self.overwritten)
+        return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
-        self.settle()
         yield from self.puts
         yield from self.increments
-        yield from (key for key, _ in self.packed.items())
         yield from self.deletes
         if self.appends and VALUE_FIELD not in self.deletes:
             yield VALUE_FIELD
@@ -143,11 +124,7 @@ class StateWrites:
     def then(self, later: StateWrites) -> None:
         """Composes the changes of a later transaction into this."""
         self.retention = later.retention
-        if self._joined_packed(later) or self._added_columns(later):
-            return
-        self.unpack()
-        later.unpack()
-        self.reach = self._reached() + later._reached()
+        self.reach = self.moved() + later.moved()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
             self._overwrite(later)
             for key in later.deletes:
@@ -170,12 +147,8 @@ class StateWrites:
         Raises:
             OrderMattersError: both changed a field in ways that do not commute.
         """
-        if self._joined_packed(other):
-            return
-        self.unpack()
-        other.unpack()
         self._check_commutes(other)
-        self.reach = self._reached() + other._reached()
+        self.reach = self.moved() + other.moved()
         for key in self.increments.keys() & other.increments.keys():
             other.increments[key] += self.increments[key]
         if self.retention.is_ranked:
@@ -188,63 +161,21 @@ class StateWrites:
         self.appends.extend(other.appends)
         self.overwritten.update(other.overwritten)
 
-    def pack(self) -> None:
-        """Packs the increments, if there is nothing else and a server would take each; called by commit tasks, once.
+    def add_columns(self, fields: Sequence[Field], amounts: Sequence[int], reach: float | None = None) -> None:
+        """Adds integers to fields of a state that was neither put nor deleted.
 
-        Nothing may be changed afterwards.
+        Args:
+            fields: the fields, any of them more than once.
+            amounts: one for each.
+            reach: no field gets farther than this from where it was, if they are of a later transaction than the rest.
         """
-        self.settle()
-        increments = self.increments
-        if not increments or self.kind is not StateKind.HASH or self.value_type is not ValueType.INT:
-            return
-        if self.operations() > len(increments) or len({*map(type, increments)}) > 1:
-            return
-        if max(increments.values()) > MAX_INTEGER or min(increments.values()) < -MAX_INTEGER:
-            return
-        self.reach = self._reached()
-        self.packed = pack_increments(increments)
-        self.increments = {}
+        if reach is not None:
+            self.reach = self.moved() + reach
+        increments, known = self.increments, self.increments.get
+        for field_name, amount in zip(fields, amounts, strict=True):
+            increments[field_name] = known(field_name, 0) + amount
 
-    def unpack(self) -> None:
-        """Undoes `pack`: the same changes in the form that can be changed."""
-        self.settle()
-        if self.packed:
-            self.increments.update(self.packed.items())
-            self.packed = PackedIncrements()
-
-    def settle(self) -> None:
-        """Adds what is still in columns to the other increments."""
-        if not self.columns:
-            return
-        columns, self.columns = self.columns, []
-        for each in columns:
-            if self.puts or self.deletes:
-                for key, amount in zip(each.fields, each.amounts, strict=True):
-                    self.increment(key, amount)
-            else:
-                each.add_to(self.increments)
-
-    def _added_columns(self, later: StateWrites) -> bool:
-        """Adds the columns of `later`, if they are all it changes and this holds nothing but increments."""
-        if not later.columns or later.increments or later.puts or later.deletes or self.puts or self.deletes:
-            return False
-        self.unpack()
-        self.reach = self._reached() + sum(each.reach for each in later.columns)
-        for each in later.columns:
-            each.add_to(self.increments)
-        return True
-
-    def _joined_packed(self, other: StateWrites) -> bool:
-        """Adds what `other` has packed, if neither side changes anything else or anything in common.
-
-        Order does not matter then, so this does for both compositions.
-        """
-        if not other.packed or self.operations() > len(self.packed) or not self.packed.join(other.packed):
-            return False
-        self.reach += other.reach
-        return True
-
-    def _reached(self) -> float:
+    def moved(self) -> float:
         """Returns `reach`, computing it for a transaction not composed yet; floats are checked as they are added."""
         if self.reach or not self.increments or self.value_type is not ValueType.INT:
             return self.reach
@@ -304,11 +235,10 @@ class StateWrites:
         """Whether a transaction may have added to a field, even one that was put or deleted since."""
         if self.value_type is ValueType.FLOAT:
             return self.kind in _NUMBERED  # floats are added to those that were put, and leave no trace
-        return self._reached() > 0
+        return self.moved() > 0
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
-        self.settle()
         return [
             self.kind.value,
             self.value_type.value,
@@ -318,19 +248,16 @@ class StateWrites:
             self.appends,
             self.overwritten,
             self.reach,
-            [block.to_wire() for block in self.packed.blocks],
             self.retention.to_wire(),
         ]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
         """Inverse of `to_wire`."""
-        kind, value_type, puts, increments, deletes, *others, packed, retention = wire
+        kind, value_type, puts, increments, deletes, appends, overwritten, reach, retention = wire
         removed = dict.fromkeys(deletes, True)
-        writes = cls(StateKind(kind), ValueType(value_type), puts, increments, removed, *others)
-        writes.packed = PackedIncrements(map(IncrementBlock.from_wire, packed))
-        writes.retention = Retention.from_wire(retention)
-        return writes
+        kept = Retention.from_wire(retention)
+        return cls(StateKind(kind), ValueType(value_type), puts, increments, removed, appends, overwritten, reach, kept)
 
 
 def _add(start: Any, deltas: Any) -> Any:

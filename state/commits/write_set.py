@@ -1,7 +1,8 @@
 """What transactions change in all states of a topology, as a value that composes.
 
 State handles build a `WriteSet` while `finish_batch` runs; it travels to the driver as plain data and
-is composed with others before it is published. What becomes of one state is in `state_writes`.
+is composed with others before it is published. The changes to one state are a `TaskWrites` while they are made,
+`StateWrites` while they are composed, and `PackedWrites` if commit tasks could pack them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from state.commits.dead_letter_writes import DeadLetterWrites
+from state.commits.packed_writes import PackedWrites, packed, unpacked
 from state.commits.state_writes import OrderMattersError, StateWrites
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, StateKind, ValueType
 
@@ -32,20 +35,24 @@ class WriteSet:
 
     Attributes:
         states: state name -> its changes.
+        letters: changes to the dead letters; set by the driver just before it publishes.
     """
 
-    states: dict[str, StateWrites] = field(default_factory=dict)
+    states: dict[str, StateWrites | PackedWrites] = field(default_factory=dict)
+    letters: DeadLetterWrites | None = None
 
     def state(self, name: str, kind: StateKind, value_type: ValueType, retention: Retention = KEEP_ALL) -> StateWrites:
-        """Returns the changes to one state, empty at first."""
+        """Returns the changes to one state, to be composed with others; empty at first."""
         writes = self.states.get(name)
-        if writes is None:
-            writes = self.states[name] = StateWrites(kind, value_type, retention=retention)
+        if not isinstance(writes, StateWrites):
+            made = StateWrites(kind, value_type, retention=retention) if writes is None else writes.unpacked()
+            writes = self.states[name] = made
         return writes
 
     def operations(self) -> int:
         """Returns how many changes the server will make."""
-        return sum(writes.operations() for writes in self.states.values())
+        letters = 0 if self.letters is None else self.letters.operations()
+        return letters + sum(writes.operations() for writes in self.states.values())
 
     def fields(self) -> Iterator[tuple[str, Field]]:
         """Yields every (state name, field) this changes, each once."""
@@ -56,7 +63,10 @@ class WriteSet:
     def then(self, later: WriteSet) -> None:
         """Composes the changes of a later transaction into this."""
         for name, writes in later.states.items():
-            self.state(name, writes.kind, writes.value_type, writes.retention).then(writes)
+            if isinstance(writes, PackedWrites) and name not in self.states:
+                self.states[name] = writes.copied()
+            elif not self._joined(name, writes):
+                self.state(name, writes.kind, writes.value_type, writes.retention).then(unpacked(writes))
 
     def merge(self, other: WriteSet) -> None:
         """Joins the changes of another task over the same transactions.
@@ -67,29 +77,28 @@ class WriteSet:
             OrderMattersError: both changed a field in ways that do not commute.
         """
         for name, writes in other.states.items():
-            if name in self.states:
-                self.states[name].merge(writes)
-            else:
+            if name not in self.states:
                 self.states[name] = writes
-
-    def settle(self) -> None:
-        """Adds up what is still in columns of each state; see `StateWrites.settle`."""
-        for writes in self.states.values():
-            writes.settle()
+            elif not self._joined(name, writes):
+                self.state(name, writes.kind, writes.value_type).merge(unpacked(writes))
 
     def pack(self) -> None:
-        """Packs what can be packed of each state; see `StateWrites.pack`."""
-        for writes in self.states.values():
-            writes.pack()
+        """Packs what can be packed; called by commit tasks, once."""
+        self.states = {name: packed(unpacked(writes)) for name, writes in self.states.items()}
 
     def to_wire(self) -> dict[str, Any]:
         """Returns plain data for the codec."""
-        return {name: writes.to_wire() for name, writes in self.states.items()}
+        return {name: [isinstance(writes, PackedWrites), writes.to_wire()] for name, writes in self.states.items()}
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> WriteSet:
         """Inverse of `to_wire`."""
-        return cls({name: StateWrites.from_wire(writes) for name, writes in wire.items()})
+        made = ((name, (PackedWrites if is_packed else StateWrites), own) for name, (is_packed, own) in wire.items())
+        return cls({name: form.from_wire(own) for name, form, own in made})
+
+    def _joined(self, name: str, writes: StateWrites | PackedWrites) -> bool:
+        own = self.states.get(name)
+        return isinstance(own, PackedWrites) and isinstance(writes, PackedWrites) and own.join(writes)
 
 
 def compose(write_sets: Iterable[WriteSet]) -> WriteSet:

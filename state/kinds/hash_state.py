@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from state.commits.increment_columns import IncrementColumns
-from state.commits.write_set import WriteSet
+from state.commits.task_writes import IncrementColumns, TaskWriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, declared_type
@@ -38,7 +37,7 @@ class HashState(KeyedState):
         self._is_text = self.field_type is ValueType.STR
         self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
 
-    def attach(self, write_set: WriteSet) -> None:
+    def attach(self, write_set: TaskWriteSet) -> None:
         """Called by the session when it opens."""
         super().attach(write_set)
         self._counts = self._open().increments if self.value_type is ValueType.INT else None

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
+from state.commits.task_writes import TaskWriteSet
 from state.commits.write_set import WriteSet
 from state.kinds.committed_values import (
     CommittedValues,
@@ -31,7 +33,7 @@ class Binding(Protocol):
 
     name: str
 
-    def attach(self, write_set: WriteSet) -> None:
+    def attach(self, write_set: TaskWriteSet) -> None:
         """The session has opened; changes go to `write_set`."""
         ...
 
@@ -55,7 +57,7 @@ class StateSession:
     def __init__(self, reader: StateReader | None = None) -> None:
         self._reader = reader
         self._committed = CommittedValues(reader)
-        self.writes, self.earlier = WriteSet(), WriteSet()
+        self.writes, self.earlier = TaskWriteSet(), WriteSet()
         self.reads: set[tuple[str, Field]] = set()
         self.is_open = False
         self._bindings: dict[str, Binding] = {}
@@ -75,20 +77,18 @@ class StateSession:
         Args:
             earlier: what this task wrote in lower transactions of the group; it is not changed.
         """
-        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
+        self.writes, self.earlier = TaskWriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
         self.is_open = True
         for binding in self._bindings.values():
             binding.attach(self.writes)
 
-    def close(self) -> WriteSet:
+    def close(self) -> TaskWriteSet:
         """Ends the transaction and returns its writes; handles raise until the next `open`."""
         self.is_open = False
         for binding in self._bindings.values():
             binding.detach()
-        states = self.writes.states
-        for name in [name for name, writes in states.items() if not writes.columns and not writes.operations()]:
-            del states[name]
+        self.writes.drop_empty()
         return self.writes
 
     def register(self, binding: Binding) -> None:
@@ -114,8 +114,10 @@ class StateSession:
             StaleReadError: the committed state is no longer as it was before the group.
             StateRefusedError: a stored value does not have the declared type.
         """
-        layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]
-        own = self.writes.states.get(name)
+        layers = [unpacked(self.earlier.states[name])] if name in self.earlier.states else []
+        own = self.writes.states[name].settled() if name in self.writes.states else None
+        if own is not None:
+            layers.append(own)
         open_fields = [field for field in fields if own is None or not _decides(own, field)]
         self.reads.update((name, field) for field in open_fields)
         needed = [field for field in open_fields if not any(_decides(layer, field) for layer in layers)]

@@ -11,9 +11,8 @@ from collections.abc import Collection, Mapping, Set
 from operator import index
 from typing import Any, Self
 
-from state.commits.increment_columns import IncrementColumns
 from state.commits.state_writes import StateWrites
-from state.commits.write_set import WriteSet
+from state.commits.task_writes import IncrementColumns, TaskWrites, TaskWriteSet
 from state.errors import TopologyError
 from state.keys import check_name
 from state.kinds.session import StateSession
@@ -56,7 +55,7 @@ class StateHandle:
         self.name = check_name("state name", name)
         self._is_declared = False
         self._session: StateSession | None = None
-        self._writes: StateWrites | None = None
+        self._writes: TaskWrites | None = None
         self._form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
@@ -95,7 +94,7 @@ class StateHandle:
         live.detach()
         return live
 
-    def attach(self, write_set: WriteSet) -> None:
+    def attach(self, write_set: TaskWriteSet) -> None:
         """Called by the session when it opens."""
         self._writes = write_set.state(self.name, self.kind, self.value_type.stored, self.retention)
 
@@ -118,13 +117,12 @@ class StateHandle:
                 f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
                 "write in finish_batch"
             )
-        self._writes.settle()
-        return self._writes
+        return self._writes.settled()
 
     def _hold(self, columns: IncrementColumns) -> None:
         """Keeps increments as they are until the transaction ends, or reads or changes the state in another way."""
         assert self._writes is not None, "the handle is open"
-        self._writes.columns.append(columns)
+        self._writes.hold(columns)
 
     def _read(self, fields: list[Any]) -> dict[Field, Any]:
         self._open()

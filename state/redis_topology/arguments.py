@@ -11,7 +11,10 @@ from typing import Any
 
 from state.codec import digest64, pack
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit
-from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, pack_increments
+from state.commits.dead_letter_writes import DeadLetterWrites
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, increment_blocks
+from state.commits.packed_writes import PackedWrites
 from state.commits.state_writes import StateWrites
 from state.errors import TransactionError
 from state.keys import Keys
@@ -50,17 +53,26 @@ def commit_arguments(
             f"commit has {operations} operations, more than the limit of {COMMIT_OPERATIONS_LIMIT}; "
             "cut smaller transactions"
         )
-    names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, commit.write_set.states)]
+    write_set = commit.write_set
+    names = [keys.control, keys.metadata, keys.receipts, keys.history, *map(keys.state, write_set.states)]
     attempts = commit.attempts
     told = "" if commit.told is None else str(commit.told)
     content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
     is_group = len(attempts) > 1
-    for index, (name, writes) in enumerate(commit.write_set.states.items(), start=5):
+    for index, (name, writes) in enumerate(write_set.states.items(), start=5):
+        if is_group and writes.reach > (MAX_INTEGER if isinstance(writes, PackedWrites) else writes.most()):
+            raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
+        if isinstance(writes, PackedWrites):
+            content += _packed_sections(index, writes, writes.reach if is_group else 0)
+            continue
         if is_group:
-            _append_checks(content, index, name, writes)
+            _append_checks(content, index, writes)
         _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    if write_set.letters is not None:
+        names.append(keys.state(DEAD_LETTERS_STATE))
+        content += _letters(len(names), write_set.letters)
     if commit.set_aside is not None or commit.replayed_txid is not None:
         names.append(keys.quarantine)
         content += _quarantine(len(names), commit)
@@ -94,10 +106,29 @@ def float_text(number: float) -> str:
     return f"{number:.17g}"
 
 
-def _append_checks(content: list[Argument], index: int, name: str, writes: StateWrites) -> None:
+def _packed_sections(index: int, writes: PackedWrites, reach: float) -> list[Argument]:
+    head: list[Argument] = [str(index), writes.kind.value, writes.value_type.value]
+    content: list[Argument] = []
+    for block in writes.blocks:
+        content += [*head, "increment", *block.arguments(), str(reach)]
+    return content if writes.retention is KEEP_ALL else content + _retained(head, writes.retention)
+
+
+def _letters(index: int, letters: DeadLetterWrites) -> list[Argument]:
+    """Returns the sections that take letters away, add others and limit their number."""
+    head: list[Argument] = [str(index), StateKind.SORTED_SET.value, ValueType.FLOAT.value]
+    content = [*head, "bound", "1", str(letters.total_max), str(len(letters.added) - len(letters.taken))]
+    for part in _parts(list(letters.added.items())):
+        content += [*head, "put", str(len(part))]
+        for member, txid in part:
+            content += [member, float_text(txid)]
+    for part in _parts(list(dict.fromkeys(letters.taken))):
+        content += [*head, "take", str(len(part)), *part]
+    return content
+
+
+def _append_checks(content: list[Argument], index: int, writes: StateWrites) -> None:
     """Adds the checks that make the server refuse a group if it would refuse one of its transactions alone."""
-    if writes.reach > writes.most():
-        raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
     for part in _parts(list(writes.overwritten)):
         reach = max(writes.overwritten[field] for field in part)
         content += [str(index), writes.kind.value, writes.value_type.value, "check", str(len(part)), *_fields(part)]
@@ -107,8 +138,6 @@ def _append_checks(content: list[Argument], index: int, name: str, writes: State
 def _append_state(content: list[Argument], index: int, name: str, writes: StateWrites, reach: float) -> None:
     kind, value_type = writes.kind, writes.value_type
     head: list[Argument] = [str(index), kind.value, value_type.value]
-    if writes.size_max is not None:
-        content += [*head, "bound", "1", str(writes.size_max), str(len(writes.puts) - len(writes.deletes))]
     for part in _parts(list(writes.puts)):
         content += [*head, _PUT[writes.retention.side], str(len(part))]
         if kind is StateKind.SET or kind is StateKind.HYPERLOGLOG:
@@ -125,8 +154,7 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
         for part in _parts(list(writes.increments)):
             content += [*head, "increment", *_floats(name, part, writes)]
     for part in _parts(list(writes.deletes)):
-        operation = "delete" if writes.size_max is None else "take"
-        content += [*head, operation, str(len(part)), *_fields(part)]
+        content += [*head, "delete", str(len(part)), *_fields(part)]
     for part in _parts(writes.appends):
         content += [*head, "append", str(len(part)), *_values(part, value_type)]
     if writes.retention is not KEEP_ALL:
@@ -170,14 +198,14 @@ def _floats(name: str, part: list[Field], writes: StateWrites) -> list[Argument]
 
 
 def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
-    """Returns the integer increments as blocks: those that arrived packed, and the others."""
+    """Returns the integer increments as blocks."""
     amounts = writes.increments.values()
     worst = max(max(amounts, default=0), min(amounts, default=0), key=abs)
     if abs(worst) > MAX_INTEGER:
         raise CommitTooLargeError(
             f"state {name!r} is incremented by {worst}, outside ±{MAX_INTEGER}; use a str or float state"
         )
-    return [*writes.packed.blocks, *pack_increments(writes.increments).blocks]
+    return increment_blocks(writes.increments)
 
 
 def _fields(part: list[Field]) -> list[Argument]:

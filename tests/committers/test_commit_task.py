@@ -19,6 +19,7 @@ from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallb
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
+from state.commits import packed_writes
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FailedException
 from state.kinds.handles import HashState
@@ -94,10 +95,9 @@ def added(**fields):
 
 def unpacked(write_sets: list[WriteSet]) -> list[WriteSet]:
     """The same changes, as a task has made them."""
-    for write_set in write_sets:
-        for writes in write_set.states.values():
-            writes.unpack()
-    return write_sets
+    return [
+        WriteSet({name: packed_writes.unpacked(writes) for name, writes in each.states.items()}) for each in write_sets
+    ]
 
 
 def test_attempts_run_in_order_each_with_an_instance_of_its_own(seen):
@@ -108,7 +108,7 @@ def test_attempts_run_in_order_each_with_an_instance_of_its_own(seen):
         for what in ("prepare", "execute", "finish_batch", "cleanup")
         if (what, txid) != ("execute", 2)
     ]
-    assert [verdict.failure for verdict in report.verdicts] == [None] * 3
+    assert [result.failure for result in report.results] == [None] * 3
     assert unpacked(report.write_sets) == [added(sum=5), WriteSet(), added(sum=7)]
 
 
@@ -117,18 +117,18 @@ def test_reads_see_committed_state_and_the_tasks_own_earlier_writes(seen):
     task.store.states["counts"] = {"sum": 100}
     report = task.run(A1, A2, A3)
     assert [call[2] for call in seen if call[0] == "finish_batch"] == [100, 105, 112]
-    assert [verdict.reads for verdict in report.verdicts] == [[["counts", "sum"]]] * 3
+    assert [result.reads for result in report.results] == [[["counts", "sum"]]] * 3
 
 
 def test_a_task_that_may_not_read_fails_at_the_first_read_and_reports_it():
     task = Task().feed(A1, 5).feed(A2, 7)
     task.store = RefusingReader()
     report = task.run(A1, A2)
-    (verdict,) = report.verdicts
-    assert verdict.failure is not None
-    assert verdict.failure.kind is FailureKind.FAILED
-    assert verdict.failure.text == "FailedException: state 'counts' cannot be read before the commit phase"
-    assert verdict.reads == [["counts", "sum"]]
+    (result,) = report.results
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.FAILED
+    assert result.failure.text == "FailedException: state 'counts' cannot be read before the commit phase"
+    assert result.reads == [["counts", "sum"]]
 
 
 class Swallowing(Store):
@@ -144,8 +144,8 @@ class Swallowing(Store):
 def test_a_refused_read_is_reported_even_if_user_code_goes_on():
     task = Task(Swallowing()).feed(A1, 5)
     task.store = RefusingReader()
-    (verdict,) = task.run(A1).verdicts
-    assert (verdict.failure, verdict.reads) == (None, [["counts", "sum"]])
+    (result,) = task.run(A1).results
+    assert (result.failure, result.reads) == (None, [["counts", "sum"]])
 
 
 def test_a_composed_report_has_one_write_set_for_the_whole_prefix():
@@ -158,7 +158,7 @@ def test_a_composed_report_has_one_write_set_for_the_whole_prefix():
 @pytest.mark.parametrize("composed", [True, False])
 def test_the_first_failure_ends_the_report_and_its_writes_are_discarded(composed, seen):
     report = Task().feed(A1, 5).feed(A2, 7, "raise").feed(A3, 9).run(A1, A2, A3, composed=composed)
-    assert [verdict.failure and verdict.failure.text for verdict in report.verdicts] == [
+    assert [result.failure and result.failure.text for result in report.results] == [
         None,
         "FailedException: not this one",
     ]
@@ -169,18 +169,18 @@ def test_the_first_failure_ends_the_report_and_its_writes_are_discarded(composed
 
 
 def test_state_is_closed_while_tuples_are_executed():
-    (verdict,) = Task().feed(A1, "early").run(A1).verdicts
-    assert verdict.failure is not None
-    assert verdict.failure.kind is FailureKind.USER
-    assert "state 'counts' is open only in finish_batch" in verdict.failure.text
+    (result,) = Task().feed(A1, "early").run(A1).results
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.USER
+    assert "state 'counts' is open only in finish_batch" in result.failure.text
 
 
 def test_a_read_that_comes_too_late_is_a_replay():
     task = Task().feed(A2, 5)
-    (verdict,) = task.run(A2).verdicts
-    assert verdict.failure is not None
-    assert verdict.failure.kind is FailureKind.UNANSWERED
-    assert verdict.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
+    (result,) = task.run(A2).results
+    assert result.failure is not None
+    assert result.failure.kind is FailureKind.UNANSWERED
+    assert result.failure.text.startswith("StaleReadError: state 'counts' is at txid 0, expected 1")
 
 
 def test_no_committer_runs_before_its_id(seen):
@@ -192,21 +192,22 @@ def test_no_committer_runs_before_its_id(seen):
 
 def test_an_attempt_whose_frames_are_missing_is_a_failure():
     report = Task().feed(A1, 5).run(A1, A2)
-    assert report.verdicts[1].failure is not None
-    assert report.verdicts[1].failure.text == "task 1 sent 0 tuples and no report"
-    assert report.verdicts[1].failure.kind is FailureKind.INCOMPLETE
+    assert report.results[1].failure is not None
+    assert report.results[1].failure.text == "task 1 sent 0 tuples and no report"
+    assert report.results[1].failure.kind is FailureKind.INCOMPLETE
 
 
-def test_the_edges_of_a_verdict_cancel_what_was_sent_to_the_task_and_hold_what_it_sends():
+def test_the_edges_of_a_result_cancel_what_was_sent_to_the_task_and_hold_what_it_sends():
     task = Task().feed(A1, 5, 7)
-    (verdict,) = task.run(A1).verdicts
+    (result,) = task.run(A1).results
     below = wire(RecordingBolt(), task_id=21, upstream=(10,))
-    assert verdict.edges != task.edges[A1]
-    result = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().carrier))).run(
+    assert result.edges != task.edges[A1]
+    read_below = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().carrier))).run(
         A1, arrived(A1, task.sent.to(21))
     )
-    assert result.tuple_count == 2
-    assert verdict.edges == task.edges[A1] ^ result.read_edges
+    assert read_below is not None
+    assert read_below.failure is None
+    assert result.edges == task.edges[A1] ^ read_below.edges
 
 
 class StatelessBelow(RecordingBolt):
@@ -216,9 +217,9 @@ class StatelessBelow(RecordingBolt):
 @pytest.mark.case(id="P-04")
 def test_a_bolt_that_is_not_a_committer_runs_in_the_commit_phase_without_an_id():
     report = Task(StatelessBelow(), needs_id=False).feed(A1, 5).run(A1)
-    assert [verdict.failure for verdict in report.verdicts] == [None]
+    assert [result.failure for result in report.results] == [None]
     assert unpacked(report.write_sets) == [WriteSet()]
-    assert report.verdicts[0].counters == {"finished": 1}
+    assert report.results[0].counters == {"finished": 1}
 
 
 def test_a_state_that_was_opened_and_not_written_is_not_reported():

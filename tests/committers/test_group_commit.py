@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from committers.group_commit import Again, Group, GroupDecision, Publish, decide_group
-from committers.task_report import AttemptVerdict, TaskReport
+from committers.group_commit import Again, Group, GroupDecision, PublishStep, decide_group
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -42,28 +43,28 @@ def failure(kind=LATER, text="no", component_id="store"):
 
 
 def report(
-    task_id, *write_sets, composed=True, failed=None, reads=None, edges=None, component_id="store", verdicts=None
+    task_id, *write_sets, composed=True, failed=None, reads=None, edges=None, component_id="store", results=None
 ):
     """One task's report: a write set for each attempt it finished, then maybe a failure."""
     made = TaskReport(task_id, component_id, composed=composed)
-    for place in range(len(write_sets) if verdicts is None else verdicts):
+    for place in range(len(write_sets) if results is None else results):
         read = [["counts", key] for key in (reads or {}).get(place, [])]
-        made.verdicts.append(AttemptVerdict(None, (edges or {}).get(place, 0), read))
+        made.results.append(AttemptResult(A[place], edges=(edges or {}).get(place, 0), reads=read))
     if failed is not None:
-        made.verdicts.append(AttemptVerdict(failed))
+        made.results.append(AttemptResult(A[len(made.results)], failed))
     made.write_sets = [compose(write_sets)] if composed else list(write_sets)
     return made
 
 
 def test_a_group_all_tasks_have_finished_is_published_as_one():
     decision = decide_group(group_of(), [report(2, *[writes(a=1)] * 4), report(3, *[writes(a=2, b=1)] * 4)])
-    assert decision == GroupDecision(Publish(A, writes(a=12, b=4)))
+    assert decision == GroupDecision(PublishStep(A, writes(a=12, b=4)))
 
 
 def test_a_group_ends_before_the_first_that_failed_and_the_finished_head_goes_out():
     reports = [report(2, *[writes(a=1)] * 2, failed=failure()), report(3, *[writes(b=1)] * 2, failed=failure())]
     decision = decide_group(group_of(), reports)
-    assert decision.step == Publish(A[:2], writes(a=2, b=2))
+    assert decision.step == PublishStep(A[:2], writes(a=2, b=2))
     assert decision.failed == (A[2], failure())
 
 
@@ -79,12 +80,12 @@ def test_transaction_by_transaction_the_good_prefix_needs_no_second_run():
         report(2, *[writes(a=1)] * 4, composed=False),
         report(3, *[writes(b=1)] * 2, failed=failure(), composed=False),
     ]
-    assert decide_group(group_of(), reports).step == Publish(A[:2], writes(a=2, b=2))
+    assert decide_group(group_of(), reports).step == PublishStep(A[:2], writes(a=2, b=2))
 
 
 def test_if_the_first_fails_nothing_is_published():
     reports = [report(2, failed=failure(text="two")), report(3, *[writes(a=1)] * 4)]
-    assert decide_group(group_of(), reports) == GroupDecision(Publish((), WriteSet()), (A[0], failure(text="two")))
+    assert decide_group(group_of(), reports) == GroupDecision(PublishStep((), WriteSet()), (A[0], failure(text="two")))
 
 
 @pytest.mark.parametrize("kinds", [(FailureKind.USER, LATER), (LATER, FailureKind.USER)])
@@ -105,7 +106,7 @@ def test_a_failure_of_a_higher_txid_waits_for_its_turn():
 def test_a_missing_verdict_is_a_failure():
     reports = [report(2, *[writes(a=1)] * 4, composed=False), report(3, *[writes(b=1)] * 2, composed=False)]
     decision = decide_group(group_of(), reports)
-    assert decision.step == Publish(A[:2], writes(a=2, b=2))
+    assert decision.step == PublishStep(A[:2], writes(a=2, b=2))
     assert decision.failed == (
         A[2],
         Failure(FailureKind.INCOMPLETE, "commit", 0, f"task 3 sent no verdict on attempt {A[2]}"),
@@ -115,7 +116,7 @@ def test_a_missing_verdict_is_a_failure():
 @pytest.mark.parametrize("tasks", [(2,), (), (2, 3, 3), (2, 4)])
 def test_one_report_from_each_commit_task_is_asked_for(tasks):
     decision = decide_group(group_of(), [report(task, *[writes(a=1)] * 4) for task in tasks])
-    assert decision.step == Publish((), WriteSet())
+    assert decision.step == PublishStep((), WriteSet())
     assert decision.failed is not None
     attempt, story = decision.failed
     assert attempt == A[0]
@@ -130,18 +131,18 @@ def test_the_residue_has_to_be_cancelled_by_the_edges_that_were_read():
         report(3, *[writes(b=1)] * 4, edges={0: 2, 1: 9}, composed=False),
     ]
     decision = decide_group(group_of(residues=residues), reports)
-    assert decision.step == Publish(A[:1], writes(a=1, b=1))
+    assert decision.step == PublishStep(A[:1], writes(a=1, b=1))
     story = "commit tasks did not read what the processing phase sent"
     assert decision.failed == (A[1], Failure(FailureKind.INCOMPLETE, "commit", 0, story))
 
 
 def test_without_commit_tasks_a_group_is_published_empty():
-    assert decide_group(group_of(tasks=()), []) == GroupDecision(Publish(A, WriteSet()))
+    assert decide_group(group_of(tasks=()), []) == GroupDecision(PublishStep(A, WriteSet()))
 
 
 def test_without_commit_tasks_a_residue_is_a_failure():
     residues = dict.fromkeys(A, 0) | {A[1]: 5}
-    assert decide_group(group_of(tasks=(), residues=residues), []).step == Publish(A[:1], WriteSet())
+    assert decide_group(group_of(tasks=(), residues=residues), []).step == PublishStep(A[:1], WriteSet())
 
 
 def test_changes_where_order_matters_are_asked_for_transaction_by_transaction():
@@ -155,17 +156,17 @@ def test_changes_where_order_matters_are_asked_for_transaction_by_transaction():
 def test_changes_are_composed_by_txid_then_component_then_task_then_call():
     first = [report(3, puts(a=3), puts(a=13), composed=False), report(2, puts(a=2), puts(a=12), composed=False)]
     decision = decide_group(group_of(A[:2]), first)
-    assert decision.step == Publish(A[:2], puts(a=13))
+    assert decision.step == PublishStep(A[:2], puts(a=13))
     below = [
         report(3, puts(a=3), writes(), composed=False, component_id="store"),
         report(2, puts(a=2), writes(), composed=False, component_id="report"),
     ]
-    assert decide_group(group_of(A[:2]), below).step == Publish(A[:2], puts(a=2))
+    assert decide_group(group_of(A[:2]), below).step == PublishStep(A[:2], puts(a=2))
 
 
 def test_one_transaction_needs_no_second_run_even_if_order_matters():
     reports = [report(2, puts(a=1)), report(3, puts(a=2))]
-    assert decide_group(group_of(A[:1]), reports).step == Publish(A[:1], puts(a=2))
+    assert decide_group(group_of(A[:1]), reports).step == PublishStep(A[:1], puts(a=2))
 
 
 def test_a_group_that_read_is_asked_for_transaction_by_transaction():
@@ -175,7 +176,7 @@ def test_a_group_that_read_is_asked_for_transaction_by_transaction():
 
 def test_one_transaction_that_read_is_published_at_once():
     decision = decide_group(group_of(A[:1]), [report(2, writes(a=1), reads={0: ["a"]}), report(3, writes())])
-    assert decision.step == Publish(A[:1], writes(a=1))
+    assert decision.step == PublishStep(A[:1], writes(a=1))
 
 
 def reading(reads, third=None):
@@ -188,29 +189,29 @@ def reading(reads, third=None):
 
 def test_a_group_ends_before_the_first_that_read_what_a_lower_one_wrote_in_another_task():
     step = decide_group(group_of(), reading({0: ["a"], 1: ["b"], 2: ["a"]})).step
-    assert step == Publish(A[:2], writes(a=2))
+    assert step == PublishStep(A[:2], writes(a=2))
 
 
 def test_a_field_nobody_else_wrote_may_be_read():
     step = decide_group(group_of(), reading({place: ["b"] for place in range(4)}, writes(b=1))).step
-    assert step == Publish(A, writes(a=4, b=4))
+    assert step == PublishStep(A, writes(a=4, b=4))
 
 
 def test_what_another_task_writes_in_the_same_transaction_is_not_seen_and_no_conflict():
     step = decide_group(group_of(A[:1]), reading({0: ["a"]})).step
-    assert isinstance(step, Publish)
+    assert isinstance(step, PublishStep)
     assert step.attempts == A[:1]
 
 
 def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
     step = decide_group(group_of(), reading({1: ["a"]}, writes(a=1))).step
-    assert step == Publish(A[:1], writes(a=2))
+    assert step == PublishStep(A[:1], writes(a=2))
 
 
 def test_reads_beyond_the_good_prefix_do_not_count():
     reports = [report(2, *[writes(a=1)] * 2, failed=failure()), report(3, *[writes(b=1)] * 2, failed=failure())]
-    reports[1].verdicts[2].reads = [["counts", "a"]]
-    assert decide_group(group_of(), reports).step == Publish(A[:2], writes(a=2, b=2))
+    reports[1].results[2].reads = [["counts", "a"]]
+    assert decide_group(group_of(), reports).step == PublishStep(A[:2], writes(a=2, b=2))
 
 
 def test_a_group_over_the_operation_limit_is_asked_again_shorter():
@@ -222,20 +223,20 @@ def test_a_group_over_the_operation_limit_is_asked_again_shorter():
 def test_transaction_by_transaction_the_group_ends_at_the_operation_limit():
     sets = [[writes(**{f"{task}{n}": 1}) for n in range(4)] for task in "st"]
     reports = [report(2, *sets[0], composed=False), report(3, *sets[1], composed=False)]
-    assert decide_group(group_of(operations_max=5), reports).step == Publish(A[:2], writes(s0=1, t0=1, s1=1, t1=1))
-    assert decide_group(group_of(operations_max=1), reports).step == Publish(A[:1], writes(s0=1, t0=1))
+    assert decide_group(group_of(operations_max=5), reports).step == PublishStep(A[:2], writes(s0=1, t0=1, s1=1, t1=1))
+    assert decide_group(group_of(operations_max=1), reports).step == PublishStep(A[:1], writes(s0=1, t0=1))
 
 
 def test_one_transaction_over_the_operation_limit_goes_alone():
     big = writes(**{f"f{n}": 1 for n in range(9)})
     for composed in (True, False):
         step = decide_group(group_of(A[:1], (2,), operations_max=1), [report(2, big, composed=composed)]).step
-        assert step == Publish(A[:1], big)
+        assert step == PublishStep(A[:1], big)
 
 
 def test_a_report_survives_the_wire():
     made = report(2, writes(a=1), failed=failure(), reads={0: ["a", "b"]}, edges={0: 2**64 - 1}, composed=False)
-    made.verdicts[0].counters = {"lines": 3}
+    made.results[0].counters = {"lines": 3}
     assert TaskReport.from_wire(unpack(pack(made.to_wire()))) == made
     assert made.good_count() == 1
     assert TaskReport(2, "store").good_count() == 0
@@ -260,7 +261,7 @@ class RandomTasks:
         for attempt in attempts:
             failing, written, read = self._of(task, attempt.txid)
             reads = [["counts", key] for key in sorted(read)]
-            made.verdicts.append(AttemptVerdict(failure() if failing else None, 0, reads))
+            made.results.append(AttemptResult(attempt, failure() if failing else None, reads=reads))
             if failing:
                 break
             sets.append(puts(**written) if task == 3 else writes(**written))
@@ -286,7 +287,7 @@ def test_again_always_makes_progress_until_something_is_published_or_fails(data,
     while True:
         group = group_of(attempts, operations_max=operations_max)
         decision = decide_group(group, tasks.run(attempts, composed=composed))
-        if isinstance(decision.step, Publish):
+        if isinstance(decision.step, PublishStep):
             break
         attempts, composed = decision.step.attempts, decision.step.composed
         assert attempts

@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
-from committers.group_commit import Again, Group, Publish, decide_group
+from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.planning.plan import Plan, make_plan
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.write_set import VALUE_FIELD
@@ -251,7 +251,7 @@ class Job:
         (emitter,) = self.plan.emitter_tasks
         wiring = self.plan.wirings[emitter]
         # the same tuples go to the same tasks whatever attempt it is: groupings draw by attempt
-        outbox = attempt_outbox(wiring, attempt, Letters(self.frames.append))
+        outbox = attempt_outbox(wiring, attempt, SingleFrames(self.frames.append))
         collector = AttemptCollector(wiring, attempt, outbox)
         routes = self.routes[attempt.txid] = {}
         for step in steps:
@@ -267,7 +267,7 @@ class Job:
         for stage in self.plan.stages[self.plan.meeting_stage :]:
             for task in stage.tasks:
                 if task in self.plan.commit_tasks:
-                    commit_task = CommitTask(self.plan.wirings[task], self.store, Letters(frames.append))
+                    commit_task = CommitTask(self.plan.wirings[task], self.store, SingleFrames(frames.append))
                     mine = [alone(frame, attempts) for frame in frames if frame.target == task]
                     inbox = Inbox(mine, WaveAttempts(attempts))
                     report = commit_task.run_group(attempts, inbox, composed=composed)
@@ -285,7 +285,7 @@ class Trace:
 
     store: MemoryStore
     routes: dict[int, dict[int, list[Step]]]
-    steps: list[Again | Publish] = field(default_factory=list)
+    steps: list[Again | PublishStep] = field(default_factory=list)
 
 
 def run(scenario: Scenario, group_size: int) -> Trace:
@@ -306,7 +306,7 @@ def run(scenario: Scenario, group_size: int) -> Trace:
             )
             trace.steps.append(decision.step)
             step = decision.step
-            if isinstance(step, Publish):
+            if isinstance(step, PublishStep):
                 break
             assert (len(step.attempts), step.composed) < (len(group), as_composed)
             group, as_composed, composed = step.attempts, step.composed, composed and step.composed
@@ -599,7 +599,7 @@ def numbered(*transactions: Sequence[Step], **changes: Any) -> Scenario:
 def test_whole_numbers_are_published_as_one_group_in_one_go():
     trace = run(numbered(*[[("count", "a", 1), ("count", "b", n)] for n in range(9)]), 64)
     assert trace.store.committed == [list(range(1, 10))]
-    assert [type(step) for step in trace.steps] == [Publish]
+    assert [type(step) for step in trace.steps] == [PublishStep]
     assert trace.store.states == {"counts": {"a": 9, "b": 36}}
 
 

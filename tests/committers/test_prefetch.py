@@ -13,6 +13,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state.commits.packed_writes import unpacked
 from state.errors import TopologyError
 from state.kinds import committed_values
 from state.kinds.handles import HashState, SetState, ValueState
@@ -103,9 +104,7 @@ def run(bolt, store, *transactions, damaged=()):
     wiring = wire(bolt, targets=(), needs_id=True, component_id="store")
     report = CommitTask(wiring, store, Sent().carrier).run_group(attempts, inbox, composed=True)
     (write_set,) = report.write_sets
-    for writes in write_set.states.values():
-        writes.unpack()
-    return report.verdicts, {name: dict(writes.puts) for name, writes in write_set.states.items()}
+    return report.results, {name: dict(unpacked(writes).puts) for name, writes in write_set.states.items()}
 
 
 def test_the_first_read_takes_along_what_the_whole_group_will_read():
@@ -122,7 +121,7 @@ def test_answers_and_recorded_reads_are_those_without_prefetching():
         run(bolt, Reading(balances=dict(states)), *transactions) for bolt in (Balances(), Unprefetched())
     )
     assert with_it[1] == without[1] == {"balances": {"a": 13, "b": 2, "c": 6, "d": 1, "e": 1}}
-    assert [verdict.reads for verdict in with_it[0]] == [verdict.reads for verdict in without[0]]
+    assert [result.reads for result in with_it[0]] == [result.reads for result in without[0]]
 
 
 def test_what_was_read_for_one_transaction_is_not_read_again_for_the_next():
@@ -141,10 +140,10 @@ def test_a_new_group_reads_anew():
 
 def test_values_that_cannot_be_keys_are_passed_over_until_they_are_used():
     store = Reading(balances={"b": 1})
-    verdicts, _ = run(Balances(), store, ["a"], [None, "b"], ["c"])
+    results, _ = run(Balances(), store, ["a"], [None, "b"], ["c"])
     assert store.asked == [("balances", ["a", "b", "c"])]
-    assert [verdict.failure is None for verdict in verdicts] == [True, False]
-    assert "declares str" in verdicts[1].failure.text
+    assert [result.failure is None for result in results] == [True, False]
+    assert "declares str" in results[1].failure.text
 
 
 def test_a_read_takes_along_no_more_than_the_limit_and_the_next_miss_takes_the_next(monkeypatch):
@@ -156,9 +155,9 @@ def test_a_read_takes_along_no_more_than_the_limit_and_the_next_miss_takes_the_n
 
 def test_members_of_sets_are_prefetched_as_well():
     store = Reading(seen={2: True})
-    verdicts, left = run(Distinct(), store, [1, 2], [2, 3], [1, 4])
+    results, left = run(Distinct(), store, [1, 2], [2, 3], [1, 4])
     assert [name for name, _ in store.asked] == ["seen"]
-    assert not any(verdict.failure for verdict in verdicts)
+    assert not any(result.failure for result in results)
     assert set(left["seen"]) == {1, 3, 4}
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from coordinator.building.topology import Topology
 from coordinator.run import run
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinator.exactly_once import _BoundRun
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 
 
 class ScriptedRun:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.clickstream import expected
-from coordinator.local.bolt_trial import run_bolt
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.bolt_trial import run_bolt
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.clickstream import DAY_S, PAUSE_S, CountVisits, date_of, make_data, topology
 

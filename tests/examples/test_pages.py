@@ -16,8 +16,8 @@ import pytest
 import redis
 
 from coordinated_bolt.streams.groupings import FieldsGrouping
-from coordinator.cli.loading import load_factory, make_topology
-from coordinator.cli.parameters import parse_pairs
+from coordinator.operating.cli.loading import load_factory, make_topology
+from coordinator.operating.cli.parameters import parse_pairs
 from tests.support.examples.answers import ANSWERS, fill
 from tests.support.examples.page import PAGES, ROOT, Page, replied
 
@@ -117,7 +117,12 @@ def test_a_page_is_right_word_for_word_in_an_empty_folder(name, tmp_path, redis_
         for command in page.commands(program):
             given = [word.removeprefix("examples/") for word in command[1:]]
             if program == "txbatch":
-                given = ["-m", "coordinator.cli", *given, *([] if name == "plain_word_count" else ["--redis", url])]
+                given = [
+                    "-m",
+                    "coordinator.operating.cli",
+                    *given,
+                    *([] if name == "plain_word_count" else ["--redis", url]),
+                ]
             elif name == "streaming_bridge":
                 given += ["--redis", url]
             ended = subprocess.run(

@@ -6,9 +6,9 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.callbacks import FinishedCallback
-from coordinated_bolt.transport.messages import MessageKind
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinated_bolt.plain.messages import MessageKind
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from tests.support.topologies.batch_components import (
     TIMEOUT_S,
     Diary,

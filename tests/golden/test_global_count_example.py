@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples import global_count
 

@@ -13,11 +13,11 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, FencedError, ReplayLimitError
 from state.kinds.handles import HashState
@@ -165,12 +165,12 @@ def test_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
     bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
     slow = attempt(1)
-    bolt.regular(slow, origin_of(wiring, slow), [["a"]])
+    bolt.on(slow, [RegularTuples([(origin_of(wiring, slow), [["a"]])])])
     for txid in range(2, 500):
         quick = attempt(txid)
-        bolt.coord(quick, 1, 0)
+        bolt.on(quick, [CoordTuples.of(1, 0)])
         assert bolt.end(quick).failure is None
-    bolt.coord(slow, 1, 1)
+    bolt.on(slow, [CoordTuples.of(1, 1)])
     assert bolt.is_finished(slow)
     assert bolt.end(slow).failure is None
 

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from tests.support.topologies.components import Count
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 

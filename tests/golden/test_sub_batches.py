@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from tests.support.topologies.batch_components import (
     TIMEOUT_S,
     Diary,

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from examples import word_count, word_count_batches
 
 

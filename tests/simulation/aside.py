@@ -12,9 +12,9 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from coordinator.building.letter_streams import with_letter_streams
+from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from tests.simulation.driver import Driver, Program
@@ -54,18 +54,18 @@ class AsideSimulation(PoisonSimulation):
         self._replays: set[int] = set()
         self._released: dict[int, int] = {}
 
-    def _next_replay(self) -> ReplayChoice | LetterChoice | None:
+    def _next_replay(self) -> RepublishChoice | LetterChoice | None:
         due = [replay for replay, stored in self._stored() if self._is_due(stored)]
         return self._random.choice(due) if due else None
 
-    def _stored(self) -> list[tuple[ReplayChoice | LetterChoice, Sequence[Any]]]:
-        return [(ReplayChoice(), self._records_now()), (LetterChoice(), self._letters_now())]
+    def _stored(self) -> list[tuple[RepublishChoice | LetterChoice, Sequence[Any]]]:
+        return [(RepublishChoice(), self._records_now()), (LetterChoice(), self._letters_now())]
 
-    def _post(self, replay: ReplayChoice | LetterChoice | None) -> PoisonPost:
+    def _post(self, replay: RepublishChoice | LetterChoice | None) -> PoisonPost:
         is_fixed = isinstance(replay, LetterChoice)
         return PoisonPost(self._poison if replay is None else frozenset(), frozenset() if is_fixed else self._bad)
 
-    def _program_for(self, replay: ReplayChoice | LetterChoice | None) -> Program:
+    def _program_for(self, replay: RepublishChoice | LetterChoice | None) -> Program:
         program = super()._program_for(replay)
         if not isinstance(replay, LetterChoice):
             return program

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.planning.plan import make_plan
-from coordinator.planning.slots import in_slots
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import make_plan
+from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
 from state.redis_topology.store import RedisStore
@@ -79,7 +79,7 @@ class Driver(Process):
         pickle: Callable[[str, Any], bytes],
         ended: Ended,
         options: Mapping[str, Any] | None = None,
-        replay: ReplayChoice | LetterChoice | None = None,
+        replay: RepublishChoice | LetterChoice | None = None,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
         self.program = program

@@ -7,18 +7,17 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.plain.coordinator import PlainCoordinator
-from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.plain.options import PlainRunOptions
-from coordinator.planning.plain_plan import make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
-from coordinator.spark.frame_flow import Addressed
-from coordinator.spark.plain_stage import plain_stage, wave_drained
-from coordinator.spark.plain_wave import emitted_parts
-from coordinator.spark.stage_entry import StageEntry
+from coordinator.engines.spark.frame_flow import Addressed
+from coordinator.engines.spark.plain.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.plain.plain_coordinator import PlainCoordinator
+from coordinator.plain.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
 from coordinator.transactional.engine import WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords
@@ -42,10 +41,10 @@ class PlainSimEngine:
         wait: the driver's.
     """
 
-    def __init__(self, plan: WavePlan, executors: Executors, wait: Callable[[float], None]) -> None:
+    def __init__(self, plan: PlainPlan, executors: Executors, wait: Callable[[float], None]) -> None:
         self._plan, self._executors, self._wait = plan, executors, wait
         shipped: Any = SimpleNamespace(value=plan)
-        self._entry: StageEntry[WavePlan] = StageEntry(shipped)
+        self._entry: StageEntry[PlainPlan] = StageEntry(shipped)
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         number, faults = wave.wave_id.number, self._executors.faults
@@ -115,7 +114,7 @@ class PlainDriver(Process):
     def _run(self) -> None:
         random = self._random
         plan = make_plain_plan(self._topology, self._pickle)
-        engine = PlainSimEngine(make_wave_plan(plan), self._executors, self.wait)
+        engine = PlainSimEngine(plan, self._executors, self.wait)
         options = PlainRunOptions(wave_tuples_max=random.choice([1, 4, 50]), stop_when_idle=True, idle_rounds=2)
         PlainCoordinator(
             plan,

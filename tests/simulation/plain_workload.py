@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.building.plain_topology_builder import TopologyBuilder
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from state.errors import FailedException, StateError
 from tests.simulation.fault_plan import FaultPlan

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import (
@@ -139,18 +139,18 @@ class PoisonSimulation(Simulation):
         )
         self._drivers[driver.nonce] = driver
 
-    def _next_replay(self) -> ReplayChoice | LetterChoice | None:
+    def _next_replay(self) -> RepublishChoice | LetterChoice | None:
         """What the next run replays: nothing else is left to do, or somebody has fixed the code early."""
-        return ReplayChoice() if self._is_due(self._records_now()) else None
+        return RepublishChoice() if self._is_due(self._records_now()) else None
 
     def _is_due(self, stored: Sequence[Any]) -> bool:
         return bool(stored) and (self._is_read() or self._random.random() < 0.4)
 
-    def _post(self, replay: ReplayChoice | LetterChoice | None) -> PoisonPost:
+    def _post(self, replay: RepublishChoice | LetterChoice | None) -> PoisonPost:
         """The bolt of the next run; who replays has fixed it."""
         return PoisonPost(self._poison if replay is None else frozenset())
 
-    def _program_for(self, replay: ReplayChoice | LetterChoice | None) -> Program:
+    def _program_for(self, replay: RepublishChoice | LetterChoice | None) -> Program:
         made = topology(
             self._scenario.kind,
             reads=False,

@@ -13,9 +13,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.emitting.emitter_task import Batch
-from coordinator.planning.plan import Plan
-from coordinator.spark.stage import (
+from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
     MeetingOnTheSpot,
@@ -26,9 +24,11 @@ from coordinator.spark.stage import (
     reports_among,
     wave_processed,
 )
-from coordinator.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
 from tests.simulation.executors import Executors, Output, Stage, TaskDiedError

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, TypeVar
 from unittest import mock
 
-from coordinator.spark import stage
+from coordinator.engines.spark import stage
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from unittest import mock
 
-from coordinator.planning.plan import Plan
-from coordinator.spark.stage import MeetingOnTheSpot
+from coordinator.engines.spark.stage import MeetingOnTheSpot
+from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit
 from tests.simulation.scenario import Scenario
 from tests.simulation.simulation import simulate

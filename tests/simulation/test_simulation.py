@@ -19,9 +19,9 @@ import pytest
 
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
-from coordinated_bolt.trees.spout_task import SpoutTask
-from coordinator.planning.slots import in_slots
+from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
+from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.machine import run_machine
 from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.start import takeover
@@ -152,7 +152,7 @@ def decide_believing(group: Group, reports: Sequence[TaskReport]) -> GroupDecisi
     """Whatever commit tasks have read is what was sent."""
     residues = {}
     for place, attempt in enumerate(group.attempts):
-        edges = (report.verdicts[place].edges for report in reports if place < len(report.verdicts))
+        edges = (report.results[place].edges for report in reports if place < len(report.results))
         residues[attempt] = reduce(xor, edges, 0)
     return decide_group(replace(group, residues=residues), reports)
 

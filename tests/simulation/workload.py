@@ -16,8 +16,6 @@ from zlib import crc32
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -31,6 +29,8 @@ from coordinator.spouts.partitioned import (
     PartitionedEmitter,
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.commits.write_set import MAX_INTEGER
 from state.errors import FailedException

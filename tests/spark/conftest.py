@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.building.topology import Topology
+from coordinator.engines.spark.frame_flow import FrameFault
+from coordinator.engines.spark.session import close_context, open_context
+from coordinator.engines.spark.spark_engine import SparkEngine
 from coordinator.run import run
-from coordinator.spark.engine import SparkEngine
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.session import close_context, open_context
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from tests.conftest import Backend
 
 WITH_OTHER_CONTEXTS = ("cluster_that_retries", "cluster_of_fresh_workers")

@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.callbacks import FinishedCallback
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException
 from tests.support.spark.bolts import Numbers, Store, exact_counts, exact_sums, numbers_topology, once
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
 from state.kinds.handles import HashState
 from tests.spark.conftest import Cluster

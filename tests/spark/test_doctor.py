@@ -49,7 +49,7 @@ def python_with(folder: Path, module: str, text: str) -> Path:
 
 def examined(folder: Path, valkey_url: str, *more: str, **variables: str) -> tuple[int, dict[str, Any]]:
     """The exit code, and subject -> finding."""
-    command = [sys.executable, "-m", "coordinator.cli", "doctor", "--redis", valkey_url, "--json", *more]
+    command = [sys.executable, "-m", "coordinator.operating.cli", "doctor", "--redis", valkey_url, "--json", *more]
     conf = [part for setting in CLUSTER_CONF for part in ("--conf", setting)]
     environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": "127.0.0.1"} | variables
     ended = subprocess.run(

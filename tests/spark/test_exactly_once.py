@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.exactly_once import exactly_once
 from coordinator.sources.micro_batches import MicroBatches
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples.streaming_bridge import topology
 from state.errors import TopologyError

@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from coordinator.run import run
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
 from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 

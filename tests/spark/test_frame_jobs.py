@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from coordinator.spark.frame_jobs import FrameJobs, Frames, Source
+from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 
 pytestmark = pytest.mark.spark
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-from coordinator.spark.session import close_context, open_context
+from coordinator.engines.spark.session import close_context, open_context
 from state.errors import TopologyError
 
 def work(number):

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from coordinator.spark import running_jobs
+from coordinator.engines.spark import running_jobs
 from state.errors import EngineError
 from tests.support.spark.bolts import exact_counts, numbers_topology
 from tests.support.spark.plain_jobs import Feed, Seen, builder_of, run

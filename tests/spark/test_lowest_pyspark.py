@@ -17,7 +17,7 @@ from tests.conftest import absent
 ROOT = Path(__file__).resolve().parents[2]
 LOWEST = ROOT / ".programs" / "lowest-pyspark"
 TEXT = "to be or not to be\n" * 40
-RUN = "import pyspark; print(pyspark.__version__); from coordinator.cli import main; main()"
+RUN = "import pyspark; print(pyspark.__version__); from coordinator.operating.cli import main; main()"
 
 pytestmark = pytest.mark.spark
 

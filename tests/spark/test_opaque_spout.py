@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
@@ -15,6 +14,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from tests.support.spark.bolts import Store, note, notes, once
 from tests.support.spark.partitioned import FailingStore, Relay
 

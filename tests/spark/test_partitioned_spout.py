@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.coordinator import Coordinator
 from tests.support.spark.bolts import Store, notes
 from tests.support.spark.faults import OneFrame, tasks_of

@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from coordinator.planning.plan import make_plan
-from coordinator.spark.shipping import pickle_spec
+from coordinator.engines.spark.shipping import pickle_spec
+from coordinator.topology.planning.plan import make_plan
 from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, numbers_topology
 from tests.support.spark.shapes import (
     NUMBERS,

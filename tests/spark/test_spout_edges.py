@@ -8,9 +8,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
 from state.kinds.handles import HashState
 

@@ -9,7 +9,7 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
 from tests.support.spark.bolts import note, notes, once
 from tests.support.spark.plain_jobs import Feed, builder_of, run

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.engines.spark.wave import Wave
 from coordinator.run import run
-from coordinator.spark.wave import Wave
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples import word_count
 from state.kinds.handles import HashState

@@ -54,7 +54,7 @@ def residue_is_ignored(monkeypatch):
 
     def believing(group, reports):
         residues = {
-            attempt: reduce(xor, (r.verdicts[place].edges for r in reports if place < len(r.verdicts)), 0)
+            attempt: reduce(xor, (r.results[place].edges for r in reports if place < len(r.results)), 0)
             for place, attempt in enumerate(group.attempts)
         }
         group.residues.update(residues)

@@ -36,7 +36,8 @@ def test_a_package_is_pickled_by_its_name_as_other_modules_are_by_spark() -> Non
 
 
 @pytest.mark.parametrize(
-    "before", ["", "import coordinator.run", "import coordinator.start as s", "from coordinator.cli.app import app"]
+    "before",
+    ["", "import coordinator.run", "import coordinator.start as s", "from coordinator.operating.cli.app import app"],
 )
 def test_a_submodule_imported_first_does_not_hide_the_function_of_its_name(before: str) -> None:
     program = f"{before}\nfrom coordinator import run, start\nprint(run.__name__, start.__name__, callable(run))"

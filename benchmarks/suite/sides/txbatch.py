@@ -22,16 +22,16 @@ from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarize
 from benchmarks.suite.sides import processor_time
 from benchmarks.suite.text_input import load_corpus
 from benchmarks.suite.workloads.table import Workload, input_of, workload
-from coordinator.building.topology import Topology
 from coordinator.run import run
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.redis_server.embedded import EmbeddedServer
 
 if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator
-    from coordinator.transactional.run_summary import RunStatistics
+    from coordinator.watching.statistics.run_statistics import RunStatistics
 
 PASS_COUNT = 200
 """More than any run reads; an unread file costs nothing."""

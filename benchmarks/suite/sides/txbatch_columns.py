@@ -11,7 +11,7 @@ from importlib import import_module
 from benchmarks.suite.cells import Assignment
 from benchmarks.suite.sides.txbatch import measure
 from benchmarks.suite.workloads.word_count import TOPOLOGY_ID
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 
 MODULE = "examples.word_count_batches"
 

@@ -11,7 +11,7 @@ from redis.client import Pipeline
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import TextFiles, TransactionalTopologyBuilder
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 from state import HashState, SetState
 
 TOPOLOGY_ID = "dedup"

@@ -9,7 +9,7 @@ from redis.client import Pipeline
 
 from benchmarks.transfers import OPENING_BALANCE, transfer
 from benchmarks.transfers import topology as ledger
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 
 TOPOLOGY_ID = "ledger"
 KEY = f"{{{TOPOLOGY_ID}}}:balances"

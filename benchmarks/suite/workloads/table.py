@@ -11,7 +11,7 @@ from redis.client import Pipeline
 
 from benchmarks.corpus import Corpus
 from benchmarks.suite.text_input import Lines, Numbers
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 
 TITLES: Mapping[str, str] = {
     "word_count": "word count",

@@ -13,7 +13,7 @@ from benchmarks.suite.workloads.word_count import expected as counted_words
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import TextFiles, TransactionalTopologyBuilder
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 from examples.word_count import CountWords
 from state import SortedSetState
 

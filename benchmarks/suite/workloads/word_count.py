@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import redis
 from redis.client import Pipeline
 
-from coordinator.building.topology import Topology
+from coordinator.topology.building.topology import Topology
 from examples.word_count import topology as word_count
 
 TOPOLOGY_ID = "word_count"

@@ -1,20 +1,24 @@
-"""Files of CSV as a source: one tuple a row."""
+"""Files of CSV as a source: one tuple a row, by columns that are given or that each file's first row names."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from typing import Any
 
-from coordinator.sources.files.csv_kind import HeaderCsvKind
 from coordinator.sources.files.csv_records import RowFinder
-from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
+from coordinator.sources.files.file_kind import FILE, OFFSET, ROW_NUMBER, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.parquet_kind import ROW_NUMBER
+from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.record_ranges import RecordRange
+from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner
+from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
-from coordinator.sources.records.field_types import FieldTypes
+from coordinator.sources.records.field_types import FieldTypes, checked_fields
 from coordinator.sources.records.record_output import RecordOutput
-from state.errors import TopologyError
+from state.errors import SourceError, TopologyError
+from state.printable import one_line
 
 OFFERED = (FILE, OFFSET, ROW_NUMBER)
 ROW_BYTES_MAX = 1024 * 1024
@@ -61,26 +65,96 @@ class CsvFiles(FileSpout):
         row_bytes_max: int = ROW_BYTES_MAX,
     ) -> None:
         known = CsvDialect(dialect, **(options or {}))
-        kind: RecordKind
-        if columns is not None:
-            rows = CsvFields(columns, fields, dialect=known)
-            output = RecordOutput(rows, offered=OFFERED, origin_fields=with_origin, on_bad_record=on_bad_record)
-            find = RowFinder(known.options)
-            kind = RecordKind(
-                "CSV files", output, number_name=ROW_NUMBER, find=find, skips_blank=True, record_bytes_max=row_bytes_max
-            )
-        elif fields is not None:
-            kind = HeaderCsvKind(
-                fields,
-                known,
-                offered=OFFERED,
-                origin_fields=tuple(with_origin),
-                on_bad_record=on_bad_record,
-                record_bytes_max=row_bytes_max,
-            )
-        else:
+        if columns is None and fields is None:
             raise TopologyError(
                 "CsvFiles has neither fields nor columns; give fields={'price': Decimal, …} to take columns by the "
                 "header of each file, or columns=[…] for files without one"
             )
+        kind = CsvKind(
+            columns,
+            fields,
+            known,
+            origin_fields=with_origin,
+            on_bad_record=on_bad_record,
+            record_bytes_max=row_bytes_max,
+        )
         super().__init__(pattern, rows_per_batch, "rows_per_batch", kind, follow=follow, filesystem=filesystem)
+
+
+class CsvKind(RecordKind):
+    """CSV, whose columns are given, or named by the first row of each file, in any order.
+
+    The driver reads a header when it opens a file, and each range carries it to its reader.
+
+    Args:
+        columns: names of all columns of files without a header; None if each file has one.
+        fields: the columns that are wanted, with types.
+        dialect: of all files.
+        origin_fields: see `RecordOutput`.
+        on_bad_record: see `RecordOutput`.
+        record_bytes_max: longest row.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str] | None,
+        fields: FieldTypes | None,
+        dialect: CsvDialect,
+        *,
+        origin_fields: Sequence[str],
+        on_bad_record: str,
+        record_bytes_max: int,
+    ) -> None:
+        self._has_header = columns is None
+        self._fields, self._dialect = fields, dialect
+        self._origin_fields, self._on_bad_record = origin_fields, on_bad_record
+        self._outputs: dict[tuple[str, ...], RecordOutput] = {}
+        if columns is None:
+            assert fields is not None, "CsvFiles has refused to be given neither"
+            columns = [each.name for each in checked_fields("CsvFiles", fields)]
+        super().__init__(
+            "CSV files",
+            self._output(columns),
+            number_name=ROW_NUMBER,
+            find=RowFinder(dialect.options),
+            skips_blank=True,
+            record_bytes_max=record_bytes_max,
+        )
+
+    def output_for(self, part: RecordRange) -> RecordOutput:
+        if not part.columns:
+            return self.output
+        if part.columns not in self._outputs:
+            self._outputs[part.columns] = self._output(part.columns)
+        return self._outputs[part.columns]
+
+    def scanner(
+        self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
+    ) -> RecordScanner:
+        made = super().scanner(file, end, after, prefix, block_bytes)
+        if self._has_header and after is None and not made.is_done():
+            header = made.take_header()
+            if header != BYTE_ORDER_MARK:  # as some programs write a table without a row
+                made.columns = self._columns(file.path, header)
+        return made
+
+    def _columns(self, path: str, header: bytes) -> tuple[str, ...]:
+        wanted = self.output.record_format.fields
+        try:
+            (names,) = self._dialect.rows([header.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")])
+            CsvFields(names, wanted)
+        except (csv.Error, ValueError, TopologyError) as error:
+            shown = one_line(header.decode("utf-8", "replace").rstrip("\r\n"))
+            raise SourceError(
+                f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
+                f"{list(wanted)} are wanted of it: {error}; fix the file, or leave it out"
+            ) from None
+        return tuple(names)
+
+    def _output(self, columns: Sequence[str]) -> RecordOutput:
+        return RecordOutput(
+            CsvFields(columns, self._fields, dialect=self._dialect),
+            offered=OFFERED,
+            origin_fields=self._origin_fields,
+            on_bad_record=self._on_bad_record,
+        )

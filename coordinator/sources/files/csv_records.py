@@ -11,10 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from coordinator.sources.files.record_scanner import after_lines
+from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, after_lines
 from state.errors import TopologyError
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class RowFinder:

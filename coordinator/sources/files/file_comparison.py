@@ -1,4 +1,4 @@
-"""What other files mean for those that were read: which are unread, changed, gone, or the same under a new name.
+"""What files hold now, compared with what was read of them: changed, gone, unread, or the same under a new name.
 
 A file whose size, times and inode are those it had when it was read is taken to be unchanged, unless it had been
 changed within two seconds before; of any other the bytes that were read are read again and their digest compared.
@@ -6,54 +6,96 @@ changed within two seconds before; of any other the bytes that were read are rea
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
-from coordinator.sources.files.stores.input_file import InputFile
+from coordinator.sources.files.stores.compressed_file import open_content
+from coordinator.sources.files.stores.file_store import FileStore
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
 from coordinator.spouts.input_change import InputChange
 
 
-class FileComparison:
+class FileComparison(ABC):
     """Compares files with what was read of files; made once, at the start of a run (driver).
 
     Args:
-        sizes: path -> size of every file of the input.
         marks: path -> mark of every file that was read.
-        position: path of the file in which the last transaction ended.
         pending: paths of files that are read again, for transactions that are not committed.
-        open_file: opens a file for its content.
-        is_empty: tells whether a file holds no record, though it may hold a header; nothing is noted of such a file.
+        store: where the files are.
+        topology_id: whose files they are.
+    """
+
+    def __init__(
+        self, marks: Mapping[str, PrefixMark], pending: Collection[str], store: FileStore, topology_id: str
+    ) -> None:
+        self._marks, self._pending = marks, pending
+        self._store, self._topology_id = store, topology_id
+        self._changed: list[str] = []
+        self._impossible: list[str] = []
+        self._notes: dict[str, Any] = {}
+
+    @abstractmethod
+    def change(self) -> InputChange:
+        """Returns the differences.
+
+        Raises:
+            SourceError: a file cannot be read.
+        """
+
+    def _open(self, path: str) -> InputFile:
+        return open_content(self._store, path, self._topology_id)
+
+    def _tell_lost(self, path: str, sentence: str, *, is_next: bool) -> bool:
+        """Returns whether the run can do without the bytes that were read, which are no longer there."""
+        if path in self._pending:
+            self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
+        elif is_next:
+            self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
+        else:
+            self._changed.append(sentence)
+            return True
+        return False
+
+    def _note_stamp(self, path: str, mark: PrefixMark, found: PrefixMark) -> None:
+        """Notes a new stamp of unchanged bytes, which spares the next run reading them."""
+        if found.stamp != mark.stamp:
+            self._notes[path] = replace(mark, stamp=found.stamp).to_plain()
+
+
+class SortedComparison(FileComparison):
+    """Compares an input that is read by path.
+
+    Args:
+        sizes: path -> size of every file of the input.
+        marks: see `FileComparison`.
+        pending: see `FileComparison`.
+        store: see `FileComparison`.
+        topology_id: see `FileComparison`.
+        position: path of the file in which the last transaction ended.
+        is_empty: whether a file holds no record, though it may hold a header; nothing is noted of such a file.
     """
 
     def __init__(
         self,
         sizes: Mapping[str, int],
         marks: Mapping[str, PrefixMark],
-        position: str,
         pending: Collection[str],
+        store: FileStore,
+        topology_id: str,
         *,
-        open_file: Callable[[str], InputFile],
+        position: str,
         is_empty: Callable[[InputFile], bool],
     ) -> None:
-        self._sizes = sizes
-        self._pending = pending
-        self._position = position
-        self._open, self._is_empty = open_file, is_empty
-        self._marks = marks
+        super().__init__(marks, pending, store, topology_id)
+        self._sizes, self._position, self._is_empty = sizes, position, is_empty
         self._skipped: list[str] = []
         self._again: list[str] = []
-        self._changed: list[str] = []
-        self._impossible: list[str] = []
-        self._notes: dict[str, Any] = {}
 
     def change(self) -> InputChange:
-        """What is different.
-
-        Raises:
-            SourceError: a file cannot be read, or what is stored is not of text files.
-        """
         lost = {path: mark for path, mark in sorted(self._marks.items()) if not self._holds(path, mark)}
         known = dict(self._known_under_other_names(lost))
         for path, size in sorted(self._sizes.items()):
@@ -68,7 +110,9 @@ class FileComparison:
     def _holds(self, path: str, mark: PrefixMark) -> bool:
         """Whether a file still begins with what was read of it."""
         if path not in self._sizes:
-            self._lost(path, f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read", None)
+            sentence = f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read"
+            if self._tell_lost(path, sentence, is_next=False):
+                self._notes[path] = None
             return False
         with closing(self._open(path)) as file:
             if file.stamp == mark.stamp:
@@ -77,13 +121,13 @@ class FileComparison:
             if found is not None and found.digest == mark.digest:
                 if path == self._position and mark.is_whole and mark.end:
                     self._tell_continued(file, mark)
-                if found.stamp != mark.stamp:
-                    kept = PrefixMark(mark.end, mark.base, mark.digest, found.stamp, mark.is_whole)
-                    self._notes[path] = kept.to_plain()  # the new stamp spares the next run a look
+                self._note_stamp(path, mark, found)
                 return True
             now = f"has {file.byte_count} bytes" if found is None else "differs from them"
             whole = whole_mark(file).to_plain()
-            self._lost(path, f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now", whole)
+        sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now} now"
+        if self._tell_lost(path, sentence, is_next=path == self._position):
+            self._notes[path] = whole
         return False
 
     def _tell_continued(self, file: InputFile, mark: PrefixMark) -> None:
@@ -94,15 +138,6 @@ class FileComparison:
                 f"file {file.path!r} ended at byte {mark.end} within a line, which was read as it was, and continues "
                 "now: the rest of that line would be a record of its own"
             )
-
-    def _lost(self, path: str, sentence: str, note: list[Any] | None) -> None:
-        if path in self._pending:
-            self._impossible.append(f"{sentence}; transactions that are not committed yet have to read it again")
-        elif path == self._position and note is not None:
-            self._impossible.append(f"{sentence}; the next transaction would have to begin in it")
-        else:
-            self._changed.append(sentence)
-            self._notes[path] = note
 
     def _known_under_other_names(self, lost: Mapping[str, PrefixMark]) -> Iterator[tuple[str, int]]:
         """Unread files that begin with what was read of a file that is lost, and how many bytes that is."""
@@ -144,3 +179,79 @@ class FileComparison:
                 self._skipped.append(f"{what} before the position, in file {self._position!r}, and would never be read")
             if size > read or mark is None:
                 self._notes[path] = whole_mark(file).to_plain()
+
+
+class GrowingComparison(FileComparison):
+    """Compares a folder that is followed.
+
+    New files are what it is followed for, and a file that was read to its end and committed may go. A file that has
+    grown since it was complete is told, because nobody would ever read the rest.
+
+    Args:
+        marks: see `FileComparison`.
+        pending: see `FileComparison`.
+        store: see `FileComparison`.
+        topology_id: see `FileComparison`.
+        removes: whether files that are done are removed, so that a file of the same content is not as good.
+
+    Attributes:
+        replaced: paths under which there is something now that was not read; told by `change`.
+    """
+
+    def __init__(
+        self,
+        marks: Mapping[str, PrefixMark],
+        pending: Collection[str],
+        store: FileStore,
+        topology_id: str,
+        *,
+        removes: bool,
+    ) -> None:
+        super().__init__(marks, pending, store, topology_id)
+        self._removes = removes
+        self.replaced: set[str] = set()
+
+    def change(self) -> InputChange:
+        for path, mark in sorted(self._marks.items()):
+            place = self._store.place_of(path, self._topology_id)
+            if place is not None:
+                self._look_at(path, mark, place)
+            elif path in self._pending or not mark.is_whole:
+                self._tell_changed(path, mark, "is gone")
+        return InputChange(changed=tuple(self._changed), impossible=tuple(self._impossible), notes=self._notes)
+
+    def _look_at(self, path: str, mark: PrefixMark, place: str) -> None:
+        with closing(self._open(place)) as file:
+            if file.stamp == mark.stamp:
+                return
+            found = marks_at(file, {mark.end}).get(mark.end)
+            if found is None or found.digest != mark.digest:
+                self.replaced.add(path)
+                self._tell_changed(path, mark, "differs from them now" if found else "is shorter now")
+            elif mark.is_whole and file.read_up_to(mark.end, mark.end + 1):
+                self.replaced.add(path)
+                self._changed.append(
+                    f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
+                    "be read"
+                )
+            elif not mark.is_whole and is_settled(mark.stamp) and file.stored_bytes != mark.stamp[0]:
+                self._changed.append(
+                    f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
+                    f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
+                )
+            elif self._removes and mark.is_whole and mark.stamp != NO_STAMP and _is_other(found, mark):
+                self.replaced.add(path)
+                self._changed.append(
+                    f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "
+                    "would neither be read nor removed"
+                )
+            else:
+                self._note_stamp(path, mark, found)
+
+    def _tell_changed(self, path: str, mark: PrefixMark, now: str) -> None:
+        sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now}"
+        self._tell_lost(path, sentence, is_next=not mark.is_whole)
+
+
+def _is_other(found: PrefixMark, read: PrefixMark) -> bool:
+    return identity_of(found.stamp) != identity_of(read.stamp)

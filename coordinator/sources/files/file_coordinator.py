@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.files.file_comparison import FileComparison
+from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, refuse
 from coordinator.sources.files.growing.done_files import FinishedFile, FinishedFiles
-from coordinator.sources.files.growing.growing_comparison import GrowingComparison
 from coordinator.sources.files.growing.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, resumed_digest
 from coordinator.sources.files.record_ranges import RecordRange, parse_ranges, with_last_marks
@@ -143,14 +142,14 @@ class FileCoordinator(SpoutCoordinator):
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
         if self._order.is_growing:
-            comparison = GrowingComparison(
-                marks, pending, self._store, self._topology_id, removes=self._finished.removes
-            )
-            self._replaced = comparison.replaced
-            return comparison.change()
+            growing = GrowingComparison(marks, pending, self._store, self._topology_id, removes=self._finished.removes)
+            self._replaced = growing.replaced
+            return growing.change()
         sizes = {path: found.size for path, found in self._found.items()}
-        kept = FileComparison(sizes, marks, position, pending, open_file=self._open, is_empty=self._is_empty)
-        return kept.change()
+        is_empty = self._is_empty
+        return SortedComparison(
+            sizes, marks, pending, self._store, self._topology_id, position=position, is_empty=is_empty
+        ).change()
 
     def is_exhausted(self, last: Any) -> bool:
         if self._order.is_growing:

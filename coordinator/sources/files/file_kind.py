@@ -9,10 +9,16 @@ from itertools import accumulate
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.sources.files.csv_records import BYTE_ORDER_MARK
 from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange
-from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX, Find, RecordScanner, Scanner, after_lines
+from coordinator.sources.files.record_scanner import (
+    BYTE_ORDER_MARK,
+    RECORD_BYTES_MAX,
+    Find,
+    RecordScanner,
+    Scanner,
+    after_lines,
+)
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.packed_files import not_text
 from coordinator.sources.records.record_output import RecordOutput
@@ -21,7 +27,7 @@ from state.errors import SourceError
 EMITTED_RECORDS = 1024
 """At a time: in larger portions Python's garbage collector takes over."""
 
-FILE, OFFSET = "file", "offset"
+FILE, OFFSET, ROW_NUMBER = "file", "offset", "row_number"
 
 
 class FileKind(ABC):
@@ -117,7 +123,7 @@ class RecordKind(FileKind):
 
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
-    ) -> Scanner:
+    ) -> RecordScanner:
         return RecordScanner(
             file,
             0 if after is None else after.end,

@@ -22,6 +22,9 @@ BLOCK_BYTES = 1024 * 1024
 STRIDE_BYTES = 4096
 """How much of a block is counted at a time; the last stride is searched newline by newline."""
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""With which a file may begin; it belongs to no record."""
+
 RECORD_BYTES_MAX = 64 * 1024 * 1024
 """A longer record is refused where it is cut: it would have to fit into a worker, several times, as one tuple."""
 

@@ -13,7 +13,7 @@ from coordinator.spouts.transactional import SpoutCoordinator
 from state.values.own_copy import own_copy
 
 
-class Positions(Protocol):
+class LastPositions(Protocol):
     """The position of every partition, as the driver knows it."""
 
     def last_positions(self) -> Mapping[str, Any]:
@@ -61,9 +61,9 @@ class CountCoordinator(SpoutCoordinator):
     def __init__(self, counter: CountsPartitions) -> None:
         self._counter = counter
         self._last_txid = 0
-        self._positions: Positions | None = None
+        self._positions: LastPositions | None = None
 
-    def follow(self, positions: Positions) -> None:
+    def follow(self, positions: LastPositions) -> None:
         """Takes the positions to look up; called once, before anything else."""
         self._positions = positions
 

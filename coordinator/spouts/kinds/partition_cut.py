@@ -30,10 +30,6 @@ class PartitionCut:
     began_from: int
     metadata: Any
 
-    def to_wire(self) -> list[Any]:
-        """Plain data for the codec."""
-        return [self.began_from, self.metadata]
-
 
 def link_to(last: Any) -> int:
     """A digest of what a batch begins from; None before the first one."""

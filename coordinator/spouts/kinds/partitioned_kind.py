@@ -8,7 +8,7 @@ from typing import Any
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made, expect_truth
-from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.count_coordinator import CountCoordinator, LastPositions
 from coordinator.spouts.kinds.partition_cut import PartitionCut, link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
 from coordinator.spouts.kinds.spout_kind import EmitOrder, SpoutKind, StoredPositions, own_partitions
@@ -45,7 +45,7 @@ class PartitionCountCoordinator(CountCoordinator):
         super().__init__(coordinator)
         self._coordinator = coordinator
 
-    def follow(self, positions: Positions) -> None:
+    def follow(self, positions: LastPositions) -> None:
         super().follow(positions)
         self._coordinator.follow(self)
 

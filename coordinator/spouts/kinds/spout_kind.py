@@ -11,7 +11,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_made
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.kinds.count_coordinator import CountCoordinator, Positions
+from coordinator.spouts.kinds.count_coordinator import CountCoordinator, LastPositions
 from coordinator.spouts.kinds.partition_cut import PartitionCut
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
@@ -95,7 +95,7 @@ class SpoutKind(ABC):
             WrongAnswerError: the user's method returned something else.
         """
 
-    def follow(self, coordinator: SpoutCoordinator, positions: Positions) -> None:
+    def follow(self, coordinator: SpoutCoordinator, positions: LastPositions) -> None:
         """Gives the coordinator, which this kind made, the positions of partitions (driver, once, before it cuts)."""
         if isinstance(coordinator, CountCoordinator):
             coordinator.follow(positions)

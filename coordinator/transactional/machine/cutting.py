@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from coordinator.run_observer import AttemptsIssued, TransactionCut
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import BatchCut, Cut, Decision, NothingToCut, StoreMetadata
+from coordinator.watching.run_observer import AttemptsIssued, TransactionCut
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 

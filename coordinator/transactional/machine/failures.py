@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.log_fields import fields
-from coordinator.run_observer import AttemptRetried, AttemptsFailed
-from coordinator.transactional.failure_cause import CrashKind, FailureCause, Phase
-from coordinator.transactional.machine.attempt_record import AttemptRecord, TransactionRecord
 from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
+from coordinator.transactional.machine.transaction_record import ActiveAttempt, TransactionRecord
+from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
+from coordinator.watching.log_fields import fields
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.quarantine import PoisonCause
 from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
@@ -230,7 +230,7 @@ class Failures:
         yield AttemptsFailed(attempts, phase, fault.counts_as, fault.reason, fault.suspects)
         yield from self._let_go(dropped)
 
-    def _let_go(self, dropped: list[AttemptRecord]) -> Iterator[Decision]:
+    def _let_go(self, dropped: list[ActiveAttempt]) -> Iterator[Decision]:
         """Cancels waves whose attempts are all gone."""
         for ended in dropped:
             self._books.waves.let_go(ended.wave_id, ended.attempt)

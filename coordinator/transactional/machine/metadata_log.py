@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from state.keys import metadata_field, parse_metadata_field
 from state.metadata.transactional_state import MetadataChanges, TransactionalState
 
@@ -124,7 +124,7 @@ class MetadataLog:
             self._state.put(COORDINATOR_SCOPE, txid, value)
         return self._state.take_changes().puts
 
-    def partition_entries(self, outcomes: Iterable[AttemptOutcome]) -> dict[str, Any]:
+    def partition_entries(self, outcomes: Iterable[AttemptResult]) -> dict[str, Any]:
         """Takes in what emitters of a partitioned spout cut; returns the fields to store now."""
         for outcome in outcomes:
             self.last_cut_txid = max(self.last_cut_txid, outcome.attempt.txid)

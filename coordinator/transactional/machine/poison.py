@@ -13,8 +13,8 @@ from typing import Any
 
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.spouts.kinds.partition_scopes import partition_scope
-from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import TransactionRecord
 from state.commits.quarantine import BatchInput, PoisonCause
 from state.errors import TransactionError
 

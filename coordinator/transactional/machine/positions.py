@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import UNCHAINED, link_to
@@ -14,7 +14,7 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 
 
-def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptOutcome]:
+def chained(outcomes: Sequence[AttemptResult], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptResult]:
     """The outcomes in txid order; one that does not begin where those below it end has failed.
 
     Args:
@@ -36,7 +36,7 @@ def chained(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int,
             below.setdefault(scope, {})[outcome.attempt.txid] = metadata
 
 
-def _follows(outcome: AttemptOutcome, scope: str, by_txid: Mapping[int, Any]) -> bool:
+def _follows(outcome: AttemptResult, scope: str, by_txid: Mapping[int, Any]) -> bool:
     if outcome.metadata[scope] is None:  # a later batch of the partition is stored: nothing was cut or emitted
         return True
     if outcome.began_from.get(scope) == UNCHAINED:  # added by the engine, such as a digest of rows

@@ -10,7 +10,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 
 
 @dataclass(slots=True)

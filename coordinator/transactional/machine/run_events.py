@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.emitting.emitter_task import Batch
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
     FailedByHand,
@@ -24,7 +23,8 @@ from coordinator.transactional.engine import (
     WaveProcessed,
 )
 from coordinator.transactional.machine.poison import Poison
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
@@ -95,7 +95,7 @@ class BatchCut:
     now_s: float
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
-    replay: Replay | None = None
+    replay: Republication | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ class Publish:
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
         poison: the batch to set aside in the same step; the group is then its transaction, and empty.
         replay: the quarantined batch that the group's only transaction publishes.
-        reports: of the commit tasks; their verdicts begin with those on these attempts.
+        reports: of the commit tasks; their results begin with those on these attempts.
     """
 
     attempts: Attempts
@@ -257,7 +257,7 @@ class Publish:
     metadata: MetadataChanges
     told_txid: int | None = None
     poison: Poison | None = None
-    replay: Replay | None = None
+    replay: Republication | None = None
     reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
 
 

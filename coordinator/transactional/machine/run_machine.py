@@ -17,9 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.emitting.emitter_task import Batch
-from coordinator.log_fields import fields
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     FailedByHand,
     GroupCrashed,
@@ -27,13 +26,6 @@ from coordinator.transactional.engine import (
     PhaseWaits,
     WaveCrashed,
     WaveProcessed,
-)
-from coordinator.transactional.failure_cause import CrashKind, Phase
-from coordinator.transactional.machine.attempt_record import (
-    AttemptRecord,
-    AttemptState,
-    EmittersCut,
-    TransactionRecord,
 )
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
@@ -65,11 +57,19 @@ from coordinator.transactional.machine.run_events import (
     Turn,
 )
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import (
+    ActiveAttempt,
+    AttemptState,
+    EmittersCut,
+    TransactionRecord,
+)
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords, in_order
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.failure_cause import CrashKind, Phase
+from coordinator.watching.log_fields import fields
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.codec import pack
 from state.errors import ProtocolError
 from state.printable import counted
@@ -279,7 +279,7 @@ class RunMachine:
             return self._books.positions.by_scope()
         return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
 
-    def _batch(self, record: TransactionRecord, current: AttemptRecord) -> Batch:
+    def _batch(self, record: TransactionRecord, current: ActiveAttempt) -> Batch:
         packed, replay = pack(record.metadata), record.replay
         if replay is not None:
             scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
@@ -333,7 +333,7 @@ class RunMachine:
         self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
         self._commits.keep_early(event.executed)
 
-    def _judged(self, reported: list[AttemptOutcome]) -> list[AttemptOutcome]:
+    def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
         """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
         first = self._transactions.record_of(reported[0].attempt)
         if first is not None and first.replay is not None:
@@ -346,11 +346,11 @@ class RunMachine:
                 record.cut = EmittersCut(outcome.metadata, outcome.began_from)
         return outcomes
 
-    def _store_positions(self, outcomes: Iterable[AttemptOutcome]) -> Iterator[Decision]:
+    def _store_positions(self, outcomes: Iterable[AttemptResult]) -> Iterator[Decision]:
         """Stores what emitters cut, before the commit phase, up to the first failure."""
         if self._plan.is_opaque:
             return
-        good: list[AttemptOutcome] = []
+        good: list[AttemptResult] = []
         for outcome in outcomes:
             if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
                 break

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.transactional.machine.attempt_record import AttemptRecord, AttemptState, TransactionRecord
-from coordinator.transactional.machine.replay import Replay
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.transactional.machine.republication import Republication
+from coordinator.transactional.machine.transaction_record import ActiveAttempt, AttemptState, TransactionRecord
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -60,11 +60,11 @@ class TransactionRecords:
         """Returns the metadata of the highest txid cut so far, None before the first."""
         return self._records[self.last_txid()].metadata if self._records else None
 
-    def active(self) -> Iterator[AttemptRecord]:
+    def active(self) -> Iterator[ActiveAttempt]:
         """Returns the current attempts, in any order."""
         return (record.current for record in self._records.values() if record.current is not None)
 
-    def current_of(self, txid: int) -> AttemptRecord | None:
+    def current_of(self, txid: int) -> ActiveAttempt | None:
         """Returns the current attempt of a txid, None if it has none."""
         record = self._records.get(txid)
         return None if record is None else record.current
@@ -84,7 +84,7 @@ class TransactionRecords:
         """Returns whether an attempt is the current one of its txid."""
         return self.record_of(attempt) is not None
 
-    def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptOutcome]:
+    def outcomes(self, attempts: Iterable[TransactionAttempt]) -> dict[TransactionAttempt, AttemptResult]:
         """Returns what the ackers reported, for those of the attempts that are current and processed."""
         found = {attempt: self.current_of(attempt.txid) for attempt in attempts if self.is_current(attempt)}
         return {a: record.outcome for a, record in found.items() if record is not None and record.outcome is not None}
@@ -102,7 +102,7 @@ class TransactionRecords:
 
     def consecutive_processed(self, limit: int) -> tuple[TransactionAttempt, ...]:
         """Returns at most `limit` consecutive processed attempts from `currtx`, all of one wave."""
-        group: list[AttemptRecord] = []
+        group: list[ActiveAttempt] = []
         for txid in range(self.currtx, self.currtx + limit):
             current = self.current_of(txid)
             if current is None or current.state is not AttemptState.PROCESSED:
@@ -137,7 +137,7 @@ class TransactionRecords:
         byte_count: int,
         notes: Mapping[str, Any],
         *,
-        replay: Replay | None = None,
+        replay: Republication | None = None,
     ) -> TransactionAttempt:
         """Records a transaction that was cut, for the first time or again, and issues an attempt at it."""
         record = self._records.setdefault(txid, TransactionRecord(txid, metadata, replay=replay))
@@ -163,7 +163,7 @@ class TransactionRecords:
             if record is not None and _state(record) is AttemptState.COMMITTING:
                 record.move(AttemptState.PROCESSED, "goes with the next group")
 
-    def drop_from(self, txid: int, reason: str) -> list[AttemptRecord]:
+    def drop_from(self, txid: int, reason: str) -> list[ActiveAttempt]:
         """Drops the attempt of a txid and all later ones; returns them, ascending."""
         dropped = [record for record in map(self._records.__getitem__, self.known()) if record.txid >= txid]
         reasons = {txid: reason}
@@ -173,7 +173,7 @@ class TransactionRecords:
             if record.current is not None
         ]
 
-    def committed(self, attempts: tuple[TransactionAttempt, ...]) -> list[AttemptRecord]:
+    def committed(self, attempts: tuple[TransactionAttempt, ...]) -> list[ActiveAttempt]:
         """Moves `currtx` past a durable group and forgets all but its last transaction.
 
         Raises:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import GroupCrashed, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.wave_size import WaveSize
+from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 
@@ -188,8 +188,8 @@ class WaveRecords:
         self.size.validate()
 
 
-def in_order(attempts: tuple[TransactionAttempt, ...], outcomes: Iterable[AttemptOutcome]) -> list[AttemptOutcome]:
+def in_order(attempts: tuple[TransactionAttempt, ...], outcomes: Iterable[AttemptResult]) -> list[AttemptResult]:
     """Returns the outcomes of a wave in order; an attempt without an outcome has failed."""
     found = {outcome.attempt: outcome for outcome in outcomes}
     unknown = Failure(FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "did not report on the attempt")
-    return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]
+    return [found.get(attempt) or AttemptResult(attempt, unknown) for attempt in attempts]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from coordinator.building.letter_streams import letter_stream
-from coordinator.building.topology import Topology
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
-from coordinator.transactional.machine.replay import Replay
+from coordinator.topology.building.letter_streams import letter_stream
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.machine.republication import Republication
 from state.commits.dead_letters import DeadLetter
 from state.commits.quarantine import BatchInput
 from state.errors import TopologyError
@@ -65,7 +65,7 @@ class LetterChoice:
             return (letter.txid, letter.number) in self.letters
         return self.component_ids is None or letter.component_id in self.component_ids
 
-    def chosen(self, topology: Topology, letters: Iterable[DeadLetter]) -> tuple[Replay, ...]:
+    def chosen(self, topology: Topology, letters: Iterable[DeadLetter]) -> tuple[Republication, ...]:
         """Returns transactions of letters, in their order; called once at start, before the takeover (driver).
 
         A letter that was refused before it was emitted has no way back into the topology, and stays where it is.
@@ -127,8 +127,8 @@ class LetterChoice:
         return ways, stay
 
 
-def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Replay:
-    return Replay(
+def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republication:
+    return Republication(
         txid=part[0][0].txid,
         batch=BatchInput(0, [way for _, way in part]),
         letters=tuple(letter.member for letter, _ in part),

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
-from coordinator.building.topology import Component, Topology
 from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.kinds.count_coordinator import Positions
+from coordinator.spouts.kinds.count_coordinator import LastPositions
 from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology import Component, Topology
 from state.codec import CodecError
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from state.values.own_copy import own_copy
@@ -93,7 +93,7 @@ class SpoutStart:
         """Asks the coordinator what to remember of a transaction; called for each one that is cut."""
         return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
-    def follow(self, spout: SpoutCoordinator, positions: Positions) -> None:
+    def follow(self, spout: SpoutCoordinator, positions: LastPositions) -> None:
         """Gives the coordinator the position of each partition, if the spout has partitions."""
         self._call("follow", lambda: self.kind.follow(spout, positions))
 

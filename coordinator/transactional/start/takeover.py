@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.building.topology_description import changes, check_topology, described, states_of
 from coordinator.spouts.input_change import FormerInput
 from coordinator.spouts.kinds.partition_scopes import partition_of
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import changes, check_topology, described, states_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.start.adoption import InputQuestion, check_input
 from coordinator.transactional.start.letter_choice import LetterChoice
@@ -26,7 +26,7 @@ from coordinator.transactional.start.metadata_check import (
     check_partition_metadata,
     check_scopes,
 )
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
 from state.fault_points import reached
@@ -60,7 +60,7 @@ class TakenOver:
     description: str
     source_fingerprint: str
     notices: tuple[str, ...] = ()
-    replays: tuple[Replay, ...] | None = None
+    replays: tuple[Republication, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Takeover:
         spout: SpoutCoordinator,
         options: RunOptions,
         *,
-        choice: ReplayChoice | LetterChoice | None = None,
+        choice: RepublishChoice | LetterChoice | None = None,
     ) -> None:
         self._topology = topology
         self._store = store
@@ -159,7 +159,7 @@ class Takeover:
             replays,
         )
 
-    def _replays(self, fingerprint: str) -> tuple[Replay, ...] | None:
+    def _replays(self, fingerprint: str) -> tuple[Republication, ...] | None:
         """Returns the quarantined batches to replay, chosen before anybody is fenced."""
         if self._choice is None:
             return None

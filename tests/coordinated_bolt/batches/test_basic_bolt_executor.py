@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
@@ -71,10 +71,10 @@ class Task:
         self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
 
     def regular(self, *values, of=A):
-        self.bolt.regular(of, origin_of(self.wiring, of), [[value] for value in values])
+        self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of), [[value] for value in values])])])
 
     def finish(self, tuple_count, of=A):
-        self.bolt.coord(of, 1, tuple_count)
+        self.bolt.on(of, [CoordTuples.of(1, tuple_count)])
         return self.bolt.end(of)
 
     def rows(self):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
+from functools import reduce
+from operator import xor
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_reports import ReportTable
-from coordinated_bolt.batches.batch_acker import AttemptOutcome, BatchAcker, report_of
-from coordinated_bolt.batches.batch_task import TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.edges import batch_edge
@@ -27,9 +28,6 @@ COMPONENTS = {EMITTER: ("lines", 0), LEFT: ("split", 0), RIGHT: ("split", 1)}
 E12, E13, E19, E29, E39 = (0x9E3779B97F4A7C15 * n % 2**64 for n in range(1, 6))
 A, B = attempt(1), attempt(2)
 METADATA = {"partition.0": [0, 17]}
-ALONE: dict[str, Any] = {"commit_tasks": frozenset(), "cuts": {}, "emitted_count": 1}
-
-
 SENT = TaskMetrics(emitted={"default": 5}, transferred={"default": 5}, batches=1)
 
 
@@ -42,35 +40,37 @@ def init(of=A):
     return {of: batch_edge(of, EMITTER, b"metadata")}
 
 
-def results(of=A) -> dict[int, TaskResult]:
+def result(task_id, *edges, of=A, **others) -> AttemptResult:
+    """What a task says that has read or sent these edges."""
+    component_id, _ = COMPONENTS.get(task_id, ("", 0))
+    given: dict[str, Any] = {"metrics": {component_id: TaskMetrics()}} | others
+    return AttemptResult(of, edges=reduce(xor, edges, 0), **given)
+
+
+def results(of=A) -> dict[int, AttemptResult]:
     """What the tasks of a small graph report when all is well: lines -> split x 2 -> a commit task."""
+    lines: dict[str, Any] = {"tuple_count": 5, "counters": {"bytes": 40}, "metrics": {"lines": replace(SENT)}}
+    left: dict[str, Any] = {"counters": {"words": 9}, "metrics": {"split": done(3, 40)}}
+    right: dict[str, Any] = {"counters": {"words": 4}, "metrics": {"split": done(2, 2)}}
     return {
-        EMITTER: TaskResult(None, init(of)[of], {LEFT: E12, RIGHT: E13, COMMIT: E19}, 5, {"bytes": 40}, SENT),
-        LEFT: TaskResult(None, E12, {COMMIT: E29}, 3, {"words": 9}, done(3, 40)),
-        RIGHT: TaskResult(None, E13, {COMMIT: E39}, 2, {"words": 4}, done(2, 2)),
+        EMITTER: result(EMITTER, init(of)[of], E12, E13, of=of, residue=E19, **lines),
+        LEFT: result(LEFT, E12, of=of, residue=E29, **left),
+        RIGHT: result(RIGHT, E13, of=of, residue=E39, **right),
     }
 
 
 def reports(of=A, given=None, metadata=METADATA) -> list[Frame]:
     sent = []
-    for task_id, result in (given or results(of)).items():
-        is_emitter = task_id == EMITTER
-        report = report_of(
-            result,
-            attempt=of,
-            task_id=task_id,
-            acker_task=ACKER,
-            commit_tasks=frozenset({COMMIT}),
-            cuts={scope: [7, value] for scope, value in metadata.items()} if is_emitter else {},
-            emitted_count=result.tuple_count if is_emitter else 0,
-        )
-        table = ReportTable()
-        table.add(0, report)
+    for task_id, reported in (given or results(of)).items():
+        if task_id == EMITTER:
+            reported.metadata, reported.began_from = dict(metadata), dict.fromkeys(metadata, 7)
+        table = ReportTable(task_id, ACKER)
+        table.add(0, reported)
         sent.append(Frame(of, task_id, 0, ACKER, FrameKind.ACK, table.to_payload()))
     return sent
 
 
-def judge(frames, edges=None) -> dict[Any, AttemptOutcome]:
+def judge(frames, edges=None) -> dict[Any, AttemptResult]:
     acker = BatchAcker(ACKER, edges if edges is not None else init(), COMPONENTS)
     for frame in frames:
         acker.receive(frame.sender, (frame.attempt,), frame.payload)
@@ -104,14 +104,14 @@ OPEN = (FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "tasks did not receive what 
 @given(st.permutations(reports()))
 def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
     assert judge(frames) == {
-        A: AttemptOutcome(
+        A: AttemptResult(
             A,
             failure=None,
             residue=E19 ^ E29 ^ E39,
             metadata=METADATA,
             began_from={"partition.0": 7},
             tuple_count=5,
-            counters=Counter(bytes=40, words=13),
+            counters={"bytes": 40, "words": 13},
             metrics={
                 "lines": SENT,
                 "split": TaskMetrics(
@@ -142,7 +142,7 @@ def test_an_attempt_nobody_reports_on_is_a_failure():
 
 def test_a_missing_report_is_a_failure_even_if_the_tree_has_closed():
     edge = init()[A]
-    frames = reports(given={EMITTER: TaskResult(None, edge, {LEFT: E12}), LEFT: TaskResult(None, E12, {})}, metadata={})
+    frames = reports(given={EMITTER: result(EMITTER, edge, E12), LEFT: result(LEFT, E12)}, metadata={})
     assert story(frames) == (FailureKind.INCOMPLETE, "split", 1, "sent no report")
 
 
@@ -234,17 +234,17 @@ def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
 
 
 def test_reports_on_many_attempts_are_read_place_by_place():
-    table = ReportTable()
+    table = ReportTable(EMITTER, ACKER)
     edges = {**init(A), **init(B)}
     for place, (of, edge) in enumerate(edges.items()):
-        result = TaskResult(None, edge, {}, 5 + place, {"bytes": 40 + place}, SENT)
-        table.add(place, report_of(result, attempt=of, task_id=EMITTER, acker_task=ACKER, **ALONE))
+        figures: dict[str, Any] = {"tuple_count": 1, "counters": {"bytes": 40 + place}, "metrics": {"lines": SENT}}
+        table.add(place, result(EMITTER, edge, of=of, **figures))
     acker = BatchAcker(ACKER, edges, {EMITTER: COMPONENTS[EMITTER]})
     acker.receive(EMITTER, (A, B), table.to_payload())
     judged = [(o.attempt, o.failure, o.tuple_count, o.counters, o.metrics) for o in acker.outcomes()]
     assert judged == [
-        (A, None, 1, Counter(bytes=40), {"lines": SENT}),
-        (B, None, 1, Counter(bytes=41), {"lines": SENT}),
+        (A, None, 1, {"bytes": 40}, {"lines": SENT}),
+        (B, None, 1, {"bytes": 41}, {"lines": SENT}),
     ]
 
 
@@ -252,9 +252,9 @@ def test_a_tree_that_passes_through_zero_before_all_have_reported_still_closes()
     """What was not emitted to anybody has no edge, so the tree may look closed while others still report."""
     edge = init()[A]
     given = {
-        EMITTER: TaskResult(None, edge, {}),
-        LEFT: TaskResult(None, 0, {RIGHT: E13}),
-        RIGHT: TaskResult(None, E13, {}),
+        EMITTER: result(EMITTER, edge),
+        LEFT: result(LEFT, E13),
+        RIGHT: result(RIGHT, E13),
     }
     assert judge(reports(given=given, metadata={}))[A].failure is None
 
@@ -273,18 +273,18 @@ def test_altered_edges_leave_the_tree_open_or_the_residue_wrong(field):
 
 def test_a_reader_that_read_something_else_leaves_the_tree_open():
     given = results()
-    given[RIGHT] = replace(given[RIGHT], read_edges=E13 ^ 1)
+    given[RIGHT] = replace(given[RIGHT], edges=E13 ^ 1)
     assert story(reports(given=given)) == OPEN
 
 
 def test_another_batch_tuple_than_the_drivers_leaves_the_tree_open():
     given = results()
-    given[EMITTER] = replace(given[EMITTER], read_edges=batch_edge(A, EMITTER, b"other metadata"))
+    given[EMITTER] = replace(given[EMITTER], edges=batch_edge(A, EMITTER, b"other metadata") ^ E12 ^ E13)
     assert story(reports(given=given)) == OPEN
 
 
 def failing(kind, text):
-    return TaskResult(Failure(kind, *COMPONENTS[LEFT], text), E12)
+    return result(LEFT, E12, failure=Failure(kind, *COMPONENTS[LEFT], text))
 
 
 @settings(deadline=None)
@@ -317,9 +317,9 @@ def test_a_failure_sticks_though_the_tree_closes():
 def test_without_commit_tasks_there_is_no_residue():
     edge = init()[A]
     given = {
-        EMITTER: TaskResult(None, edge, {LEFT: E12, RIGHT: E13}),
-        LEFT: TaskResult(None, E12, {}),
-        RIGHT: TaskResult(None, E13, {}),
+        EMITTER: result(EMITTER, edge, E12, E13),
+        LEFT: result(LEFT, E12),
+        RIGHT: result(RIGHT, E13),
     }
     outcome = judge(reports(given=given, metadata={}))[A]
     assert (outcome.failure, outcome.residue) == (None, 0)
@@ -330,13 +330,13 @@ def test_reports_of_other_attempts_are_ignored():
 
 
 def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
-    frames = [*reports(), *reports(given={77: TaskResult(None, 12345, {})})]
+    frames = [*reports(), *reports(given={77: result(77, 12345)})]
     assert story(frames) == OPEN
 
 
 @pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
 def test_an_outcome_survives_the_wire(failure):
-    outcome = AttemptOutcome(
-        A, failure, 2**64 - 1, METADATA, 5, Counter(words=13), {"split": done(5, 42)}, {"partition.0": 7}
+    outcome = AttemptResult(
+        A, failure, 2**64 - 1, METADATA, 5, {"words": 13}, {"split": done(5, 42)}, {"partition.0": 7}
     )
-    assert AttemptOutcome.from_wire(unpack(pack(outcome.to_wire()))) == outcome
+    assert AttemptResult.from_wire(unpack(pack(outcome.to_wire()))) == outcome

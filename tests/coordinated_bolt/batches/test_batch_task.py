@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
-from coordinated_bolt.batches.batch_task import BatchTask, TaskResult
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.streams.declared import StreamSpec
@@ -26,7 +27,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -82,7 +83,7 @@ def send(emissions: list[Emission], *, live=(A, B), frame_tuples=3) -> Flow:
         for source in SOURCES:
             sending = {"targets": TARGETS, "streams": streams, "frame_tuples": frame_tuples}
             wiring = wire(Recorder(), task_id=source, upstream=(), **sending)
-            box = attempt_outbox(wiring, of, Letters(lambda frame: flow.wire.append(flow.packed(frame))))
+            box = attempt_outbox(wiring, of, SingleFrames(lambda frame: flow.wire.append(flow.packed(frame))))
             collector = AttemptCollector(wiring, of, box)
             for emitted_of, emitting, stream_index, values in emissions:
                 if (emitted_of, emitting) == (of, source):
@@ -100,7 +101,7 @@ class Reading:
     """What the two readers made of it."""
 
     executed: list[tuple[Any, ...]]
-    results: dict[TransactionAttempt, list[TaskResult]]
+    results: dict[TransactionAttempt, list[AttemptResult]]
     open_edges: dict[TransactionAttempt, int]
 
     def passed(self) -> list[TransactionAttempt]:
@@ -116,17 +117,18 @@ class Reading:
 
 def read(flow: Flow, *, live=(A, B)) -> Reading:
     Calls.take()
-    results: dict[TransactionAttempt, list[TaskResult]] = {of: [] for of in live}
+    results: dict[TransactionAttempt, list[AttemptResult]] = {of: [] for of in live}
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
         wiring = wire(Recorder(), task_id=target, upstream=SOURCES, upstream_streams=STREAMS)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Letters(lambda frame: None))))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, SingleFrames(lambda frame: None))))
         wave = WaveAttempts(flow.wave)
         inbox = Inbox([packed for packed in flow.wire if frame_target(packed) == target], wave)
         for of in live:
             result = task.run(of, inbox.take(of))
+            assert result is not None
             results[of].append(result)
-            open_edges[of] ^= result.read_edges
+            open_edges[of] ^= result.edges
     executed = [call for call in Calls.take() if isinstance(call[0], int)]
     return Reading(executed, results, open_edges)
 
@@ -156,7 +158,8 @@ def test_what_is_sent_is_what_is_read_in_any_order_of_delivery(rows, random, fra
     assert reading.passed() == [A, B]
     assert reading.executed == sorted(flow.emitted, key=lambda e: (e[0], e[1], e[2]))
     for of, results in reading.results.items():
-        assert [r.tuple_count for r in results] == [sum(e[:2] == (task, of) for e in flow.emitted) for task in TARGETS]
+        executed = [sum(result.metrics["bolt"].executed.values()) for result in results]
+        assert executed == [sum(e[:2] == (task, of) for e in flow.emitted) for task in TARGETS]
 
 
 @settings(deadline=None)
@@ -462,5 +465,5 @@ def test_the_edge_is_computed_from_the_bytes_that_were_read():
     before = read(flow)
     altered(flow)
     after = read(flow)
-    assert [r.read_edges for r in before.results[A]] != [r.read_edges for r in after.results[A]]
+    assert [r.edges for r in before.results[A]] != [r.edges for r in after.results[A]]
     assert before.results[B] == after.results[B]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, IdTuple, RegularTuples
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.frames import FrameKind
@@ -39,13 +39,13 @@ class Task:
         self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
 
     def regular(self, source, *values, of=A):
-        self.bolt.regular(of, origin_of(self.wiring, of, source), [[value] for value in values])
+        self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of, source), [[value] for value in values])])])
 
     def coord(self, source, tuple_count, of=A):
-        self.bolt.coord(of, source, tuple_count)
+        self.bolt.on(of, [CoordTuples.of(source, tuple_count)])
 
     def id(self, of=A):
-        self.bolt.id(of)
+        self.bolt.on(of, [IdTuple()])
 
     def end(self, of=A):
         return self.bolt.end(of)
@@ -67,7 +67,8 @@ def test_finishing_tells_every_task_downstream_how_many_tuples_it_was_sent():
     assert sorted(task.reports()) == [(21, 1), (22, 2)] or sorted(task.reports()) == [(21, 2), (22, 1)]
     finished = task.end()
     assert finished.failure is None
-    assert sorted(finished.sent_edges) == [21, 22]
+    assert finished.edges == task.sent.edges(A)
+    assert finished.residue == 0
     assert finished.counters == {"finished": 1}
 
 
@@ -176,7 +177,7 @@ def test_an_unlike_report_after_the_batch_was_finished_fails_it():
     task.coord(1, 4)
     finished = task.end()
     assert finished.failure == Failure(FailureKind.INCOMPLETE, "bolt", 0, "task 1 reported 0 tuples first, then 4")
-    assert finished.sent_edges == {}
+    assert finished.edges == 0
 
 
 @pytest.mark.parametrize("where", ["prepare", "execute", "finish_batch", "cleanup"])
@@ -201,7 +202,7 @@ def test_what_a_bolt_raises_fails_the_attempt_by_its_kind_and_never_the_task(whe
     assert finished.failure is not None
     assert finished.failure.kind is kind
     assert str(error) in finished.failure.text
-    assert finished.sent_edges == {}
+    assert finished.edges == 0
     assert finished.failure.halts() == (kind not in (FailureKind.FAILED, FailureKind.UNANSWERED))
 
 
@@ -303,7 +304,7 @@ def test_a_value_that_cannot_be_sent_is_the_users_failure_and_not_the_tasks():
     assert finished.failure.kind is FailureKind.USER
     assert "cannot be sent or stored" in finished.failure.text
     assert "of type builtins.object" in finished.failure.text
-    assert finished.sent_edges == {}
+    assert finished.edges == 0
 
 
 class EmitsTooLate(RecordingBolt):
@@ -336,7 +337,7 @@ def test_an_ended_attempt_leaves_nothing_behind():
 def test_the_engine_may_fail_an_attempt_before_anything_else():
     task = Task(upstream=(1,))
     damaged = Failure(FailureKind.INCOMPLETE, "bolt", 0, "frame 0 from task 1 cannot be read")
-    task.bolt.fail(A, damaged)
+    task.bolt.on(A, [damaged])
     task.regular(1, "a")
     task.coord(1, 1)
     assert task.end().failure == damaged
@@ -390,7 +391,7 @@ def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
     else:
         assert finished.failure is not None
         assert finished.failure.kind is FailureKind.INCOMPLETE
-        assert finished.sent_edges == {}
+        assert finished.edges == 0
 
 
 # Callbacks

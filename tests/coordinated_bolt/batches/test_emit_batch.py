@@ -20,7 +20,7 @@ from coordinated_bolt.streams.groupings import (
 from coordinated_bolt.streams.routing import Subscriber
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.transport import outbox
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.codec import CodecError
@@ -206,10 +206,12 @@ class Watcher(TaskObserver):
 def test_a_watched_task_tells_of_every_tuple_and_its_receivers_and_sends_columns_to_the_same_tasks():
     watcher = Watcher()
     wiring = wire(RecordingBolt(), targets=(21, 22), streams=output((21, 22), FieldsGrouping(("value",))))
-    box = attempt_outbox(wiring, attempt(1), Letters(lambda frame: None))
+    box = attempt_outbox(wiring, attempt(1), SingleFrames(lambda frame: None))
     watched = AttemptCollector(wiring, attempt(1), box, HookObserver(watcher, wiring.context()))
     watched.emit_batch([list("abcdefga")])
-    expected = AttemptCollector(wiring, attempt(1), attempt_outbox(wiring, attempt(1), Letters(lambda frame: None)))
+    expected = AttemptCollector(
+        wiring, attempt(1), attempt_outbox(wiring, attempt(1), SingleFrames(lambda frame: None))
+    )
     assert watcher.seen == [("default", [key], expected.emit([key])) for key in "abcdefga"]
     box.close()
     assert watched.emitted == {"default": 8}

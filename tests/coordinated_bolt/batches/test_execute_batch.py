@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import FailureKind
@@ -17,8 +17,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.outbox import FrameOutbox
+from coordinated_bolt.transport.single_frames import SingleFrames
 from state.errors import FailedException
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import attempt, origin_of, output, wire
@@ -144,9 +144,9 @@ def test_a_batch_has_at_least_one_tuple():
 def test_a_basic_bolt_takes_batches_too_and_passes_one_on():
     frames: list[Any] = []
     wiring = wire(Basic(), targets=(21,), streams=output((21,)))
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], Letters(frames.append)))
-    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
-    bolt.coord(A, 1, 2)
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [21], SingleFrames(frames.append)))
+    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
+    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     assert bolt.is_finished(A)
     assert SEEN == [("batch", ROWS)]
     assert [frame.kind.name for frame in frames] == ["REGULAR", "COORD"]
@@ -175,19 +175,19 @@ class Refusing(BaseBatchBolt):
 
 def test_a_tuple_of_a_batch_may_be_refused():
     wiring = wire(Refusing(), targets=(), streams={})
-    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], Letters(lambda frame: None)))
-    bolt.regular(A, origin_of(wiring, A), Columns.of_rows(ROWS, 1))
-    bolt.coord(A, 1, 2)
+    bolt = CoordinatedBolt(wiring, lambda of: FrameOutbox(of, 10, [], SingleFrames(lambda frame: None)))
+    tuples = RegularTuples([(origin_of(wiring, A), Columns.of_rows(ROWS, 1))])
+    bolt.on(A, [tuples, CoordTuples.of(1, 2)])
     finished = bolt.end(A)
     assert finished.failure is None
     assert len(finished.letters) == 1
-    assert b"it is b" in finished.letters[0]
+    assert b"it is b" in finished.letters[10][0]
 
 
 class TestHandOver:
     def handed(self, lists):
         handed = [HandOver(A, 10, target) for target in (21, 22)]
-        box = HandingOutbox(FrameOutbox(A, 10, [], Letters(lambda frame: None)), handed)
+        box = HandingOutbox(FrameOutbox(A, 10, [], SingleFrames(lambda frame: None)), handed)
         for target in (21, 22):
             box.add_all(target, 0, Columns(lists, len(lists[0])))
         box.close()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, make_received
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.letters import Letters
 from coordinated_bolt.transport.outbox import FrameOutbox
+from coordinated_bolt.transport.single_frames import SingleFrames
 from state.codec import CodecError, pack, unpack
 from tests.support.tasks.wirings import attempt
 from tests.support.values import values
@@ -74,7 +74,7 @@ def test_a_tuple_too_large_for_a_frame_is_refused_here_too(monkeypatch):
 
 def outbox(sent):
     handed = HandOver(attempt(1), HERE, INSIDE)
-    return handed, HandingOutbox(FrameOutbox(attempt(1), HERE, [OUTSIDE], Letters(sent.append)), [handed])
+    return handed, HandingOutbox(FrameOutbox(attempt(1), HERE, [OUTSIDE], SingleFrames(sent.append)), [handed])
 
 
 def test_rows_of_streams_that_take_turns_keep_their_order():

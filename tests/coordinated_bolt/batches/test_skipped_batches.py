@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.attempt_reports import NOTHING
-from coordinated_bolt.batches.batch_acker import report_of
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -19,6 +17,7 @@ from coordinated_bolt.transport.blocks import Arrived, BlockWriter, Inbox, pack_
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import Sent as Amount
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.watching.metrics import TaskMetrics
 from state.codec import pack, unpack
 from state.kinds.handles import HashState
 from tests.support.stores.memory_store import MemoryStore
@@ -70,19 +69,18 @@ def reported(sent):
 def test_a_bolt_that_skips_is_not_called_for_a_batch_without_tuples_and_reports_its_zeros(arrives):
     task, sent = task_of(Skipping())
     if arrives == "at once":
-        result = task.run(attempt(7), Arrived(reporters=BOTH))
+        assert task.run(attempt(7), Arrived(reporters=BOTH)) is None
     else:
         for sender in sorted(BOTH):
             task.receive(Frame(attempt(7), sender, 0, 10, FrameKind.COORD, pack(0)))
-        result = task.end(attempt(7))
-    assert (result.failure, result.read_edges, result.sent_edges, result.metrics.batches) == (None, 0, {}, 0)
+        assert task.end(attempt(7)) == AttemptResult(attempt(7), metrics={"bolt": TaskMetrics()})
     assert Calls.take() == []
     assert reported(sent) == [(20, FrameKind.COORD, 0), (21, FrameKind.COORD, 0)]
 
 
 def test_a_bolt_that_does_not_skip_finishes_every_batch():
     task, sent = task_of(RecordingBolt(), skips=False)
-    assert task.run(attempt(7), Arrived(reporters=BOTH)).metrics.batches == 1
+    assert task.run(attempt(7), Arrived(reporters=BOTH)).metrics["bolt"].batches == 1
     assert [call for call, *_ in Calls.take()] == ["prepare", "finish_batch", "cleanup"]
     assert len(sent) == 2
 
@@ -108,20 +106,6 @@ def test_a_report_that_differs_from_the_first_fails_a_batch_without_tuples():
 def test_the_plan_tells_every_task_whether_its_bolt_skips():
     made = plan(build(("a", Skipping(), ["lines"], 2), ("store", Commit(), ["a"])))
     assert [wiring.skips_empty_batches for wiring in made.wirings.values()] == [False, True, True, False]
-
-
-def test_a_skipped_batch_is_reported_to_the_acker_as_nothing():
-    task, _ = task_of(Skipping())
-    skipped, other = task.run(attempt(7), Arrived(reporters=BOTH)), task_of(RecordingBolt(), skips=False)[0]
-    given: dict[str, Any] = {
-        "attempt": attempt(7),
-        "task_id": 10,
-        "acker_task": 30,
-        "commit_tasks": frozenset(),
-        "cuts": {},
-    }
-    assert report_of(skipped, emitted_count=0, **given) is NOTHING
-    assert report_of(other.run(attempt(7), Arrived(reporters=BOTH)), emitted_count=0, **given) is not NOTHING
 
 
 def commit_task(*, composed):
@@ -159,7 +143,7 @@ def test_a_committer_that_skips_gives_a_good_verdict_on_every_batch_of_a_group()
         writer.report(each, 1, [10], {10: Amount(1, lines)})
     writer.flush()
     report = commit_task(composed=False).run_group(wave.attempts, Inbox(blocks, wave), composed=False)
-    assert [(verdict.failure, verdict.metrics.batches) for verdict in report.verdicts] == [
+    assert [(result.failure, result.metrics["bolt"].batches) for result in report.results] == [
         (None, 1),
         (None, 0),
         (None, 1),

@@ -30,9 +30,9 @@ from coordinated_bolt.streams.groupings import (
     ShuffleGrouping,
 )
 from coordinated_bolt.streams.routing import Router
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.building.topology_description import described
 from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.building.topology_description import described
 from state.errors import TopologyError
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, output, wire
 

@@ -21,8 +21,7 @@ from coordinated_bolt.transport.blocks import (
 )
 from coordinated_bolt.transport.frames import FrameKind, frame_target
 from coordinated_bolt.transport.outbox import Sent
-from coordinated_bolt.transport.places import places_in
-from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from state.codec import CodecError, pack
 from tests.support.tasks.wirings import attempt
 

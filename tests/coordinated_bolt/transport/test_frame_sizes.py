@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from coordinated_bolt.plain.message_packer import MessagePacker
+from coordinated_bolt.plain.messages import tuple_message
+from coordinated_bolt.plain.wave_frames import WaveId
 from coordinated_bolt.transport import outbox as outbox_module
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.letters import Letters
-from coordinated_bolt.transport.message_packer import MessagePacker
-from coordinated_bolt.transport.messages import tuple_message
 from coordinated_bolt.transport.outbox import FrameOutbox
-from coordinated_bolt.transport.wave_frames import WaveId
+from coordinated_bolt.transport.single_frames import SingleFrames
 from state.codec import CodecError, unpack
 from tests.support.tasks.wirings import attempt
 
 
 def sent_by(rows_by_stream):
     sent: list[Frame] = []
-    box = FrameOutbox(attempt(1), 1, (2,), Letters(sent.append))
+    box = FrameOutbox(attempt(1), 1, (2,), SingleFrames(sent.append))
     for stream, rows in rows_by_stream:
         box.add_all(2, stream, rows)
     return sent, box.close(), box.transferred

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.task_hook import EmitInfo, ITaskHook
@@ -78,8 +78,8 @@ def run(bolt, *values, observer=None, hook_specs=(), of=A):
     wiring = replace(wiring, hook_specs=hook_specs)
     outboxes, clock = attempt_outboxes(wiring, Sent().carrier), count().__next__
     task = CoordinatedBolt(wiring, outboxes, observer=observer, clock=clock)
-    task.regular(of, origin_of(wiring, of), [[value] for value in values])
-    task.coord(of, 1, len(values))
+    tuples = RegularTuples([(origin_of(wiring, of), [[value] for value in values])])
+    task.on(of, [tuples, CoordTuples.of(1, len(values))])
     return task.end(of)
 
 

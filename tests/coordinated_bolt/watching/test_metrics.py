@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
-from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, ShuffleGrouping
@@ -86,7 +86,7 @@ def test_a_task_counts_by_stream_and_reads_the_clock_twice_per_run_and_around_th
     result = run(clock, ("default", "abc"), ("more", "de"))
     assert result.failure is None
     assert clock.steps == []
-    assert result.metrics == TaskMetrics(
+    assert result.metrics["c"] == TaskMetrics(
         emitted={"default": 5, "more": 2},
         transferred={"default": 20},
         executed={"source/default": 3, "source/more": 2},
@@ -99,17 +99,16 @@ def test_a_task_counts_by_stream_and_reads_the_clock_twice_per_run_and_around_th
 def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is():
     result = run(Steps(0, 5, 100), ("default", "abc"), ("more", ["d", "fail"]), ("default", "e"))
     assert result.failure is not None
-    assert result.metrics.executed == {"source/default": 3}
-    assert result.metrics.emitted == {"default": 4}
-    assert (result.metrics.batches, result.metrics.finish_ns) == (0, 0)
+    assert result.metrics["c"].executed == {"source/default": 3}
+    assert result.metrics["c"].emitted == {"default": 4}
+    assert (result.metrics["c"].batches, result.metrics["c"].finish_ns) == (0, 0)
 
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
     bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
-    bolt.regular(A, wiring.origin(A, 1, 0), [["a"]])
-    bolt.coord(A, 1, 1)
-    metrics = bolt.end(A).metrics
+    bolt.on(A, [RegularTuples([(wiring.origin(A, 1, 0), [["a"]])]), CoordTuples.of(1, 1)])
+    metrics = bolt.end(A).metrics["bolt"]
     assert metrics == TaskMetrics({"default": 1}, {"default": 1}, {"source/default": 1}, {"source/default": 0}, 0, 1)
 
 

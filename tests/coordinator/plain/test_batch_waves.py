@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.batch_subtopology_builder import BatchSubtopologyBuilder
-from coordinator.planning.wave_plan import WavePlan
+from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
+from coordinator.plain.plain_plan import PlainPlan
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.batch_components import Diary, Outside, Pass, square_builder
@@ -27,10 +27,10 @@ def _empty_diary():
     Diary.entries.clear()
 
 
-def with_small_frames(plan: WavePlan) -> WavePlan:
+def with_small_frames(plan: PlainPlan) -> PlainPlan:
     """Every message in a frame of its own, so that it can be lost alone."""
-    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.plain.wirings.items()}
-    return replace(plan, plain=replace(plan.plain, wirings=wirings))
+    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.wirings.items()}
+    return replace(plan, wirings=wirings)
 
 
 def got():
@@ -45,7 +45,7 @@ def acked():
 @pytest.mark.parametrize("master_tasks", [1, 3])
 def test_all_requests_of_a_wave_are_squared_and_acked(master_tasks):
     plan = planned(square_builder(REQUESTS, master_tasks=master_tasks, outside=Outside()).build())
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
     assert (sorted(got()), sorted(acked())) == (sorted(SQUARES), sorted(REQUESTS))
     assert (statistics.waves, statistics.failed) == (1, 0)
     assert len(Diary.of("prepare")) == len(Diary.of("cleanup")) == len(REQUESTS) * (1 + 3 + 3 + TOTAL_TASKS)
@@ -55,7 +55,7 @@ def test_all_requests_of_a_wave_are_squared_and_acked(master_tasks):
 def test_a_batch_that_fails_is_a_failed_request_and_its_replay_another_batch_of_the_next_wave():
     failing = {"total": {"finish:ten": 1}, "spread": {"execute:two": 1}}
     plan = planned(square_builder(REQUESTS, failing=failing, replay=True, outside=Outside()).build())
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
     assert sorted(got()) == sorted(SQUARES)
     assert acked() == ["one", "none", "two", "ten"]
     assert (statistics.waves, statistics.failed) == (2, 2)
@@ -81,7 +81,7 @@ def test_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischi
 
     builder = square_builder(REQUESTS, replay=True, master_tasks=master_tasks, ackers=ackers, outside=Outside())
     plan = with_small_frames(planned(builder.build()))
-    coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(seed), frame_fault=fault), seed=seed).run()
+    coordinator_of(plan, InProcessPlainEngine(plan, Random(seed), frame_fault=fault), seed=seed).run()
     assert sorted(acked()) == sorted(REQUESTS)
     assert set(got()) == SQUARES
     for place, entry in enumerate(Diary.entries):
@@ -108,7 +108,7 @@ def test_what_a_bolt_inside_raises_ends_the_run_with_its_story():
     batches.extend_topology(builder)
     plan = planned(builder.build())
     with pytest.raises(UserCodeError, match="ValueError: cannot finish it") as caught:
-        coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
     assert caught.value.component_id == "raising"
     assert acked() == []
 
@@ -118,6 +118,6 @@ def test_a_stage_that_is_computed_again_does_the_same_again():
     for _ in range(2):
         Diary.entries.clear()
         plan = planned(square_builder(REQUESTS, master_tasks=3).build())
-        coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
         found.append(list(Diary.entries))
     assert found[0] == found[1]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.planning.wave_plan import WavePlan
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.plain_jobs import Diary, Told, coordinator_of, planned
@@ -75,7 +75,7 @@ SHAPES = st.tuples(
 )
 
 
-def topology_of(shape: Any, *, is_chained: bool) -> WavePlan:
+def topology_of(shape: Any, *, is_chained: bool) -> PlainPlan:
     """The bolts of a shape under one spout task; a spout has one stream, the others two."""
     builder = TopologyBuilder("test")
     builder.set_spout("numbers", Told(range(NUMBERS), replays=False))
@@ -103,11 +103,11 @@ def topology_of(shape: Any, *, is_chained: bool) -> WavePlan:
     return planned(builder.build())
 
 
-def run_of(plan: WavePlan) -> tuple[Any, ...]:
+def run_of(plan: PlainPlan) -> tuple[Any, ...]:
     """What is seen of a run: what the spout was told, what was executed, and what was counted."""
     Diary.take()
     Nested.executed = Counter()
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
     counted = {name: done.to_dict() for name, done in statistics.components.items()}
     for figures in counted.values():
         del figures["execute_ns"], figures["ack_ns"]
@@ -175,7 +175,7 @@ def test_a_failure_in_a_chain_names_the_bolt_and_the_tuple():
     assert len(plan.stages) == 2
 
     with pytest.raises(UserCodeError) as caught:
-        coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     error = caught.value
     assert (error.component_id, error.task_index) == ("work", 0)
@@ -209,7 +209,7 @@ def test_what_a_bolt_emits_in_its_cleanup_reaches_the_bolts_chained_to_it():
     builder.set_bolt("second", Summing()).shuffle_grouping("first")
     plan = planned(builder.build())
 
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     assert (statistics.waves, statistics.acked, statistics.failed) == (1, 5, 0)
     told = [event for event in Diary.take() if event[0] in ("first", "second")]

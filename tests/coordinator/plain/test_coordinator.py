@@ -9,16 +9,16 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.transport.message_packer import messages_of, trees_of
-from coordinated_bolt.transport.messages import MessageKind
-from coordinated_bolt.transport.wave_frames import unpack_wave_frame
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.plain.engine import WaveDrained
-from coordinator.plain.options import PlainRunOptions
+from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind
+from coordinated_bolt.plain.wave_frames import unpack_wave_frame
+from coordinator.plain.plain_engine import WaveDrained
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
+from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned
@@ -66,7 +66,7 @@ def plan_of(*spouts, pending=1000, parallelism=1):
     for number, _ in enumerate(spouts):
         sink.shuffle_grouping(f"spout{number}")
     builder.set_max_spout_pending(pending)
-    return planned(builder.build()).plain
+    return planned(builder.build())
 
 
 @pytest.fixture(autouse=True)

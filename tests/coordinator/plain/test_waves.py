@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.transport.message_packer import messages_of, trees_of
-from coordinated_bolt.transport.messages import MessageKind
-from coordinated_bolt.transport.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.planning.wave_plan import WavePlan
-from coordinator.spark.plain_stage import BoltStage
-from coordinator.spark.plain_wave import emitted_parts
+from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.messages import MessageKind
+from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
+from coordinator.engines.spark.plain.plain_stage import BoltStage
+from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
 from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
@@ -52,10 +52,10 @@ def executions(number, right_tasks):
     }
 
 
-def with_small_frames(plan: WavePlan) -> WavePlan:
+def with_small_frames(plan: PlainPlan) -> PlainPlan:
     """Every message in a frame of its own, so that it can be lost alone."""
-    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.plain.wirings.items()}
-    return replace(plan, plain=replace(plan.plain, wirings=wirings))
+    wirings = {task: replace(wiring, frame_tuples=1) for task, wiring in plan.wirings.items()}
+    return replace(plan, wirings=wirings)
 
 
 class Meddler:
@@ -134,7 +134,7 @@ def test_every_message_ends_once_per_emit_acked_only_if_all_was_acked_and_all_of
                     assert number in Scripted.struck or meddler.has_crashed
         Scripted.executed, Scripted.struck, meddler.has_lost = Counter(), set(), False
 
-    statistics = coordinator_of(plan.plain, engine, seed=seed, on_progress=wave_ended).run()
+    statistics = coordinator_of(plan, engine, seed=seed, on_progress=wave_ended).run()
 
     assert acked == Counter(range(12))
     assert statistics.emitted == statistics.acked + statistics.failed
@@ -147,7 +147,7 @@ def test_what_fails_is_emitted_again_in_the_next_wave_and_acked_when_nothing_fai
     Scripted.reset({("end", 1): ["fail"], ("left", 2): ["leave", "raise"]})
     plan = planned(scripted_builder(4, ackers=ackers).build())
 
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     expected: list[tuple[object, ...]] = [("open", 0), ("activate", 0)]
     expected += [("emit", number) for number in range(4)]
@@ -162,7 +162,7 @@ def test_without_ackers_messages_are_acked_at_once_and_bolts_run_all_the_same():
     Scripted.reset({("end", 1): ["fail"]})
     plan = planned(scripted_builder(3, ackers=0).build())
 
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     told = [event for event in Diary.take() if event[0] in ("emit", "ack", "fail")]
     assert told == [(what, number) for number in range(3) for what in ("emit", "ack")]
@@ -187,7 +187,7 @@ def test_what_a_bolt_raises_ends_the_run_with_its_story_and_nobody_hears_of_the_
     plan = planned(builder.build())
 
     with pytest.raises(UserCodeError) as caught:
-        coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     error = caught.value
     assert (error.component_id, error.task_index, error.attempt) == ("work", 0, "")
@@ -214,7 +214,7 @@ def test_a_value_that_cannot_travel_is_refused_where_it_is_emitted():
     plan = planned(builder.build())
 
     with pytest.raises(UserCodeError, match=r"component 'work', task 0, at tuple .*number=0") as caught:
-        coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+        coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     assert "which cannot be sent or stored: " in caught.value.traceback_text
 
@@ -247,7 +247,7 @@ def test_a_bolt_lives_for_one_wave_and_may_emit_and_ack_in_its_cleanup():
     builder.set_max_spout_pending(2)
     plan = planned(builder.build())
 
-    statistics = coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    statistics = coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     assert (statistics.waves, statistics.acked, statistics.failed) == (3, 5, 0)
     assert Scripted.executed == {("end", 0 + 1): 1, ("end", 2 + 3): 1, ("end", 4): 1}
@@ -270,7 +270,7 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
     builder.set_bolt("end", Drawing(), parallelism=2).shuffle_grouping("work")
     plan = with_small_frames(planned(builder.build()))
     engine = InProcessPlainEngine(plan, Random(1))
-    coordinator_of(plan.plain, engine).run()
+    coordinator_of(plan, engine).run()
     (wave,) = engine.waves
     (records,) = emitted_parts(plan, wave)
 
@@ -304,7 +304,7 @@ def test_frames_of_another_wave_and_torn_ones_fail_what_they_belong_to_and_nothi
         return [frames[0], pack_wave_frame(strange), frames[2][:-1], *frames[3:]]
 
     engine = InProcessPlainEngine(plan, Random(1), frame_fault=fault)
-    coordinator_of(plan.plain, engine).run()
+    coordinator_of(plan, engine).run()
 
     told = [event for event in Diary.take() if event[0] in ("ack", "fail")]
     ends = [("fail", number) if number in (1, 2) else ("ack", number) for number in range(6)]
@@ -331,7 +331,7 @@ def test_what_no_bolt_subscribes_to_is_acked_at_the_end_of_its_wave_and_what_has
     plan = planned(scripted_builder(3, spout=Aside(range(3))).build())
     engine = InProcessPlainEngine(plan, Random(1))
 
-    statistics = coordinator_of(plan.plain, engine).run()
+    statistics = coordinator_of(plan, engine).run()
 
     assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("ack", 0), ("ack", 1), ("ack", 2)]
     assert (statistics.emitted, statistics.acked, statistics.failed) == (6, 3, 0)
@@ -375,7 +375,7 @@ def test_hooks_watch_a_spout_for_the_whole_run_and_a_bolt_for_a_wave():
     builder.add_task_hook(Watching())
     plan = planned(builder.build())
 
-    coordinator_of(plan.plain, InProcessPlainEngine(plan, Random(1))).run()
+    coordinator_of(plan, InProcessPlainEngine(plan, Random(1))).run()
 
     seen = [event[1:] for event in Diary.take() if event[0] == "hook"]
     assert seen == [

@@ -23,9 +23,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.transactional_run import TransactionalRun
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError

@@ -11,9 +11,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
 from state.kinds.handles import HashState

@@ -8,8 +8,7 @@ import pickle
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,
@@ -20,6 +19,7 @@ from coordinator.sources.data_frame_batches import (
     Versions,
 )
 from coordinator.spouts.input_change import FormerInput
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
 
 KIND = "by column 'id'"

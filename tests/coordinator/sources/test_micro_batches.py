@@ -7,12 +7,12 @@ import pickle
 import pytest
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.exactly_once import exactly_once
-from coordinator.local.cluster import LocalCluster
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches, fingerprint_of
 from coordinator.spouts.input_change import FormerInput
 from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError
 
 QUERY, OTHER = "1111-aaaa", "2222-bbbb"

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError
 from tests.conftest import Backend

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import group_max
 from coordinator.transactional.guarded_spout import GuardedSpoutCommitter
 from coordinator.transactional.options import RunOptions

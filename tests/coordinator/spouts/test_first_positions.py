@@ -8,10 +8,9 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.inspection.finding import Weight
-from coordinator.inspection.verify.verifier import Verifier
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
@@ -19,6 +18,7 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import KnowsRunSoFar
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, FencedError, SourceError, UserCodeError
 from state.kinds.handles import ListState
 from state.redis_topology.topology import RedisTopology

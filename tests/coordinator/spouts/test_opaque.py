@@ -10,7 +10,6 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.emitting.emitter_task import Batch, Emitted, EmitterTask
 from coordinator.spouts.kinds.opaque_kind import OpaqueCountCoordinator
 from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
 from coordinator.spouts.opaque import (
@@ -18,10 +17,10 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException
-from tests.support.machine.links import metadata_of
 from tests.support.tasks.wirings import Sent, output
 
 
@@ -86,7 +85,7 @@ def run(given: list[Batch], stored: Mapping[str, Mapping[int, Any]] | None = Non
         streams=output((21,)),
         targets=(21,),
     )
-    emitted: list[Emitted] = list(EmitterTask(wiring, sent.carrier, stored or {}).run(given))
+    emitted = list(EmitterTask(wiring, sent.carrier, stored or {}).run(given))
     values: dict[int, list[Any]] = {}
     for frame in sent:
         content = unpack(frame.payload)
@@ -98,7 +97,7 @@ def run(given: list[Batch], stored: Mapping[str, Mapping[int, Any]] | None = Non
 def test_batches_of_a_wave_start_each_where_the_one_before_ended():
     emitted, values = run([*batches((1, 2)), *batches((2, 2), attempt_id=3)])
     assert values == {1: [0, 100], 2: [1, 2, 3, 101, 102, 103]}
-    assert [metadata_of(e) for e in emitted] == [
+    assert [e.metadata for e in emitted] == [
         {"partition.0": 1, "partition.1": 101},
         {"partition.0": 4, "partition.1": 104},
     ]
@@ -108,7 +107,7 @@ def test_batches_of_a_wave_start_each_where_the_one_before_ended():
 def test_a_wave_starts_from_the_nearest_position_below_it():
     emitted, values = run(batches((6, 2)), {"partition.0": {3: 7, 5: 9}, "partition.1": {2: 102}})
     assert values == {6: [9, 102]}
-    assert metadata_of(emitted[0]) == {"partition.0": 10, "partition.1": 103}
+    assert emitted[0].metadata == {"partition.0": 10, "partition.1": 103}
 
 
 @pytest.mark.case(id="P-06")
@@ -116,18 +115,18 @@ def test_a_position_of_the_txid_itself_or_of_a_later_one_is_never_reused():
     """They are void; the driver drops them, and even if it had not, an emitter would not go by them."""
     emitted, values = run(batches((4, 1), (5, 1), attempt_id=2), {"partition.0": {3: 7, 4: 50, 5: 60, 6: 70}})
     assert values == {4: [7, 8], 5: [9, 10]}
-    assert [metadata_of(e) for e in emitted] == [{"partition.0": 9}, {"partition.0": 11}]
+    assert [e.metadata for e in emitted] == [{"partition.0": 9}, {"partition.0": 11}]
 
 
 @pytest.mark.parametrize(("task_index", "partitions"), [(0, [0, 2, 4]), (1, [1, 3])])
 def test_task_k_of_n_owns_partitions_k_k_plus_n_and_so_on(task_index, partitions):
     emitted, _ = run(batches((1, 5)), task_index=task_index, task_count=2)
-    assert list(metadata_of(emitted[0])) == [partition_scope(partition) for partition in partitions]
+    assert list(emitted[0].metadata) == [partition_scope(partition) for partition in partitions]
 
 
 def test_a_partition_beyond_the_attempts_number_is_not_read_and_keeps_its_position():
     emitted, _ = run(batches((4, 2), (5, 1), (6, 2)), {"partition.1": {3: 107}})
-    assert [len(metadata_of(e)) for e in emitted] == [2, 1, 2]
+    assert [len(e.metadata) for e in emitted] == [2, 1, 2]
     assert [call for call in Calls.log if call[1:2] == (1,)] == [(4, 1, 107), (6, 1, 108)]
 
 
@@ -135,8 +134,8 @@ def test_a_partition_beyond_the_attempts_number_is_not_read_and_keeps_its_positi
 def test_none_leaves_the_position_as_it_was():
     Calls.answers.update({(1, 0): None, (3, 0): None})
     emitted, _ = run([Batch(att(1, 0), pack(1)), *batches((2, 1)), Batch(att(3, 0), pack(1)), *batches((4, 1))])
-    assert [metadata_of(e) for e in emitted] == [{}, {"partition.0": 1}, {}, {"partition.0": 2}]
-    assert [e.result.failure for e in emitted] == [None] * 4
+    assert [e.metadata for e in emitted] == [{}, {"partition.0": 1}, {}, {"partition.0": 2}]
+    assert [e.failure for e in emitted] == [None] * 4
     assert Calls.log[:4] == [(1, 0, None), (2, 0, None), (3, 0, 1), (4, 0, 1)]
 
 
@@ -145,10 +144,10 @@ def test_none_after_tuples_is_the_users_failure():
     """Otherwise the next batch would emit them again."""
     Calls.answers[1, 1] = None
     (emitted,) = run(batches((1, 2), attempt_id=3))[0]
-    assert emitted.result.failure is not None
-    assert emitted.result.failure.kind is FailureKind.USER
-    assert "returned None for partition 1 although it emitted 3 tuples" in emitted.result.failure.text
-    assert metadata_of(emitted) == {}
+    assert emitted.failure is not None
+    assert emitted.failure.kind is FailureKind.USER
+    assert "returned None for partition 1 although it emitted 3 tuples" in emitted.failure.text
+    assert emitted.metadata == {}
 
 
 @pytest.mark.case(id="P-14")
@@ -166,17 +165,17 @@ def test_a_position_comes_back_as_it_was(position):
 def test_a_position_that_cannot_be_stored_is_the_users_failure_and_not_the_tasks(position):
     Calls.answers[1, 0] = position
     (emitted,) = run(batches((1, 1)))[0]
-    assert emitted.result.failure is not None
-    assert emitted.result.failure.kind is FailureKind.USER
-    assert "cannot be sent or stored" in emitted.result.failure.text
+    assert emitted.failure is not None
+    assert emitted.failure.kind is FailureKind.USER
+    assert "cannot be sent or stored" in emitted.failure.text
 
 
 def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave():
     Calls.answers[2, 0] = FailedException("later")
     emitted, _ = run(batches((1, 1), (2, 1), (3, 1)))
-    kinds = [one.result.failure and one.result.failure.kind for one in emitted]
+    kinds = [one.failure and one.failure.kind for one in emitted]
     assert kinds == [None, FailureKind.FAILED, FailureKind.INCOMPLETE]
-    assert [metadata_of(one) for one in emitted[1:]] == [{}, {}]
+    assert [one.metadata for one in emitted[1:]] == [{}, {}]
 
 
 def test_a_scope_names_its_partition():

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.runs.whole_runs import Count0

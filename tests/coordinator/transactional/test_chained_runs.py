@@ -25,9 +25,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinator.building.topology import Topology
-from coordinator.planning.plan import Plan
-from coordinator.planning.slots import in_slots
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import Plan
+from coordinator.topology.planning.slots import in_slots
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply
 from tests.support.runs.whole_runs import RandomFaults, run

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from committers.committer import ICommitter
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import fitting, has_external_effects
 from coordinator.transactional.coordinator import IDLE_WAIT_S
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.failure_cause import CrashKind
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import (
@@ -442,14 +442,14 @@ def test_an_attempt_without_an_outcome_has_failed():
 
 def test_outcomes_of_attempts_that_are_not_current_are_ignored():
     run = Run(4, max_spout_pending=4)
-    late: list[AttemptOutcome] = []
+    late: list[AttemptResult] = []
 
     def first_wave_twice(wave_id, attempts):
         event = run.engine.processed(wave_id, attempts, **({"at_2": failed()} if wave_id == 1 else {}))
         if wave_id == 1:
             late.extend(event.outcomes)
             return event
-        return WaveProcessed(wave_id, (*(AttemptOutcome(o.attempt) for o in late), *event.outcomes))
+        return WaveProcessed(wave_id, (*(AttemptResult(o.attempt) for o in late), *event.outcomes))
 
     run.engine.on_wave = first_wave_twice
     run()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from state.errors import BadInputError
 from tests.support.runs.whole_runs import CrashingStore, RandomFaults, bounds, crash_points, run, run_until_it_ends

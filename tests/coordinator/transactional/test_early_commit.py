@@ -328,7 +328,7 @@ def test_a_run_whose_groups_have_to_be_run_again_gives_up():
 
     def much(txid):
         written = counted(txid)
-        written.states["counts"].deletes = {f"{txid} {n}": True for n in range(30)}
+        written.state("counts", StateKind.HASH, ValueType.INT).deletes = {f"{txid} {n}": True for n in range(30)}
         return written
 
     run.engine.on_early = lambda wave_id, attempts, composed: run.engine.executed(

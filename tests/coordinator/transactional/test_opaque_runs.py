@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, ReplayLimitError

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
 from state.errors import TopologyError
@@ -65,7 +65,7 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
     statistics.started(3, 10.0)
     assert statistics.seconds == 0.0
     statistics.started(2, 11.0)
-    statistics.committed_one(7, AttemptOutcome(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
+    statistics.committed_one(7, AttemptResult(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
     statistics.committed_group(15.5, [{"lines": 1}, {}])
     assert statistics.seconds == 5.5
     assert statistics.to_dict("job") == {

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.planning.slots import in_slots
+from coordinator.topology.planning.slots import in_slots
 from state.commits.commit import Commit, CommitReply
 from state.commits.write_set import VALUE_FIELD
 from tests.support.runs.whole_runs import RandomFaults, run

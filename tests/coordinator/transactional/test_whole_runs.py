@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from coordinated_bolt.completeness.tracking import Tracking
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import FrameKind
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException
 from state.kinds.handles import HashState
 from tests.support.runs.whole_runs import (

@@ -111,7 +111,7 @@ FAILURES_IGNORED = Mutant(
     (
         Patch(
             ACKER,
-            "        if report.failure is not None:\n            self._fail(attempt, report.failure)\n",
+            "        if result.failure is not None:\n            self._fail(attempt, result.failure)\n",
             "",
         ),
     ),
@@ -149,10 +149,10 @@ EDGES_COPIED = Mutant(
         ),
         Patch(
             TASK,
-            "        for edge in self._edges.pop(attempt, {}).values():\n            read_edges ^= edge.edge_id()\n",
+            "        for edge in self._edges.pop(attempt, {}).values():\n            result.edges ^= edge.edge_id()\n",
             "        for claim in self.__dict__.setdefault('claims', {}).pop(attempt, {}).values():\n"
-            "            read_edges ^= claim\n"
-            "        for edge in self._edges.pop(attempt, {}).values():\n",
+            "            result.edges ^= claim\n"
+            "        self._edges.pop(attempt, None)\n",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_batch_task.py",
@@ -191,8 +191,8 @@ SURPLUS_IGNORED = Mutant(
     (
         Patch(
             "coordinated_bolt/batches/coordinated_bolt.py",
-            "        if finished is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:",
-            "        if finished is None:",
+            "        if result is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:",
+            "        if result is None:",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_coordinated_bolt.py::test_a_surplus_after_the_batch_was_finished_fails_it_and_reaches_no_bolt",

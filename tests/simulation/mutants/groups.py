@@ -45,7 +45,7 @@ MISSING_IS_GOOD = Mutant(
             '                failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))\n',
             "",
         ),
-        Patch(GROUP, " and all(place < len(report.verdicts) for report in reports):", ":"),
+        Patch(GROUP, " and all(place < len(report.results) for report in reports):", ":"),
     ),
     dies_in="tests/committers/test_group_commit.py::test_a_missing_verdict_is_a_failure",
     spared="a task leaves out only verdicts above one that failed",
@@ -75,7 +75,7 @@ WRITES_KEPT = Mutant(
     (
         Patch(
             SESSION,
-            "        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()\n        self.reads",
+            "        self.writes, self.earlier = TaskWriteSet(), earlier if earlier is not None else WriteSet()\n        self.reads",
             "        self.earlier = earlier if earlier is not None else WriteSet()\n        self.reads",
         ),
     ),
@@ -86,8 +86,8 @@ EARLIER_UNSEEN = Mutant(
     (
         Patch(
             SESSION,
-            "layers = [writes.states[name] for writes in (self.earlier, self.writes) if name in writes.states]",
-            "layers = [writes.states[name] for writes in (self.writes,) if name in writes.states]",
+            "        layers = [unpacked(self.earlier.states[name])] if name in self.earlier.states else []\n",
+            "        layers = []\n",
         ),
     ),
 )
@@ -99,7 +99,7 @@ COMPOSED_TWICE = Mutant(
             EXECUTOR,
             "        if result.failure is not None:\n            return False\n",
             "        if result.failure is not None:\n"
-            "            self._executor.earlier.then(session.writes)\n"
+            "            session.writes.add_to(self._executor.earlier)\n"
             "            return False\n",
         ),
     ),
@@ -148,9 +148,9 @@ SHARED_FIELD_PACKED = Mutant(
     "What two tasks packed is passed on although both add to one field; the server adds only one of them.",
     (
         Patch(
-            "state/commits/packed_increments.py",
-            "            if not all(self._pieces",
-            "            if False and not all(self._pieces",
+            "state/commits/packed_writes.py",
+            "        if not all(self._pieces",
+            "        if False and not all(self._pieces",
         ),
     ),
     dies_in="tests/state/commits/test_packed_increments.py",

@@ -216,8 +216,8 @@ MISSING_VERDICT = Mutant(
     (
         Patch(
             "coordinator/transactional/machine/wave_records.py",
-            "return [found.get(attempt) or AttemptOutcome(attempt, unknown) for attempt in attempts]",
-            "return [found.get(attempt) or AttemptOutcome(attempt) for attempt in attempts]",
+            "return [found.get(attempt) or AttemptResult(attempt, unknown) for attempt in attempts]",
+            "return [found.get(attempt) or AttemptResult(attempt) for attempt in attempts]",
         ),
     ),
     dies_in="tests/coordinator/transactional/machine/test_run_machine.py",
@@ -247,7 +247,7 @@ EARLY_READS = Mutant(
     (
         Patch(
             "coordinator/transactional/machine/committing/early_commits.py",
-            "            if any(verdict.reads for report in group.reports for verdict in report.verdicts):",
+            "            if any(result.reads for report in group.reports for result in report.results):",
             "            if False:",
         ),
     ),

@@ -23,8 +23,8 @@ ACK_BEFORE_CLOSED = Mutant(
 VALUE_NOT_XORED = Mutant(
     "plain-ack-value-not-xored",
     "An ack reports the edge that came, and not those that went.",
-    (Patch("coordinated_bolt/trees/output_collector.py", "edge ^ held.ack_value", "edge"),),
-    dies_in="tests/coordinated_bolt/trees/test_output_collector.py",
+    (Patch("coordinated_bolt/plain/output_collector.py", "edge ^ held.ack_value", "edge"),),
+    dies_in="tests/coordinated_bolt/plain/test_output_collector.py",
     spared=FEW,
 )
 SECOND_INIT = Mutant(
@@ -44,7 +44,7 @@ EARLY_FAIL_LOST = Mutant(
     "plain-fail-before-init-lost",
     "A FAIL that overtakes its INIT is forgotten, as in JStorm.",
     (Patch(ACKER, "        tree.failed = True", "        tree.failed = tree.initialised"),),
-    dies_in="tests/coordinated_bolt/trees/test_acker_task.py::test_jstorm_a_fail_before_init_is_kept",
+    dies_in="tests/coordinated_bolt/plain/test_acker_task.py::test_jstorm_a_fail_before_init_is_kept",
     spared="an acker of a wave tells only what is acked, and a tree that failed stays open",
 )
 NO_REFRESH = Mutant(
@@ -65,12 +65,12 @@ LATE_ACK = Mutant(
     "An ack leaves its message pending, so it times out all the same.",
     (
         Patch(
-            "coordinated_bolt/trees/spout_task.py",
+            "coordinated_bolt/plain/spout_task.py",
             "ended, failure = self.collector.pending.pop(root), None",
             "ended, failure = self.collector.pending.get(root), None",
         ),
     ),
-    dies_in="tests/coordinated_bolt/trees/test_spout_task.py",
+    dies_in="tests/coordinated_bolt/plain/test_spout_task.py",
     spared=NO_TIMEOUTS,
 )
 UNNAMED_ACKED = Mutant(
@@ -78,7 +78,7 @@ UNNAMED_ACKED = Mutant(
     "A message that no acker has named after a wave is acked.",
     (
         Patch(
-            "coordinator/plain/coordinator.py",
+            "coordinator/plain/plain_coordinator.py",
             "is_acked=root in acked",
             "is_acked=True",
         ),
@@ -91,17 +91,17 @@ UNANCHORED = Mutant(
     "What a bolt emits leaves no edge in the trees of its anchors.",
     (
         Patch(
-            "coordinated_bolt/trees/output_collector.py",
+            "coordinated_bolt/plain/output_collector.py",
             "            anchor.ack_value ^= edge  # only now",
             "            del edge  # only now",
         ),
         Patch(
-            "coordinated_bolt/trees/output_collector.py",
+            "coordinated_bolt/plain/output_collector.py",
             "strict=True):\n            anchor.ack_value ^= edge",
             "strict=True):\n            del anchor, edge",
         ),
     ),
-    dies_in="tests/coordinated_bolt/trees/test_output_collector.py",
+    dies_in="tests/coordinated_bolt/plain/test_output_collector.py",
     spared=FEW,
 )
 WAVE_ACK_BEFORE_CLOSED = Mutant(
@@ -109,12 +109,12 @@ WAVE_ACK_BEFORE_CLOSED = Mutant(
     "A message is acked at the end of its wave with any ack of its tree.",
     (
         Patch(
-            "coordinated_bolt/completeness/wave_trees.py",
+            "coordinated_bolt/plain/wave_trees.py",
             "if acked.get(root, 0) == edges]",
             "if acked.get(root, edges) is not None]",
         ),
     ),
-    dies_in="tests/coordinated_bolt/completeness/test_wave_trees.py",
+    dies_in="tests/coordinated_bolt/plain/test_wave_trees.py",
     spared=FEW,
 )
 CHAIN_SHARES_VALUES = Mutant(
@@ -133,7 +133,7 @@ CHAIN_CLEANUP_LOST = Mutant(
     "What a bolt emits in its cleanup stays in the inbox of the bolt chained to it.",
     (
         Patch(
-            "coordinated_bolt/trees/bolt_chain.py",
+            "coordinated_bolt/plain/bolt_chain.py",
             "else self._handed_over(place)",
             "else None",
         ),
@@ -184,12 +184,12 @@ SUB_BATCH_UNHELD = Mutant(
     "A batch inside a plain topology acks its tree without the edges of the reports it was sent.",
     (
         Patch(
-            "coordinated_bolt/subtopology/coordinated_task.py",
+            "coordinated_bolt/plain/coordinated_task.py",
             "self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))",
             "self._ackers.ack(root, sent)",
         ),
     ),
-    dies_in="tests/coordinated_bolt/subtopology/test_coordinated_task.py",
+    dies_in="tests/coordinated_bolt/plain/test_coordinated_task.py",
     spared="the plain topologies of the simulation hold no batches",
 )
 

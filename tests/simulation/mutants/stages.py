@@ -29,7 +29,7 @@ UNSORTED_STAGE = Mutant(
     "A stage executes frames in the order in which it fetched them.",
     (
         Patch(
-            "coordinator/spark/stage_entry.py",
+            "coordinator/engines/spark/stage_entry.py",
             "        return {task: sorted(frames) for task, frames in own.items()}",
             "        return {task: list(frames) for task, frames in own.items()}",
         ),
@@ -68,12 +68,12 @@ EMITTER_CONTINUES = Mutant(
     "An emitter that failed an attempt emits the later ones of the wave, from a position that was never reached.",
     (
         Patch(
-            "coordinator/emitting/emitter_task.py",
-            "        if self._failed is not None:\n            return Emitted(attempt, TaskResult(self._failed))\n",
+            "coordinator/transactional/emitting/emitter_task.py",
+            "        if self._failed is not None:\n            return AttemptResult(attempt, self._failed, metrics={component_id: metrics})\n",
             "",
         ),
     ),
-    dies_in="tests/coordinator/emitting/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
+    dies_in="tests/coordinator/transactional/emitting/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
     spared="a failure drops every later attempt of the wave",
 )
 VOID_FRAMES = Mutant(
@@ -94,7 +94,7 @@ SENT_TWICE = Mutant(
     "What a task had sent before it was retried is sent once more with the retry.",
     (
         Patch(
-            "coordinator/spark/frame_flow.py",
+            "coordinator/engines/spark/frame_flow.py",
             "        held, self._held = self._held, []\n        return held",
             "        held = list(self._held)\n        return held",
         ),

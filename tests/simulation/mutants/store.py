@@ -125,7 +125,7 @@ DATA_FIRST = Mutant(
             STORE,
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
             "            for name, writes in commit.write_set.states.items():\n"
-            "                writes.unpack()\n"
+            "                writes = writes.unpacked() if hasattr(writes, 'blocks') else writes\n"
             "                for field, amount in writes.increments.items():\n"
             "                    key = self.keys.state(name)\n"
             '                    stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'
@@ -150,7 +150,7 @@ POSITION_FIRST = Mutant(
             STORE,
             '        reached("commit.answered")\n',
             "        for name, changes in writes.items():\n"
-            "            changes.unpack()\n"
+            "            changes = changes.unpacked() if hasattr(changes, 'blocks') else changes\n"
             "            for field, amount in changes.increments.items():\n"
             "                key = self.keys.state(name)\n"
             '                stored = int(self._connection.call("HGET", key, str(field)) or 0)\n'

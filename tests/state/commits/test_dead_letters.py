@@ -10,7 +10,6 @@ import pytest
 
 from state.codec import CodecError
 from state.commits.dead_letters import (
-    DEAD_LETTERS_STATE,
     REASON_LIMIT,
     LetterLimits,
     add_letters,
@@ -42,8 +41,8 @@ def stored(*letters: tuple[int, list[tuple[int, list[bytes]]]], total: int = 100
 
 def members(write_set: WriteSet) -> list[tuple[bytes, float]]:
     """As the server keeps them: by score, then by member."""
-    puts: dict[Any, Any] = write_set.states[DEAD_LETTERS_STATE].puts
-    return sorted(puts.items(), key=lambda item: (item[1], item[0]))
+    assert write_set.letters is not None
+    return sorted(write_set.letters.added.items(), key=lambda item: (item[1], item[0]))
 
 
 @pytest.mark.parametrize("value", [1, "ä", b"\xff", None, 2.5, (1, [2]), {"k": Decimal("1.10")}, dt.date(2026, 11, 21)])

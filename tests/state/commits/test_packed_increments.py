@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from state.codec import pack, unpack
 from state.commits.commit import CommitStatus
-from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, Numbers, PackedIncrements, pack_increments
+from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, Numbers, increment_blocks
+from state.commits.packed_writes import PackedWrites, packed, unpacked
 from state.commits.write_set import MAX_INTEGER, OrderMattersError, StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.stores.builders import attempt, commit_of, writes
 
@@ -31,18 +32,18 @@ fields = st.one_of(
 )
 
 
-def restored(packed: PackedIncrements) -> list[tuple[Any, int]]:
-    wire = unpack(pack([block.to_wire() for block in packed.blocks]))
+def restored(blocks: list[IncrementBlock]) -> list[tuple[Any, int]]:
+    wire = unpack(pack([block.to_wire() for block in blocks]))
     return [item for each in wire for item in IncrementBlock.from_wire(each).items()]
 
 
 @given(st.lists(st.integers(-WIDE, WIDE - 1)))
 def test_numbers_are_read_back_from_the_narrowest_width_that_holds_them(numbers):
-    packed = Numbers.of(numbers)
-    assert list(packed.unpacked()) == numbers
+    vector = Numbers.of(numbers)
+    assert list(vector.unpacked()) == numbers
     widest = max([0, *((number if number >= 0 else ~number).bit_length() + 1 for number in numbers)])
-    assert packed.width == (1 if widest <= 8 else 2 if widest <= 16 else 8)
-    assert len(packed.packed) == packed.width * len(numbers)
+    assert vector.width == (1 if widest <= 8 else 2 if widest <= 16 else 8)
+    assert len(vector.packed) == vector.width * len(numbers)
 
 
 def test_a_number_of_more_than_64_bits_is_not_packed():
@@ -53,35 +54,39 @@ def test_a_number_of_more_than_64_bits_is_not_packed():
 @given(fields, st.data())
 def test_increments_are_read_back_in_order_with_their_types(names, data):
     amounts = {name: data.draw(st.integers(-MAX_INTEGER, MAX_INTEGER)) for name in names}
-    found = restored(pack_increments(amounts))
+    found = restored(increment_blocks(amounts))
     assert found == list(amounts.items())
     assert [type(name) for name, _ in found] == [type(name) for name in amounts]
 
 
 def test_a_block_holds_no_more_fields_than_a_section():
-    blocks = pack_increments(dict.fromkeys(range(2 * SECTION_LIMIT + 1), 1))
-    assert [block.count for block in blocks.blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
+    blocks = increment_blocks(dict.fromkeys(range(2 * SECTION_LIMIT + 1), 1))
+    assert [block.count for block in blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
+
+
+def block_writes(increments: dict[Any, int]) -> PackedWrites:
+    return PackedWrites(increment_blocks(increments))
 
 
 @given(st.lists(texts, unique=True), st.lists(texts, unique=True))
 def test_blocks_are_joined_only_if_they_share_no_name_and_whenever_no_piece_of_one(mine, theirs):
     """Newlines are what the names are joined with: they may prevent that blocks are joined, and never the opposite."""
-    packed, others = (pack_increments(dict.fromkeys(names, 1)) for names in (mine, theirs))
-    is_joined = packed.join(others)
+    joining, others = (block_writes(dict.fromkeys(names, 1)) for names in (mine, theirs))
+    is_joined = joining.join(others)
     if is_joined:
         assert set(mine).isdisjoint(theirs)
-        assert [name for name, _ in packed.items()] == [*mine, *theirs]
+        assert list(joining.fields()) == [*mine, *theirs]
     elif not any("\n" in name for name in [*mine, *theirs]):
         assert not set(mine).isdisjoint(theirs)
 
 
 def test_a_third_task_is_compared_with_both_before_it():
-    packed = pack_increments({"a": 1})
-    assert packed.join(pack_increments({"b": 1}))
-    assert not packed.join(pack_increments({"c": 1, "b": 1}))
-    assert not packed.join(pack_increments({"c": 1, "a": 1}))
-    assert packed.join(pack_increments({"c": 1}))
-    assert dict(packed.items()) == {"a": 1, "b": 1, "c": 1}
+    joining = block_writes({"a": 1})
+    assert joining.join(block_writes({"b": 1}))
+    assert not joining.join(block_writes({"c": 1, "b": 1}))
+    assert not joining.join(block_writes({"c": 1, "a": 1}))
+    assert joining.join(block_writes({"c": 1}))
+    assert dict(joining.items()) == {"a": 1, "b": 1, "c": 1}
 
 
 def sums(changes: dict[Any, int]) -> StateWrites:
@@ -104,18 +109,15 @@ def sums(changes: dict[Any, int]) -> StateWrites:
     ids=str,
 )
 def test_what_is_more_than_integers_added_to_fields_of_one_type_is_left_unpacked(changed):
-    changed.pack()
-    assert not changed.packed
+    assert packed(changed) is changed
 
 
 def test_packing_keeps_what_is_changed_and_how_far():
-    changed = sums({"a": 1, "b": -300})
-    changed.pack()
-    assert (changed.increments, changed.operations(), list(changed.fields())) == ({}, 2, ["a", "b"])
-    assert changed.reach == 300
-    assert StateWrites.from_wire(unpack(pack(changed.to_wire()))) == changed
-    changed.unpack()
-    assert changed == sums({"a": 1, "b": -300})
+    changed = packed(sums({"a": 1, "b": -300}))
+    assert isinstance(changed, PackedWrites)
+    assert (changed.operations(), list(changed.fields()), changed.reach) == (2, ["a", "b"], 300)
+    assert PackedWrites.from_wire(unpack(pack(changed.to_wire()))) == changed
+    assert unpacked(changed) == sums({"a": 1, "b": -300})
 
 
 part = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-300, 300), max_size=5)
@@ -124,37 +126,36 @@ part = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(-300, 300), max_
 @given(st.lists(st.tuples(part, st.booleans()), max_size=4), st.booleans())
 def test_packed_and_unpacked_changes_compose_alike(parts, is_in_order):
     """Whichever parts are packed: equal sums and equal reach, and blocks only of fields that no other block has."""
-    plain, mixed = StateWrites(HASH, INT), StateWrites(HASH, INT)
+    totals = plain, mixed = WriteSet(), WriteSet()
     for changes, is_packed in parts:
-        joined = [sums(changes), sums(changes)]
+        joined = [WriteSet({"s": sums(changes)}), WriteSet({"s": sums(changes)})]
         if is_packed:
             joined[1].pack()
-        for total, each in zip((plain, mixed), joined, strict=True):
+        for total, each in zip(totals, joined, strict=True):
             (total.then if is_in_order else total.merge)(each)
-    names = [name for name, _ in mixed.packed.items()]
+    names = list(mixed.fields())
     assert len(names) == len(set(names))
-    assert mixed.reach == plain.reach
     assert mixed.operations() == plain.operations()
-    mixed.unpack()
-    assert mixed == plain
+    if parts:
+        assert unpacked(mixed.states["s"]).moved() == unpacked(plain.states["s"]).moved()
+        assert unpacked(mixed.states["s"]) == plain.states["s"]
 
 
 def test_blocks_of_tasks_that_share_no_field_are_passed_on_as_they_are():
-    parts = [sums({"a": 1}), sums({"b": 1}), sums({"c": 1})]
-    for each in parts:
-        each.pack()
-    blocks = [block for each in parts for block in each.packed.blocks]
+    parts = [block_writes({"a": 1}), block_writes({"b": 1}), block_writes({"c": 1})]
+    blocks = [block for each in parts for block in each.blocks]
     total = WriteSet()
     for each in parts:
         total.merge(WriteSet({"s": each}))
-    assert list(map(id, total.states["s"].packed.blocks)) == list(map(id, blocks))
+    joined = total.states["s"]
+    assert isinstance(joined, PackedWrites)
+    assert list(map(id, joined.blocks)) == list(map(id, blocks))
 
 
 def test_a_packed_increment_and_a_put_of_one_field_do_not_commute():
-    packed = sums({"a": 1})
-    packed.pack()
+    total = WriteSet({"s": block_writes({"a": 1})})
     with pytest.raises(OrderMattersError):
-        packed.merge(writes(HASH, INT, puts={"a": 1}))
+        total.merge(WriteSet({"s": writes(HASH, INT, puts={"a": 1})}))
 
 
 def random_part(random: Random) -> WriteSet:
@@ -181,12 +182,12 @@ def test_what_tasks_packed_is_added_up_whether_or_not_they_share_fields(store, c
         for _ in range(random.randint(1, 4)):
             part = random_part(random)
             for kind, changed in part.states.items():
-                for field, by in changed.increments.items():
+                for field, by in unpacked(changed).increments.items():
                     expected[kind][name_of(field)] += by
             if random.random() < 0.8:
                 part.pack()
             total = compose([total, part]) if random.random() < 0.3 else joined(total, part)
-        shared += sum(not state.packed for state in total.states.values())
+        shared += sum(isinstance(state, StateWrites) for state in total.states.values())
         assert store.commit(commit_of(total, attempt(txid))).status is CommitStatus.OK
     assert shared > 20, "else the test would say nothing of shared fields"
     for kind, amounts in expected.items():
@@ -215,5 +216,5 @@ def test_numbers_or_names_of_the_wrong_length_are_refused_before_anything_is_wri
         IncrementBlock("str", 1, Numbers(1, b"\x01"), b"a", Numbers.of([MAX_INTEGER + 1])),
     ):
         with pytest.raises(Exception, match="malformed"):
-            store.commit(commit_of(WriteSet({"h": writes(HASH, INT, packed=PackedIncrements([damaged]))})))
+            store.commit(commit_of(WriteSet({"h": PackedWrites([damaged])})))
     assert client.exists("{wc}:h") == 0

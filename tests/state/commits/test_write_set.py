@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state.codec import pack, unpack
-from state.commits.increment_columns import IncrementColumns
+from state.commits.packed_writes import unpacked
+from state.commits.task_writes import IncrementColumns, TaskWriteSet
 from state.commits.write_set import (
     VALUE_FIELD,
     OrderMattersError,
@@ -20,6 +21,7 @@ from state.commits.write_set import (
     WriteSet,
     compose,
 )
+from state.values.state_kind import KEEP_ALL
 
 FIELDS = ["a", "b", "c"]
 INT_HASH = (StateKind.HASH, ValueType.INT)
@@ -61,27 +63,36 @@ pairs = shapes.flatmap(
 )
 
 
-def write(shape, steps):
-    """One transaction's write set, as the handles would make it."""
-    write_set = WriteSet()
-    state = write_set.state("s", *shape)
+def transaction(shape, steps):
+    """What one task writes in one transaction, as the handles would make it."""
+    made = TaskWriteSet()
+    kind, value_type = shape
+    writes = made.state("s", kind, value_type, KEEP_ALL)
     for name, *arguments in steps:
         if name == "columns":
             fields, by = map(list, zip(*arguments[0], strict=True))
-            state.columns.append(IncrementColumns(fields, by, 5 * len(by)))
+            if not writes.settled().puts and not writes.settled().deletes:
+                writes.hold(IncrementColumns(fields, by, 5 * len(by)))
+                continue
+            for field, amount in arguments[0]:
+                writes.settled().increment(field, amount)
         elif name == "append":
-            state.appends.append(arguments[0])
+            writes.settled().appends.append(arguments[0])
         elif name == "increment" and shape[1] is ValueType.FLOAT:
-            state.increment(arguments[0], [arguments[1]])
+            writes.settled().increment(arguments[0], [arguments[1]])
         else:
-            getattr(state, name)(*arguments)
-    return write_set
+            getattr(writes.settled(), name)(*arguments)
+    return made
+
+
+def write(shape, steps):
+    """The same, ready to be composed."""
+    return transaction(shape, steps).settled()
 
 
 def apply(write_set, model):
     """What the server does with one commit."""
     for state in write_set.states.values():
-        state.settle()
         for field in state.deletes:
             model.pop(field, None)
         model.update(state.puts)
@@ -98,6 +109,17 @@ def start(shape):
 
 
 @given(runs)
+def test_what_a_task_adds_as_columns_composes_like_what_it_added_up(run):
+    shape, transactions = run
+    total, expected = WriteSet(), WriteSet()
+    for steps in transactions:
+        transaction(shape, steps).add_to(total)
+        expected.then(write(shape, steps))
+    assert total == expected
+    assert [state.reach for state in total.states.values()] >= [state.reach for state in expected.states.values()]
+
+
+@given(runs)
 def test_composed_transactions_equal_the_same_one_by_one(run):
     shape, transactions = run
     one_by_one = start(shape)
@@ -110,7 +132,7 @@ def test_composed_transactions_equal_the_same_one_by_one(run):
 @given(runs)
 def test_a_field_is_in_one_place_only(run):
     shape, transactions = run
-    for state in compose(write(shape, steps) for steps in transactions).states.values():
+    for state in map(unpacked, compose(write(shape, steps) for steps in transactions).states.values()):
         assert not (state.puts.keys() & state.increments.keys())
         assert not (state.puts.keys() & state.deletes.keys())
         assert not (state.increments.keys() & state.deletes.keys())
@@ -162,8 +184,8 @@ def test_composing_leaves_the_parts_as_they_were():
         write(FLOAT_HASH, [("increment", "a", 0.25)]),
     )
     compose([first, second])
-    assert first.states["s"].increments == {"a": [0.5]}
-    assert second.states["s"].increments == {"a": [0.25]}
+    assert unpacked(first.states["s"]).increments == {"a": [0.5]}
+    assert unpacked(second.states["s"]).increments == {"a": [0.25]}
 
 
 def test_two_tasks_that_put_one_field_need_an_order():
@@ -188,12 +210,12 @@ def test_deletes_of_two_tasks_need_no_order_if_nothing_was_added(shape):
     left = compose(write(shape, [step]) for step in (("put", "a", 5), ("delete", "a")))
     right = write(shape, [("delete", "a"), ("delete", "b")])
     left.merge(right)
-    assert left.states["s"].deletes == {"a": True, "b": True}
+    assert unpacked(left.states["s"]).deletes == {"a": True, "b": True}
 
 
 def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
     total = compose(write(INT_HASH, [("increment", "a", by), ("increment", "b", 1)]) for by in (5, -7, 2))
-    assert total.states["s"].increments == {"a": 0, "b": 3}
+    assert unpacked(total.states["s"]).increments == {"a": 0, "b": 3}
     assert total.states["s"].reach == 14
     other = compose([write(INT_HASH, [("increment", "a", -3)])])
     total.merge(other)
@@ -202,7 +224,9 @@ def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from(FIELDS), st.integers(-5, 5)), min_size=1), max_size=4))
 def test_columns_reach_at_least_as_far_as_their_sums_and_change_the_same(transactions):
-    in_columns = compose(write(INT_HASH, [("columns", rows)]) for rows in transactions)
+    in_columns = WriteSet()
+    for rows in transactions:
+        transaction(INT_HASH, [("columns", rows)]).add_to(in_columns)
     one_by_one = compose(write(INT_HASH, [("increment", *row) for row in rows]) for rows in transactions)
     assert in_columns == one_by_one
     for name, writes in in_columns.states.items():
@@ -219,17 +243,17 @@ def test_increments_that_a_later_transaction_makes_void_are_remembered_with_thei
     total = compose(
         write(INT_HASH, steps) for steps in ([("increment", "a", 5)], [("put", "a", 1)], [("increment", "a", 1)])
     )
-    assert total.states["s"].puts == {"a": 2}
-    assert total.states["s"].overwritten == {"a": 5}
+    assert unpacked(total.states["s"]).puts == {"a": 2}
+    assert unpacked(total.states["s"]).overwritten == {"a": 5}
     total = compose(
         write(FLOAT_HASH, steps) for steps in ([("increment", "a", 0.5)], [("increment", "a", -1.5)], [("delete", "a")])
     )
-    assert total.states["s"].overwritten == {"a": 2.0}
+    assert unpacked(total.states["s"]).overwritten == {"a": 2.0}
 
 
 def test_what_one_transaction_itself_makes_void_is_not_remembered():
     total = compose([write(INT_HASH, [("increment", "a", 5), ("put", "a", 1)])])
-    assert total.states["s"].overwritten == {}
+    assert unpacked(total.states["s"]).overwritten == {}
 
 
 @pytest.mark.parametrize("shape", [INT_HASH, FLOAT_HASH, SCORES])

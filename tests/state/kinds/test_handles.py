@@ -92,7 +92,7 @@ class TestDeclaration:
         session.open()
         store.counts.increment("a")
         kept = store.counts.increment
-        assert session.close().states["counts"].increments == {"a": 1}
+        assert session.close().states["counts"].settled().increments == {"a": 1}
         with pytest.raises(TopologyError, match="open only"):
             kept("a")
         with pytest.raises(TopologyError, match="open only"):
@@ -109,7 +109,7 @@ class TestDeclaration:
         second.counts.increment("a")
         with pytest.raises(TopologyError, match="open only"):
             first.counts.increment("a")
-        assert session.close().states["counts"].increments == {"a": 1}
+        assert session.close().states["counts"].settled().increments == {"a": 1}
 
     def test_slots_without_dict_are_refused(self):
         class Store:
@@ -169,14 +169,14 @@ class TestChecks:
             live, session = opened(HashState("s", field=field_type))
             live.increment(field)
             live.increment(field, 2)
-            assert session.close().states["s"].increments == {field: 3}
+            assert session.close().states["s"].settled().increments == {field: 3}
 
     def test_sorted_set_takes_whole_numbers_as_scores(self):
         live, session = opened(SortedSetState("z"))
         live.put("a", 3)
         live.increment("b", 2)
         live.increment("b")
-        state = session.close().states["z"]
+        state = session.close().states["z"].settled()
         assert (state.value_type, state.puts, state.increments) == (ValueType.FLOAT, {"a": 3.0}, {"b": [3.0]})
         assert type(state.puts["a"]) is float
 
@@ -186,7 +186,7 @@ class TestWrites:
         live, session = opened(HashState("f", value=float))
         for delta in (0.1, 0.2, 0.3):
             live.increment("a", delta)
-        assert session.close().states["f"].increments == {"a": [0.1 + 0.2 + 0.3]}
+        assert session.close().states["f"].settled().increments == {"a": [0.1 + 0.2 + 0.3]}
 
     def test_increment_after_put_and_delete_is_a_put(self):
         live, session = opened(HashState("h"))
@@ -195,7 +195,7 @@ class TestWrites:
         live.delete("b")
         live.increment("b", 2)
         live.increment("c")
-        state = session.close().states["h"]
+        state = session.close().states["h"].settled()
         assert (state.puts, state.increments, state.deletes) == ({"a": 7, "b": 2}, {"c": 1}, {})
 
     def test_list_delete_empties_and_appends_go_on(self):
@@ -203,7 +203,7 @@ class TestWrites:
         live.append(1)
         live.delete()
         live.extend([2, 3])
-        state = session.close().states["l"]
+        state = session.close().states["l"].settled()
         assert (state.deletes, state.appends) == ({VALUE_FIELD: True}, [2, 3])
 
     def test_extend_with_one_bad_item_adds_none(self):
@@ -214,7 +214,7 @@ class TestWrites:
 
     def test_an_untouched_state_is_not_in_the_write_set(self):
         _, session = opened(SetState("s"))
-        assert session.close() == WriteSet()
+        assert session.close().settled() == WriteSet()
 
 
 class TestReads:
@@ -323,7 +323,7 @@ def test_reads_equal_a_plain_dictionary(before, now):
                 live.delete(field)
                 model.pop(field, None)
             assert live.get_many(["a", "b"]) == {"a": model.get("a"), "b": model.get("b")}
-        earlier.then(session.close())
+        session.close().add_to(earlier)
 
 
 BETWEEN = 2**53 + 1
@@ -358,5 +358,5 @@ def test_large_integers_that_floats_equal_are_scores():
     live, session = opened(SortedSetState("z"))
     live.put("a", 2**53 + 2)
     live.increment("b", 2**60)
-    state = session.close().states["z"]
+    state = session.close().states["z"].settled()
     assert (state.puts, state.increments) == ({"a": 2.0**53 + 2}, {"b": [2.0**60]})

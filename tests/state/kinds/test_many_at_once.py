@@ -40,8 +40,7 @@ def outcome(state, *calls) -> tuple[Any, ...]:
             getattr(live, name)(*arguments)
     except (TypeError, ValueError, OverflowError) as raised:
         error = type(raised), str(raised)
-    session.writes.settle()
-    writes = session.writes.states["s"]
+    writes = session.writes.states["s"].settled()
     return error, repr((writes.puts, writes.increments, writes.deletes, writes.appends))
 
 

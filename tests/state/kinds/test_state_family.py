@@ -41,7 +41,7 @@ def test_each_part_is_a_state_of_its_own_and_unused_ones_leave_nothing():
         own.last[-3].put(5)
         own.last[4]  # looked at, and never written
 
-    found = written(Visits(), change).states
+    found = written(Visits(), change)
     assert {name: writes.increments or writes.puts for name, writes in found.items()} == {
         "views:2026-11-21": {"/a": 3},
         "views:2026-11-22": {"/b": 7},
@@ -68,7 +68,7 @@ def test_whatever_names_a_part_there_is_one_handle_for_it():
     class Hits:
         hits = HashState("hits").per("shard", int)
 
-    (writes,) = written(Hits(), change).states.values()
+    (writes,) = written(Hits(), change).values()
     assert (writes.puts, writes.increments) == ({"/a": 8}, {})
 
 
@@ -155,7 +155,7 @@ def test_the_time_at_which_a_part_expires_travels_with_every_write(given, expire
     class Once:
         views = HashState("views").per("day", date, expire_at=lambda day: given)
 
-    (writes,) = written(Once(), lambda own: own.views[DAY].delete("x")).states.values()
+    (writes,) = written(Once(), lambda own: own.views[DAY].delete("x")).values()
     assert writes.retention.expires_ms == expires_ms
     assert type(writes).from_wire(writes.to_wire()) == writes
 

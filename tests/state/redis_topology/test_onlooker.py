@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.transactional.failure_cause import FailureCause
+from coordinator.watching.failure_cause import FailureCause
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
 from state.keys import Keys
 from state.records.receipt import RECEIPTS_KEPT

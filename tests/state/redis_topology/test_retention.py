@@ -43,7 +43,7 @@ HANDLES: list[Any] = [value for value in vars(Kept).values() if hasattr(value, "
 def commit(store, txid, change, *more):
     write_set = WriteSet()
     for each in (change, *more):
-        write_set.then(written(Kept(), each))
+        write_set.then(WriteSet({**written(Kept(), each)}))
     attempts = [attempt(txid + i) for i in range(1 + len(more))]
     return store.commit(commit_of(write_set, *attempts))
 
@@ -81,7 +81,7 @@ class TestBounded:
         assert client.lrange("{wc}:recent", 0, -1) == [b"9"]
 
     def test_cutting_is_no_operation(self, store):
-        assert written(Kept(), lambda own: own.recent.append(1)).operations() == 1
+        assert written(Kept(), lambda own: own.recent.append(1))["recent"].operations() == 1
 
     @pytest.mark.parametrize("call", ["increment", "remove", "score"])
     def test_what_would_depend_on_when_it_was_cut_is_refused(self, call):

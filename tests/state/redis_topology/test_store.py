@@ -380,8 +380,10 @@ class TestStatusAndDrop:
     def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
         owner = open_store()
         acquire(owner)
-        names = {f"s{i}": writes(StateKind.VALUE, ValueType.INT, puts={VALUE_FIELD: i}) for i in range(700)}
-        owner.commit(commit_of(WriteSet(names)))
+        write_set = WriteSet()
+        for i in range(700):
+            write_set.state(f"s{i}", StateKind.VALUE, ValueType.INT).put(VALUE_FIELD, i)
+        owner.commit(commit_of(write_set))
         client.set("{wcx}:counts", "other")
         assert open_store().drop() == 703
         assert client.keys("*") == [b"{wcx}:counts"]

@@ -87,7 +87,7 @@ def test_decimals_add_up_as_integers_and_are_read_as_decimals():
         own.log.extend([Decimal("0.5"), 2])
         seen.append(own.money.get_many(["b", "c", "d"]))
 
-    found = written(Ledger(), change, Stored()).states
+    found = written(Ledger(), change, Stored())
     assert found["money"].value_type is ValueType.INT
     assert (found["money"].increments, found["money"].puts) == ({"a": 30, "b": 100}, {"c": -350})
     assert found["total"].increments == {"": 5}
@@ -105,7 +105,7 @@ def test_json_is_kept_as_one_text_and_read_as_a_value_of_its_own():
         seen[0]["b"].append("changed by the reader")
         seen.append(own.notes.get("a"))
 
-    found = written(Ledger(), change).states["notes"]
+    found = written(Ledger(), change)["notes"]
     assert found.puts == {"a": '{"b":[1,2.5,null,true],"ä":{"x":"y"}}'}
     assert seen[1] == given_value
 

@@ -28,7 +28,7 @@ from unittest import mock
 
 import redis
 
-from coordinator.spark import stage
+from coordinator.engines.spark import stage
 from state.redis_client.connection import connect
 from state.redis_server.program import find_server_program
 from tests.support.chaos.jobs import print_summary

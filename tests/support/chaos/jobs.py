@@ -41,7 +41,7 @@ class Job:
 
     def __init__(self, output: Path, mark: str, arguments: list[str], command: tuple[str, ...] = ("run",)) -> None:
         self._output = output
-        line = [sys.executable, "-m", "coordinator.cli", *command, *arguments, "--json"]
+        line = [sys.executable, "-m", "coordinator.operating.cli", *command, *arguments, "--json"]
         environment = os.environ | {MARK: mark}
         with output.with_suffix(".out").open("wb") as out, output.with_suffix(".err").open("wb") as err:
             self._process = subprocess.Popen(

@@ -8,14 +8,14 @@ from typing import Any
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.batches import Batches
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.records.text_line import TextLine
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from examples.kafka_to_redis import topology as page_views
 from state.kinds.handles import HashState
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.cli import main
+from coordinator.operating.cli import main
 
 
 def txbatch(*arguments: str) -> int:

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.cli.run_command import TypedRun
+from coordinator.operating.cli.run_command import TypedRun
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
 
 
 def typed_run(**changes: Any) -> TypedRun:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from starlette.testclient import TestClient
 
-from coordinator.ui.app import dashboard
-from coordinator.ui.lookout import Lookout
+from coordinator.operating.ui.dashboard import Pages, dashboard
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.onlooker import Onlooker
 from tests.support.dashboard.stored import NOW
@@ -20,12 +20,7 @@ def onlooker_of(client: Any, *, server: str = "redis://cache:6379") -> Onlooker:
     return Onlooker(RedisConnection(client, server, timeout_s=0.0), clock=lambda: AT)
 
 
-def lookout_of(client: Any) -> Lookout:
-    """Makes views of what such an onlooker sees."""
-    return Lookout(onlooker_of(client), clock=lambda: AT)
-
-
-def opened(client: Any, **options: Any) -> TestClient:
+def opened(client: Any, *, hide: Callable[[str], str] = str, **options: Any) -> TestClient:
     """A browser's side of the dashboard, without a socket."""
-    app = dashboard(lookout_of(client), **options)
+    app = dashboard(Pages(onlooker_of(client), clock=lambda: AT, hide=hide), **options)
     return TestClient(app, base_url="http://localhost:7480", follow_redirects=False)

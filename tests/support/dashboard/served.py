@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from coordinator.ui.app import dashboard
-from coordinator.ui.lookout import Lookout
+from coordinator.operating.ui.dashboard import Pages, dashboard
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_topology.onlooker import ANSWER_TIMEOUT_S, Onlooker
 from tests.support.dashboard.opened import AT
@@ -41,7 +40,7 @@ class Served:
             self._listener = socket.create_server(("127.0.0.1", self.port))
         client = connect(self._redis_url, socket_timeout_s=ANSWER_TIMEOUT_S)
         onlooker = Onlooker(RedisConnection(client, "redis://cache:6379", timeout_s=0.0), clock=lambda: AT)
-        app = dashboard(Lookout(onlooker, clock=lambda: AT))
+        app = dashboard(Pages(onlooker, clock=lambda: AT))
         config = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)

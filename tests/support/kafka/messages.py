@@ -12,9 +12,9 @@ from confluent_kafka import Producer, TopicPartition
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.kinds.handles import HashState, ListState
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from committers.task_report import AttemptVerdict, TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.emitting.emitter_task import Batch
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
@@ -40,6 +39,7 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.wave_records import WaveRecord, WaveRecords
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import pack
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
@@ -196,7 +196,7 @@ class Driven:
 
     def processed(self, wave_id: int, attempts: Attempts, *failing: int, **more: Any) -> list[Decision]:
         """The ackers have said yes to all but the txids that fail."""
-        outcomes = (AttemptOutcome(a, LATER if a.txid in failing else None, **more) for a in attempts)
+        outcomes = (AttemptResult(a, LATER if a.txid in failing else None, **more) for a in attempts)
         return self.handle(WaveProcessed(wave_id, tuple(outcomes)))
 
     # Groups
@@ -214,9 +214,9 @@ class Driven:
         read = [["counts", "a"]] if reads else []
         for attempt in self.group:
             if attempt == failing:
-                report.verdicts.append(AttemptVerdict(failure))
+                report.results.append(AttemptResult(attempt, failure))
                 break
-            report.verdicts.append(AttemptVerdict(reads=read))
+            report.results.append(AttemptResult(attempt, reads=read))
             report.write_sets.append(counted(attempt.txid, (operations or {}).get(attempt.txid, 1)))
         if self.composed:
             report.write_sets = [compose(report.write_sets)]

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.emitting.emitter_task import Emitted
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.spouts.kinds.partition_cut import link_to
 
 
-def linked(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, Any]]) -> tuple[AttemptOutcome, ...]:
+def linked(outcomes: Sequence[AttemptResult], known: Mapping[str, Mapping[int, Any]]) -> tuple[AttemptResult, ...]:
     """The outcomes of a wave in txid order, each linked to what is below it."""
     positions = {scope: dict(by_txid) for scope, by_txid in known.items()}
     made = {}
@@ -25,8 +24,3 @@ def linked(outcomes: Sequence[AttemptOutcome], known: Mapping[str, Mapping[int, 
             by_txid[txid] = value
         made[outcome.attempt] = replace(outcome, began_from=began_from)
     return tuple(made[outcome.attempt] for outcome in outcomes)
-
-
-def metadata_of(emitted: Emitted) -> dict[str, Any]:
-    """Scope -> what the next batch is cut from, without the links."""
-    return {scope: cut.metadata for scope, cut in emitted.cuts.items()}

@@ -13,15 +13,12 @@ from random import Random
 from typing import Any
 from unittest import mock
 
-from committers.task_report import AttemptVerdict, TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import releases
-from coordinator.transactional.machine.attempt_record import TransactionRecord
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
@@ -51,9 +48,13 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions
+from coordinator.watching.failure_cause import CrashKind
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
+from state.commits.packed_writes import unpacked
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
 from state.errors import (
     EngineError,
@@ -116,7 +117,7 @@ class Books:
     alive: dict[int, TransactionAttempt] = field(default_factory=dict)
     fresh: set[int] = field(default_factory=set)
     seen: set[TransactionAttempt] = field(default_factory=set)
-    processed: dict[int, AttemptOutcome] = field(default_factory=dict)
+    processed: dict[int, AttemptResult] = field(default_factory=dict)
     wave_of: dict[int, int] = field(default_factory=dict)
     failures: Counter[int] = field(default_factory=Counter)
     halts: dict[int, type[TransactionError]] = field(default_factory=dict)
@@ -128,7 +129,7 @@ class Books:
     stored_told: int | None = None
     heard: set[int] = field(default_factory=set)
     own_failures: Counter[int] = field(default_factory=Counter)
-    told: dict[int, AttemptOutcome] = field(default_factory=dict)
+    told: dict[int, AttemptResult] = field(default_factory=dict)
     poison: set[int] = field(default_factory=set)
     quarantined: list[int] = field(default_factory=list)
 
@@ -243,7 +244,7 @@ class RandomRun:
         self.barrier: AskBarrier | None = None
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
-        self.closed: dict[int, AttemptOutcome] = {}  # of the wave that ends
+        self.closed: dict[int, AttemptResult] = {}  # of the wave that ends
         self.was_early = False
         self.taken: GroupExecuted | None = None
         take = self.machine._commits.early.take
@@ -483,7 +484,7 @@ class RandomRun:
         if self._bad():
             self.kinds["stale outcome"] += 1
             stale = TransactionAttempt(wave.attempts[0].txid, 1 << 60)
-            told.append(AttemptOutcome(stale, self._failure() if self.random.random() < 0.5 else None))
+            told.append(AttemptResult(stale, self._failure() if self.random.random() < 0.5 else None))
         self.random.shuffle(told)
         by_attempt = {outcome.attempt: outcome for outcome in told}
         self._note_told(wave, by_attempt)
@@ -502,10 +503,10 @@ class RandomRun:
         for group in executed:
             if all(map(self._is_alive, group.attempts)):
                 self.ran_early[group.attempts[0].txid] = group
-                self.reads_early |= any(verdict.reads for report in group.reports for verdict in report.verdicts)
+                self.reads_early |= any(result.reads for report in group.reports for result in report.results)
         self._feed(WaveProcessed(wave.wave_id, tuple(told), tuple(executed)))
 
-    def _note_told(self, wave: Wave, by_attempt: dict[TransactionAttempt, AttemptOutcome]) -> None:
+    def _note_told(self, wave: Wave, by_attempt: dict[TransactionAttempt, AttemptResult]) -> None:
         """What emitters have cut is known of attempts that are well, or whose batch is to blame."""
         for attempt in wave.attempts:
             outcome = by_attempt.get(attempt)
@@ -554,16 +555,16 @@ class RandomRun:
         self.group = None
         return event
 
-    def _goes_missing(self, outcome: AttemptOutcome) -> bool:
+    def _goes_missing(self, outcome: AttemptResult) -> bool:
         lost = self._bad() and self._bad()
         self.kinds["missing outcome"] += lost
         return lost
 
-    def _outcome(self, attempt: TransactionAttempt) -> AttemptOutcome:
+    def _outcome(self, attempt: TransactionAttempt) -> AttemptResult:
         failure = self._failure() if self._bad() and self._bad() else None
         self.kinds["failed outcome"] += failure is not None
         metadata = {f"partition.{part}": attempt.attempt_id for part in range(2) if self.random.random() < 0.7}
-        return AttemptOutcome(attempt, failure, residue=attempt.attempt_id, metadata=metadata)
+        return AttemptResult(attempt, failure, residue=attempt.attempt_id, metadata=metadata)
 
     def _crashes(self, attempts: Attempts, *, is_certain: bool) -> None:
         """Only an attempt that was alone is to blame, unless another try would end in the same way."""
@@ -591,10 +592,10 @@ class RandomRun:
                     if self.random.random() < 0.3:
                         edges ^= 1 << 40
                     else:
-                        report.verdicts.append(AttemptVerdict(self._failure(), edges))
+                        report.results.append(AttemptResult(attempt, self._failure(), edges=edges))
                         break
                 read: list[list[Any]] = [["counts", "shared"]] if reads and task_id == 8 else []
-                report.verdicts.append(AttemptVerdict(edges=edges, reads=read))
+                report.results.append(AttemptResult(attempt, edges=edges, reads=read))
                 report.write_sets.append(writes(attempt.txid, task_id, 3 if is_big else 1))
             if composed:
                 report.write_sets = [compose(report.write_sets)]
@@ -607,14 +608,14 @@ class RandomRun:
             self._fails(attempts[0], Failure(FailureKind.INCOMPLETE, "", 0, ""))
             return
         for place, attempt in enumerate(attempts):
-            verdicts = [report.verdicts[place] for report in reports if place < len(report.verdicts)]
+            results = [report.results[place] for report in reports if place < len(report.results)]
             edges = attempt.attempt_id
-            for verdict in verdicts:
-                edges ^= verdict.edges
-            failures = [verdict.failure for verdict in verdicts if verdict.failure is not None]
-            if failures or edges or len(verdicts) < len(reports):
+            for result in results:
+                edges ^= result.edges
+            failures = [result.failure for result in results if result.failure is not None]
+            if failures or edges or len(results) < len(reports):
                 self.kinds["group failed"] += 1
-                has_read_other = edges and self.plan.may_commit_early and len(verdicts) == len(reports)
+                has_read_other = edges and self.plan.may_commit_early and len(results) == len(reports)
                 believed = [] if has_read_other else failures
                 failure = min(believed, key=lambda failure: failure.kind, default=None)
                 self._fails(attempt, failure or Failure(FailureKind.INCOMPLETE, "", 0, ""))
@@ -808,7 +809,7 @@ class RandomRun:
         assert not self.group.runs, "published before its commit phase has ended"
         assert attempts == self.group.attempts[: len(attempts)], "no prefix of the group"
         self._check_group(attempts)
-        changes = publish.write_set.states["counts"].increments
+        changes = unpacked(publish.write_set.states["counts"]).increments
         places = {(key, txid) for key, txid in (str(name).split("@") for name in changes)}
         expected = {(str(task_id), str(attempt.txid)) for task_id in self.tasks for attempt in attempts}
         assert {(key.split(".")[0], txid) for key, txid in places} == expected, "other changes than its own"
@@ -858,7 +859,7 @@ class RandomRun:
             books.halts[txid] = QuarantineFullError
             return Refused(QuarantineFullError("t", txid, 10, "drawn"))
         self.kinds["set aside"] += 1
-        books.processed[txid] = AttemptOutcome(attempt, metadata=dict(poison.batch.positions))
+        books.processed[txid] = AttemptResult(attempt, metadata=dict(poison.batch.positions))
         books.alive[txid], books.wave_of[txid] = attempt, 0
         assert publish.told_txid == (None if self.told == books.committed else self.told)
         self._store(publish)

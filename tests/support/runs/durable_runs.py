@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any, ClassVar
 
-from coordinator.building.topology import Topology
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions

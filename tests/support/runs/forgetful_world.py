@@ -15,11 +15,11 @@ from zlib import crc32
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions

@@ -9,10 +9,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.emitting.emitter_task import Batch
-from coordinator.planning.plan import Plan
-from coordinator.spark.frame_flow import FrameFault
-from coordinator.spark.stage import (
+from coordinator.engines.spark.frame_flow import FrameFault
+from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
     MeetingOnTheSpot,
@@ -23,7 +21,9 @@ from coordinator.spark.stage import (
     reports_among,
     wave_processed,
 )
-from coordinator.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from state.attempt import TransactionAttempt
 

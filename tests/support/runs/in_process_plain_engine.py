@@ -7,12 +7,12 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.plain.engine import PlainWave, WaveDrained
-from coordinator.planning.wave_plan import WavePlan
-from coordinator.spark.frame_flow import Addressed, FrameFault
-from coordinator.spark.plain_stage import plain_stage, wave_drained
-from coordinator.spark.plain_wave import emitted_parts
-from coordinator.spark.stage_entry import StageEntry
+from coordinator.engines.spark.frame_flow import Addressed, FrameFault
+from coordinator.engines.spark.plain.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.plain.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed
 
 CrashFault = Callable[[PlainWave], str | None]
@@ -35,7 +35,7 @@ class InProcessPlainEngine:
 
     def __init__(
         self,
-        plan: WavePlan,
+        plan: PlainPlan,
         random: Random,
         *,
         frame_fault: FrameFault | None = None,
@@ -43,7 +43,7 @@ class InProcessPlainEngine:
     ) -> None:
         self._plan = plan
         shipped: Any = SimpleNamespace(value=plan)
-        self.entry: StageEntry[WavePlan] = StageEntry(shipped, frame_fault)
+        self.entry: StageEntry[PlainPlan] = StageEntry(shipped, frame_fault)
         self._random = random
         self._crash_fault = crash_fault
         self.waves: list[PlainWave] = []

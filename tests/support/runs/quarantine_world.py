@@ -15,14 +15,14 @@ from unittest import mock
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.spark import stage
+from coordinator.engines.spark import stage
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
-from coordinator.transactional.start.replay_choice import ReplayChoice
+from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import FailedException, StateRefusedError
 from state.kinds.handles import HashState
 from state.redis_client.connection import RedisConnection
@@ -220,7 +220,7 @@ class QuarantineWorld:
                 clock=lambda: 0.0,
                 draw_bits=self.random.getrandbits,
                 wall_clock=lambda: 1_000.0,
-                replay=ReplayChoice.of(replay),
+                replay=RepublishChoice.of(replay),
             ) as coordinator,
         ):
             return coordinator.run()

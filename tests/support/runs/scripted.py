@@ -8,24 +8,24 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from committers.task_report import AttemptVerdict, TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinator.emitting.emitter_task import Batch
-from coordinator.planning.plan import Plan
-from coordinator.run_observer import Observer, Observers
 from coordinator.spouts.transactional import SpoutCoordinator
-from coordinator.telemetry.progress_callback import ProgressCallback
+from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import new_coordinator
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.run_summary import RunStatistics
 from coordinator.transactional.start.spout_start import SpoutStart
+from coordinator.watching.failure_cause import CrashKind
+from coordinator.watching.run_observer import Observer, Observers
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply
@@ -161,7 +161,7 @@ class ScriptedEngine:
     def processed(self, wave_id: int, attempts: Attempts, **failures: Failure | None) -> WaveProcessed:
         """Every attempt is processed, but those named `at_<txid>`."""
         outcomes = [
-            AttemptOutcome(
+            AttemptResult(
                 a,
                 failures.get(f"at_{a.txid}"),
                 tuple_count=10,
@@ -193,7 +193,15 @@ class ScriptedEngine:
             for attempt in attempts:
                 failure = failures.get(f"at_{attempt.txid}")
                 read = [["counts", f"read {task}"]] if reads else []
-                report.verdicts.append(AttemptVerdict(failure, 0, read, {"finished": 1}, counted_lines()))
+                report.results.append(
+                    AttemptResult(
+                        attempt,
+                        failure,
+                        reads=read,
+                        counters={"finished": 1},
+                        metrics={report.component_id: counted_lines()},
+                    )
+                )
                 if failure is not None:
                     break
                 sets.append((writes or counted)(attempt.txid))

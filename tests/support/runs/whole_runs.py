@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.building.topology import Topology
-from coordinator.spark import stage
+from coordinator.engines.spark import stage
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import new_coordinator
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import MetadataLog
@@ -80,7 +80,8 @@ def run(
     engine = InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
-    source = start.coordinator(ExitStack())
+    resources = ExitStack()
+    source = start.coordinator(resources)
     metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
@@ -97,12 +98,12 @@ def run(
         options=run_options,
         clock=lambda: 0.0,
         message_timeout_s=60.0,
-        committer=start.committer(ExitStack()),
+        committer=start.committer(resources),
         untold=store.last_group(),
         start=start,
     )
     validated(coordinator._machine)
-    with mock.patch.object(stage, "_LazyReader", return_value=store):
+    with resources, mock.patch.object(stage, "_LazyReader", return_value=store):
         coordinator.run()
     engine.close()
     return coordinator

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.transactional_run import TransactionalRun
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack

@@ -11,10 +11,10 @@ from typing import ClassVar, Protocol
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
 from state.errors import FailedException
 from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from tests.support.scenarios.behaviours import code, fate, mapped, neighbour, sums

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.transactional_run import TransactionalRun
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.text_files import TextFiles
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.fault_points import installed
 from state.kinds.handles import ListState

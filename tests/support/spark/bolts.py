@@ -9,8 +9,8 @@ from pathlib import Path
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState
 from tests.support.spark.guards import disable
 

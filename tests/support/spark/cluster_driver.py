@@ -95,8 +95,8 @@ def main(repository: str, folder: str, redis_url: str) -> None:
     sys.path[:0] = [repository, folder]
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    from coordinator.spark import wave
-    from coordinator.spark.session import open_context
+    from coordinator.engines.spark import wave
+    from coordinator.engines.spark.session import open_context
 
     context = open_context("cluster", "local-cluster[2,1,1024]", SETTINGS)
     commit = wave.Wave.commit
@@ -143,7 +143,7 @@ def _ignore_residues() -> None:
 
     def believing(group: Any, reports: Any) -> Any:
         for place, attempt in enumerate(group.attempts):
-            edges = (report.verdicts[place].edges for report in reports if place < len(report.verdicts))
+            edges = (report.results[place].edges for report in reports if place < len(report.results))
             group.residues[attempt] = reduce(xor, edges, 0)
         return decide_group(group, reports)
 

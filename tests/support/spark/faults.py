@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinator.building.topology import Topology
-from coordinator.planning.plan import make_plan
-from coordinator.spark.shipping import pickle_spec
+from coordinator.engines.spark.shipping import pickle_spec
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import make_plan
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.spark.bolts import once

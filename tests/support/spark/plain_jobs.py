@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.plain.options import PlainRunOptions
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run_plain import run_plain
 from state.errors import FailedException
 from tests.support.spark.bolts import note, once

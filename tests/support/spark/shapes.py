@@ -6,7 +6,7 @@ from collections import Counter
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState, ListState
 from tests.support.spark.bolts import NumberEmitter, Numbers, Store
 

@@ -8,6 +8,8 @@ from typing import Any
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
 from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.packed_writes import unpacked
 from state.commits.quarantine import QuarantineRecord
 from state.commits.write_set import WriteSet
 from state.errors import StaleReadError
@@ -79,8 +81,15 @@ class MemoryStore:
     def publish(self, attempts: Sequence[TransactionAttempt], write_set: WriteSet) -> None:
         txids = [attempt.txid for attempt in attempts]
         assert txids == list(range(self.committed_txid + 1, self.committed_txid + 1 + len(txids)))
-        for name, writes in write_set.states.items():
-            held = self.states.setdefault(name, {})
+        if write_set.letters is not None:
+            letters = self.states.setdefault(DEAD_LETTERS_STATE, {})
+            for member in write_set.letters.taken:
+                del letters[member]
+            letters.update(write_set.letters.added)
+            if not letters:
+                del self.states[DEAD_LETTERS_STATE]
+        for name, form in write_set.states.items():
+            writes, held = unpacked(form), self.states.setdefault(name, {})
             for field in writes.deletes:
                 held.pop(field, None)
             for field, value in writes.puts.items():
@@ -90,8 +99,6 @@ class MemoryStore:
             for field, deltas in writes.increments.items():
                 for delta in deltas if isinstance(deltas, list) else [deltas]:
                     held[field] = held.get(field, 0) + delta
-            # as the server does: it reads every field of the commit before it writes the first
-            held.update({field: held.get(field, 0) + by for field, by in writes.packed.items()})
             _cut(held, writes.retention)
             if writes.appends:
                 items = held.get(VALUE_FIELD, []) + writes.appends

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from state.commits.write_set import WriteSet
+from state.commits.state_writes import StateWrites
 from state.kinds.handles import bind_states
 from state.kinds.session import StateSession
 
 
-def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -> WriteSet:
-    """Returns what `change` makes of an instance's declared states, as it is while `finish_batch` runs.
+def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -> dict[str, StateWrites]:
+    """Returns what `change` writes to each of an instance's declared states, as it is while `finish_batch` runs.
 
     Args:
         committer: an instance whose class declares states.
@@ -22,4 +22,4 @@ def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -
     bind_states(committer, session)
     session.open()
     change(committer)
-    return session.close()
+    return {name: writes.settled() for name, writes in session.close().states.items()}

@@ -14,8 +14,7 @@ from coordinated_bolt.transport.blocks import (
     unpack_block,
 )
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.places import mask_from_bytes, mask_to_bytes, places_in
-from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 

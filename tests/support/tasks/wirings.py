@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import xor
 from typing import Any, ClassVar
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
@@ -14,10 +16,12 @@ from coordinated_bolt.streams.groupings import DirectGrouping, Grouping, Shuffle
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport import outbox
-from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.letters import Letters
+from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinated_bolt.wiring import TaskWiring, UpstreamTask
 from state.attempt import TransactionAttempt
+from state.codec import unpack
 
 ONE_FIELD = StreamSpec("default", ("value",))
 
@@ -124,8 +128,19 @@ class Sent(list[Frame]):
     """Where frames go; `carrier` puts them there."""
 
     @property
-    def carrier(self) -> Letters:
-        return Letters(self.append)
+    def carrier(self) -> SingleFrames:
+        return SingleFrames(self.append)
 
     def to(self, target: int) -> list[Frame]:
         return [frame for frame in self if frame.target == target]
+
+    def edges(self, attempt: TransactionAttempt) -> int:
+        """The xor of the edges of an attempt, as those that read these frames compute them."""
+        digests: dict[tuple[int, int], EdgeDigest] = {}
+        for frame in self:
+            if frame.attempt == attempt and frame.kind is FrameKind.REGULAR:
+                digest = digests.setdefault(
+                    (frame.sender, frame.target), EdgeDigest(attempt, frame.sender, frame.target)
+                )
+                digest.add(frame.sequence, frame.payload, sum(len(rows) for _, rows in unpack(frame.payload)))
+        return reduce(xor, (digest.edge_id() for digest in digests.values()), 0)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from coordinator.plain.run_summary import PlainStatistics
-from coordinator.run_observer import RunBegan
-from coordinator.telemetry.measures import Kind
-from coordinator.telemetry.run_metrics import RunMetrics
-from coordinator.transactional.run_summary import RunStatistics
-from coordinator.wave_statistics import WaveStatistics
+from coordinator.watching.run_observer import RunBegan
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import WaveStatistics
+from coordinator.watching.telemetry.run_metrics import RunMetrics
 
 
 @cache
@@ -18,9 +17,9 @@ def documented_names() -> frozenset[str]:
     statistics: tuple[WaveStatistics, ...] = (RunStatistics(), PlainStatistics())
     names = set()
     for each in statistics:
-        metrics = RunMetrics(lambda: 0.0, lambda: 0.0)
+        metrics = RunMetrics("lines", lambda: 0.0, lambda: 0.0)
         metrics(RunBegan("lines", each, 30.0))
-        names |= {f"{m.name}_total" if m.kind is Kind.COUNTER else m.name for m in metrics.measures()}
+        names |= {f"{m.name}_total" if m.type == "counter" else m.name for m in metrics.collect()}
     return frozenset(names)
 
 

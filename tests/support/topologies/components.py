@@ -7,10 +7,10 @@ from typing import Any
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import ComponentGraph, Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.planning.plan import Plan, make_plan
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology import ComponentGraph, Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.planning.plan import Plan, make_plan
 from state.kinds.handles import HashState
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 
 LINES = tuple(f"word{number % 7}" for number in range(40))

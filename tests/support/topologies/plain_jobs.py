@@ -10,18 +10,17 @@ from typing import Any, ClassVar
 
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.building.plain_topology import PlainTopology
-from coordinator.plain.coordinator import PlainCoordinator
-from coordinator.plain.engine import PlainEngine
-from coordinator.plain.options import PlainRunOptions
-from coordinator.planning.plain_plan import PlainPlan, make_plain_plan
-from coordinator.planning.wave_plan import WavePlan, make_wave_plan
-from coordinator.run_observer import Observer
+from coordinator.plain.plain_coordinator import PlainCoordinator
+from coordinator.plain.plain_engine import PlainEngine
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.watching.run_observer import Observer
 from state.errors import FailedException
 
 
-def planned(topology: PlainTopology) -> WavePlan:
-    return make_wave_plan(make_plain_plan(topology, lambda _, spec: pickle.dumps(spec)))
+def planned(topology: PlainTopology) -> PlainPlan:
+    return make_plain_plan(topology, lambda _, spec: pickle.dumps(spec))
 
 
 class Clock:

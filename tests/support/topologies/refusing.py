@@ -8,10 +8,10 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import SpoutEmitter
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DeadLetter
 from state.kinds.handles import HashState

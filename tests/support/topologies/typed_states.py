@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 
 TOPOLOGY_ID = "typed"

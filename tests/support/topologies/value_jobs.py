@@ -8,9 +8,9 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState, ListState, SetState, ValueState
 from tests.support.spark.bolts import note
 

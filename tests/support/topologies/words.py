@@ -6,9 +6,9 @@ from collections import Counter
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState, ListState
 
 WORDS = ("nathan", "bob", "joey", "nathan")

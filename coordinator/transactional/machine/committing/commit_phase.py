@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from committers.group_commit import Publish
+from committers.group_commit import PublishStep
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import GroupExecuted
-from coordinator.transactional.machine.attempt_record import AttemptRecord
 from coordinator.transactional.machine.poison import Poison
+from coordinator.transactional.machine.transaction_record import ActiveAttempt
 from state.attempt import TransactionAttempt
 
 TaskLetters = list[tuple[int, Sequence[bytes]]]
@@ -19,7 +19,7 @@ TaskLetters = list[tuple[int, Sequence[bytes]]]
 
 def letters_of_group(
     attempts: Sequence[TransactionAttempt],
-    outcomes: Mapping[TransactionAttempt, AttemptOutcome],
+    outcomes: Mapping[TransactionAttempt, AttemptResult],
     reports: Sequence[TaskReport],
 ) -> Iterator[tuple[int, TaskLetters]]:
     """Yields the txid and the letters of each attempt that is published and has any.
@@ -31,8 +31,9 @@ def letters_of_group(
     """
     for place, attempt in enumerate(attempts):
         found: TaskLetters = list(outcomes[attempt].letters.items())
-        found += [(report.task_id, report.verdicts[place].letters) for report in reports]
-        if any(letters for _, letters in found):
+        for report in reports:
+            found += report.results[place].letters.items()
+        if found:
             yield attempt.txid, found
 
 
@@ -54,12 +55,12 @@ class CommitPhase:
     asked: int
     started_s: float
     ran_early: GroupExecuted | None = None
-    publishing: Publish | None = None
+    publishing: PublishStep | None = None
     reports: tuple[TaskReport, ...] = ()
     poison: Poison | None = None
 
 
-def validate_phase(phase: CommitPhase | None, committing: Iterable[AttemptRecord]) -> None:
+def validate_phase(phase: CommitPhase | None, committing: Iterable[ActiveAttempt]) -> None:
     """Checks that the group and the attempts in their commit phase agree.
 
     Raises:

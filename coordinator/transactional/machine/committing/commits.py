@@ -6,25 +6,24 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from committers.group_commit import Again, Group, decide_group
-from committers.group_commit import Publish as PublishStep
+from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.group_size import GroupSize
 from committers.task_report import TaskReport
-from coordinator.log_fields import fields
-from coordinator.run_observer import AttemptsIssued
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
-from coordinator.transactional.failure_cause import Phase
-from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commit_phase import CommitPhase, letters_of_group, validate_phase
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
+from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
-from coordinator.transactional.run_summary import work_of
+from coordinator.watching.failure_cause import Phase
+from coordinator.watching.log_fields import fields
+from coordinator.watching.run_observer import AttemptsIssued
+from coordinator.watching.statistics.run_statistics import work_of
 from state.attempt import Attempts
 from state.commits.commit import GROUP_BYTES_AIM
 from state.commits.dead_letters import add_letters, letter_count
@@ -231,7 +230,7 @@ class Commits:
             books.waves.let_go(record.wave_id, record.attempt)
             assert record.outcome is not None
             books.statistics.committed_one(record.attempt.txid, record.outcome)
-        counted = [verdict.counters for report in phase.reports for verdict in report.verdicts[:count]]
+        counted = [result.counters for report in phase.reports for result in report.results[:count]]
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
@@ -293,7 +292,7 @@ class Commits:
         validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])
 
 
-def _number_of(replay: Replay | None) -> int | None:
+def _number_of(replay: Republication | None) -> int | None:
     """Returns what the spout knows a replay by; 0 for dead letters, of which it is never told."""
     if replay is None:
         return None

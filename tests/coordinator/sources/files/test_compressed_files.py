@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.sources.files.stores import compressed_file, input_file
-from coordinator.sources.files.stores.compressed_file import CompressedFile, close_kept, open_content
-from coordinator.sources.files.stores.gunzip import Gunzip
+from coordinator.sources.files.stores.compressed_file import CompressedFile, Gunzip, close_kept, open_content
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput

@@ -43,7 +43,7 @@ def test_the_example_counts_as_the_page_shows(broker, make_topic, redis_backend)
     command = [
         sys.executable,
         "-m",
-        "coordinator.cli",
+        "coordinator.operating.cli",
         *shown[1:],
         "--redis",
         redis_backend.url,

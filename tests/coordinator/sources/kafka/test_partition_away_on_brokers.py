@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout

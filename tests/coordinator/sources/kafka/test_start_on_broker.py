@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka.admin import NewPartitions
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout

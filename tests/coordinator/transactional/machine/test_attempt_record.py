@@ -6,10 +6,10 @@ from itertools import product
 
 import pytest
 
-from coordinator.transactional.machine.attempt_record import (
+from coordinator.transactional.machine.transaction_record import (
     STORY_LENGTH,
     TRANSITIONS,
-    AttemptRecord,
+    ActiveAttempt,
     AttemptState,
     TransactionRecord,
 )
@@ -46,7 +46,7 @@ def test_an_attempt_goes_where_it_may_and_nowhere_else(before, after):
     else:
         with pytest.raises(ProtocolError, match=f"txid 7 cannot go from {before.value} to {after.value}"):
             record.move(after)
-        assert record.current == AttemptRecord(TransactionAttempt(7, 3), before), "nothing was touched"
+        assert record.current == ActiveAttempt(TransactionAttempt(7, 3), before), "nothing was touched"
 
 
 def test_the_table_is_the_one_above():
@@ -71,7 +71,7 @@ def test_an_attempt_that_has_ended_is_current_no_more(end):
 def test_a_new_attempt_waits_in_no_wave():
     record = TransactionRecord(7, "cut")
     record.issue(5)
-    assert record.current == AttemptRecord(TransactionAttempt(7, 5), WAITING, 0, None)
+    assert record.current == ActiveAttempt(TransactionAttempt(7, 5), WAITING, 0, None)
 
 
 def test_a_transaction_has_one_attempt_at_a_time():

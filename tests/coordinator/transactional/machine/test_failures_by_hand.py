@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
 from coordinator.transactional.engine import FailedByHand, GroupExecuted, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind, FailureCause, Phase
-from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.run_events import (
     CancelWave,
     Halt,
@@ -18,6 +15,9 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Told,
 )
+from coordinator.transactional.machine.transaction_record import AttemptState
+from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
+from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued, TransactionCut
 from state.errors import EngineError, ProtocolError
 from tests.support.machine.by_hand import (
     LATER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.attempt import TransactionAttempt
 from state.metadata.transactional_state import MetadataChanges
@@ -20,7 +20,7 @@ STORED = {
 
 
 def outcome(txid, **metadata):
-    return AttemptOutcome(TransactionAttempt(txid, 1), metadata=metadata)
+    return AttemptResult(TransactionAttempt(txid, 1), metadata=metadata)
 
 
 def test_what_was_acquired_is_told_by_scope():

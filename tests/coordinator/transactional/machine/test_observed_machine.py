@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from coordinator.transactional.engine import GroupCrashed
-from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.run_events import AskForEnd, Decision, Publish, StartCommit, Tell, Told
+from coordinator.transactional.machine.transaction_record import AttemptState
 from state.attempt import TransactionAttempt
 from tests.support.machine.by_hand import ByHand, ScriptedSource, snapshot, store, wave
 

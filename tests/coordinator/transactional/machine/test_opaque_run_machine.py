@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import WaveProcessed
 from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.machine.run_events import (
@@ -91,8 +91,8 @@ def test_a_partitioned_spout_stores_them_before_the_commit_phase_up_to_the_first
     states = ByHand()
     states.turn()
     assert states.ack(att(1, 1), metadata={"partition.0": [0, 4]}) == [StoreMetadata({"partition.0:1": [0, 4]})]
-    cut = [AttemptOutcome(att(txid, txid), metadata={"partition.0": [4, txid]}) for txid in (1, 2, 3)]
-    cut[1] = AttemptOutcome(att(2, 2), LATER, metadata={"partition.0": [4, 8]})
+    cut = [AttemptResult(att(txid, txid), metadata={"partition.0": [4, txid]}) for txid in (1, 2, 3)]
+    cut[1] = AttemptResult(att(2, 2), LATER, metadata={"partition.0": [4, 8]})
     states.waves.speaking_of = (att(2, 2), att(3, 3))
     assert states.handle(WaveProcessed(1, tuple(cut[1:]))) == []
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.transactional.engine import GroupCrashed, WaveCrashed, WaveProcessed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     BatchCut,
@@ -26,6 +25,7 @@ from coordinator.transactional.machine.run_events import (
     TimePassed,
     Told,
 )
+from coordinator.watching.failure_cause import CrashKind
 from state.commits.quarantine import BatchInput, PoisonCause
 from state.commits.write_set import WriteSet
 from state.errors import (
@@ -58,7 +58,7 @@ def fails(run, failure=BUG, *, attempt=None, now_s=0.0, **more):
     start = next(decision for decision in run.turn(now_s) if isinstance(decision, StartWave))
     attempts = tuple(batch.attempt for batch in start.batches)
     failing = attempts[0] if attempt is None else attempt
-    outcomes = [AttemptOutcome(one, failure if one == failing else None, **more) for one in attempts]
+    outcomes = [AttemptResult(one, failure if one == failing else None, **more) for one in attempts]
     return run.handle(WaveProcessed(start.wave_id, tuple(outcomes)))
 
 
@@ -170,7 +170,7 @@ class TestOrder:
     def test_lower_transactions_commit_first_and_higher_ones_wait(self):
         run = driven(ready(3), window=4, max_attempts=1)
         one, two = attempts_in(run.turn()).values()
-        run.handle(WaveProcessed(1, (AttemptOutcome(one), AttemptOutcome(two, BUG))))
+        run.handle(WaveProcessed(1, (AttemptResult(one), AttemptResult(two, BUG))))
         assert emitted(run.turn()) == [], "3 is not attempted, 1 commits"
         run.commit()
         publish = published_poison(run.turn())
@@ -200,16 +200,16 @@ class TestOrder:
         """Its batch may begin elsewhere then; its own failures are not forgotten."""
         run = driven(ready(2), window=4, max_attempts=2)
         one, two = attempts_in(run.turn()).values()
-        run.handle(WaveProcessed(1, (AttemptOutcome(one), AttemptOutcome(two, BUG))))
+        run.handle(WaveProcessed(1, (AttemptResult(one), AttemptResult(two, BUG))))
         run.turn()  # the commit phase of 1 begins, and 2 is attempted again
         (two,) = attempts_of(run, 2)
-        run.handle(WaveProcessed(2, (AttemptOutcome(two, BUG),)))
+        run.handle(WaveProcessed(2, (AttemptResult(two, BUG),)))
         assert run.machine._failures.poison is not None
         run.executed(failing=one, failure=Failure(FailureKind.FAILED, "count", 0, "later"))
         assert run.machine._failures.poison is None
         assert emitted(run.turn()) == [1, 2]
         (one,), (two,) = attempts_of(run, 1), attempts_of(run, 2)
-        run.handle(WaveProcessed(3, (AttemptOutcome(one), AttemptOutcome(two, BUG))))
+        run.handle(WaveProcessed(3, (AttemptResult(one), AttemptResult(two, BUG))))
         run.turn()
         run.commit()
         assert published_poison(run.turn()).poison.cause.attempt_count == 3
@@ -296,8 +296,8 @@ class TestOpaque:
         run = driven(two_partitions, window=4, plan=self.PLAN, max_attempts=1)
         one, two = attempts_in(run.turn()).values()
         below, poison = (
-            AttemptOutcome(one, metadata={"partition.0": 4}),
-            AttemptOutcome(two, BUG, metadata={"partition.0": 8}),
+            AttemptResult(one, metadata={"partition.0": 4}),
+            AttemptResult(two, BUG, metadata={"partition.0": 8}),
         )
         run.handle(WaveProcessed(1, (below, poison)))
         run.turn()
@@ -331,7 +331,7 @@ class TestBackoff:
         run, now_s, pauses = self.run(), 100.0, []
         (attempt,) = attempts_in(run.turn(now_s)).values()
         for wave_id in range(1, 7):
-            run.handle(WaveProcessed(wave_id, (AttemptOutcome(attempt, BUG),)))
+            run.handle(WaveProcessed(wave_id, (AttemptResult(attempt, BUG),)))
             failed_s = now_s
             while not (found := attempts_in(run.turn(now_s))):
                 now_s += 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.spouts.kinds.partition_cut import link_to
 from coordinator.transactional.machine.positions import chained
@@ -16,7 +16,7 @@ P = "partition.0"
 def outcome(txid, last, position, scope=P, failure=None):
     """A batch of one partition, from `last` to `position`."""
     attempt = TransactionAttempt(txid, 100 + txid)
-    return AttemptOutcome(attempt, failure, metadata={scope: position}, began_from={scope: link_to(last)})
+    return AttemptResult(attempt, failure, metadata={scope: position}, began_from={scope: link_to(last)})
 
 
 def failed(outcomes, known=()):
@@ -52,11 +52,11 @@ def test_partitions_are_chains_of_their_own():
 
 
 def test_a_batch_that_does_not_tell_where_it_began_is_not_trusted():
-    assert failed([AttemptOutcome(TransactionAttempt(1, 1), metadata={P: 10})]) == [1]
+    assert failed([AttemptResult(TransactionAttempt(1, 1), metadata={P: 10})]) == [1]
 
 
 def test_what_follows_a_failure_is_replayed_anyway_and_is_not_blamed():
-    lost = AttemptOutcome(TransactionAttempt(4, 104), Failure(FailureKind.INCOMPLETE, "lines", 0, "no verdict"))
+    lost = AttemptResult(TransactionAttempt(4, 104), Failure(FailureKind.INCOMPLETE, "lines", 0, "no verdict"))
     assert failed([lost, outcome(5, 40, 50)], {P: {3: 30}}) == [4]
 
 

@@ -17,10 +17,8 @@ from unittest import mock
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.transactional.failure_cause import CrashKind, Phase
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine import failures
-from coordinator.transactional.machine.attempt_record import AttemptState
 from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.committing.early_commits import EarlyCommits
 from coordinator.transactional.machine.cutting import Cutting
@@ -31,9 +29,11 @@ from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import Done, Halt, Publish, StartWave, StoreMetadata, Tell
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
+from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from coordinator.transactional.machine.wave_records import WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
+from coordinator.watching.failure_cause import CrashKind, Phase
 from state.commits.quarantine import BatchInput
 from tests.support.machine.random_runs import RandomRun
 
@@ -137,7 +137,7 @@ def store_last(self, event, *, handle=RunMachine.handle):
 
 def missing_means_done(attempts, outcomes):
     found = {outcome.attempt: outcome for outcome in outcomes}
-    return [found.get(attempt) or AttemptOutcome(attempt, residue=attempt.attempt_id) for attempt in attempts]
+    return [found.get(attempt) or AttemptResult(attempt, residue=attempt.attempt_id) for attempt in attempts]
 
 
 def store_no_positions(self, outcomes):

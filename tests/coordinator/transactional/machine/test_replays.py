@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.emitting.emitter_task import Batch
 from coordinator.spouts.kinds.partition_cut import UNCHAINED
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.replay import Replay
+from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_events import (
     BatchCut,
     Halt,
@@ -26,9 +26,9 @@ from state.errors import NotReplayableError, ReplayLimitError, StateRefusedError
 from state.metadata.transactional_state import MetadataChanges
 from tests.support.machine.by_hand import Driven
 
-WHOLE = Replay(2, BatchInput(2, "two"))
-PARTS = Replay(2, BatchInput(2, 2, {"partition.0": 20, "partition.1": None}))
-MOVING = Replay(2, BatchInput(2, 2, {"partition.0": 20, "partition.1": 9}, {"partition.0": 10}))
+WHOLE = Republication(2, BatchInput(2, "two"))
+PARTS = Republication(2, BatchInput(2, 2, {"partition.0": 20, "partition.1": None}))
+MOVING = Republication(2, BatchInput(2, 2, {"partition.0": 20, "partition.1": 9}, {"partition.0": 10}))
 
 
 class Replaying(Driven):
@@ -49,7 +49,7 @@ class Replaying(Driven):
         return start
 
     def ends(self, start, failure=None, **more):
-        outcomes = (AttemptOutcome(batch.attempt, failure, **more) for batch in start.batches)
+        outcomes = (AttemptResult(batch.attempt, failure, **more) for batch in start.batches)
         return self.handle(WaveProcessed(start.wave_id, tuple(outcomes)))
 
     def published_one(self):
@@ -74,7 +74,7 @@ OPAQUE_STORED = {"partition.0:5": 50, "partition.1:3": 30}
 
 
 def test_each_travels_in_a_wave_of_its_own_under_the_number_it_was_first_read_with():
-    run = Replaying(WHOLE, Replay(4, BatchInput(3, "four")), stored=STORED)
+    run = Replaying(WHOLE, Republication(4, BatchInput(3, "four")), stored=STORED)
     first = run.started()
     assert first.batches == (Batch(first.batches[0].attempt, pack("two"), 2),)
     assert first.batches[0].attempt.txid == 6

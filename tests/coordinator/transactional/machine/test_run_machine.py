@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.emitting.emitter_task import Batch
+from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
     GroupCrashed,
@@ -65,7 +65,7 @@ def commits(*txids, wave_id=1, composed=True):
 
 def failed_user(by_hand, attempt):
     by_hand.waves.speaking_of = (attempt,)
-    return by_hand.handle(WaveProcessed(1, (AttemptOutcome(attempt, USER),)))
+    return by_hand.handle(WaveProcessed(1, (AttemptResult(attempt, USER),)))
 
 
 # P-01: whatever is not current is ignored before anything is touched
@@ -537,7 +537,7 @@ def test_of_two_halts_the_lower_counts():
     by_hand, attempts = started()
     failed_user(by_hand, attempts[3])
     by_hand.waves.speaking_of = (attempts[2],)
-    by_hand.handle(WaveProcessed(1, (AttemptOutcome(attempts[2], Failure(FailureKind.SOURCE, "lines", 0, "gone")),)))
+    by_hand.handle(WaveProcessed(1, (AttemptResult(attempts[2], Failure(FailureKind.SOURCE, "lines", 0, "gone")),)))
     by_hand.ack(attempts[1])
     by_hand.turn()
     by_hand.commit()
@@ -677,7 +677,7 @@ def early_report(driven, *attempts, **said):
 
 def processed_early(driven, wave_id, *attempts, **said):
     executed = (early_report(driven, *attempts, **said),)
-    outcomes = tuple(AttemptOutcome(attempt) for attempt in attempts)
+    outcomes = tuple(AttemptResult(attempt) for attempt in attempts)
     return driven.handle(WaveProcessed(wave_id, outcomes, executed))
 
 
@@ -722,7 +722,7 @@ def test_a_group_with_a_void_attempt_is_not_taken():
     driven, _ = early()
     attempts = (att(1, 1), att(2, 2))
     executed = (early_report(driven, *attempts),)
-    driven.handle(WaveProcessed(1, (AttemptOutcome(att(1, 1)), AttemptOutcome(att(2, 2), LATER)), executed))
+    driven.handle(WaveProcessed(1, (AttemptResult(att(1, 1)), AttemptResult(att(2, 2), LATER)), executed))
     assert driven.turn()[0] == commits(1)
 
 
@@ -730,7 +730,7 @@ def test_a_group_that_ran_early_and_is_void_does_not_cut_a_later_one():
     driven = Driven(plan={"may_commit_early": True}, early_commit=True, max_spout_pending=8)
     attempts = tuple(attempts_in(driven.turn()).values())
     executed = tuple(early_report(driven, *group, failing=att(1, 1)) for group in (attempts[:2], attempts[2:]))
-    driven.handle(WaveProcessed(1, tuple(map(AttemptOutcome, attempts)), executed))
+    driven.handle(WaveProcessed(1, tuple(map(AttemptResult, attempts)), executed))
     assert [type(each) for each in driven.turn()] == [StartWave, CancelWave, ReleaseWave]
     driven.handle(WaveCrashed(2, "cancelled"))
     again = tuple(attempts_in(driven.turn()).values())

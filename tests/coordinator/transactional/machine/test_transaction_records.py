@@ -6,8 +6,8 @@ from itertools import count
 
 import pytest
 
-from coordinated_bolt.batches.batch_acker import AttemptOutcome
-from coordinator.transactional.machine.attempt_record import AttemptState, TransactionRecord
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.transactional.machine.transaction_record import AttemptState, TransactionRecord
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
@@ -33,7 +33,7 @@ def cut(*waves):
         if wave_id:
             record = records[txid]
             record.move(PROCESSING).wave_id = wave_id
-            record.move(PROCESSED).outcome = AttemptOutcome(att(txid), residue=txid, metadata={"p": txid})
+            record.move(PROCESSED).outcome = AttemptResult(att(txid), residue=txid, metadata={"p": txid})
     return records
 
 
@@ -108,7 +108,7 @@ def test_what_commits_is_in_no_further_group():
 
 def test_outcomes_are_of_current_and_processed_attempts():
     records = cut(1, 0)
-    assert records.outcomes([att(1), att(2), att(3)]) == {att(1): AttemptOutcome(att(1), residue=1, metadata={"p": 1})}
+    assert records.outcomes([att(1), att(2), att(3)]) == {att(1): AttemptResult(att(1), residue=1, metadata={"p": 1})}
     assert records.positions() == {1: {"p": 1}}
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from coordinator.transactional.engine import GroupCrashed, WaveCrashed
-from coordinator.transactional.failure_cause import CrashKind
 from coordinator.transactional.machine import wave_records
 from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
+from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.codec import pack
 from state.errors import StateError, TransactionError

@@ -22,7 +22,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_arguments: Any) -> Any:
         raise SparkStartedError
 
-    monkeypatch.setattr("coordinator.spark.session.spark_lease", started)
+    monkeypatch.setattr("coordinator.engines.spark.session.spark_lease", started)
 
 
 @pytest.fixture

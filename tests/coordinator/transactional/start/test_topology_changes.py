@@ -11,10 +11,10 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.building.topology_description import TopologyChange, changes, described, summary
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
 from coordinator.transactional.options import RunOptions
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed

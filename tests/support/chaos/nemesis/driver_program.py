@@ -17,17 +17,17 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from coordinator.building.topology import Topology
-from coordinator.cli.exits import ExitCode, errors_reported, exit_code_of
-from coordinator.cli.parameters import parse_pairs
-from coordinator.cli.run_command import TypedRun, execute
+from coordinator.operating.cli.exits import ExitCode, errors_reported, exit_code_of
+from coordinator.operating.cli.parameters import parse_pairs
+from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.run import run_as
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.telemetry.progress_callback import ProgressCallback
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.run_summary import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from state import fault_points
 from state.errors import TransactionError
 from state.redis_client import connection as redis_connection

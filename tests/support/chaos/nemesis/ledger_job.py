@@ -18,8 +18,6 @@ from typing import Any
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.building.topology import Topology
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -29,6 +27,8 @@ from coordinator.spouts.opaque import (
 from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.kinds.handles import HashState, ValueState
 from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight

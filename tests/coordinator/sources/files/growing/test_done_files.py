@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.transactional_run import TransactionalRun
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.prefix_digest import whole_mark
@@ -26,6 +25,7 @@ from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.stores.renaming import rename_to_free_name
 from coordinator.sources.files.text_files import TextFiles
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
 from tests.support.stores.builders import attempt

@@ -11,11 +11,11 @@ from random import Random
 
 import pytest
 
-from coordinator.building.topology_builder import TransactionalTopologyBuilder
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.transactional_run import TransactionalRun
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.text_files import TextFiles
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, put, submit

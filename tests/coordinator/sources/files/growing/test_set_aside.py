@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.local.cluster import LocalCluster
-from coordinator.local.dry_run import dry_run
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.dry_run import dry_run
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.input_change import FormerInput

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinator.building.plain_topology_builder import TopologyBuilder
-from coordinator.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
 from coordinator.sources.records.text_line import TextLine
 from state.errors import FailedException, SourceError

@@ -1,0 +1,49 @@
+"""Sends all that the tasks of one partition send in a wave: tuples and counts to tasks, reports to ackers."""
+
+from __future__ import annotations
+
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
+from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state.attempt import TransactionAttempt
+
+
+class WaveOutbox:
+    """Collects it and sends it as blocks (executor, one for each task of a stage).
+
+    Args:
+        wave: the attempts.
+        send: takes the blocks, when `flush` or `flush_if_full` is called or a block gets too long.
+
+    Attributes:
+        carrier: takes what tasks send to other tasks.
+    """
+
+    def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
+        self._wave, self._send = wave, send
+        self._reports: dict[tuple[int, int], ReportTable] = {}
+        self._report_blocks = 0
+        self.carrier = BlockWriter(wave, send)
+
+    def report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
+        """Sends a task's report to an acker; see `SendReport`."""
+        table = self._reports.get((acker_task, task_id))
+        if table is None:
+            table = self._reports[acker_task, task_id] = ReportTable(task_id, acker_task)
+        table.add(self._wave.places[attempt], result)
+
+    def flush_if_full(self) -> None:
+        """Sends what is held if that is much; called after each attempt."""
+        if self.carrier.byte_count > BLOCK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Sends what is held; called after the last attempt."""
+        self.carrier.flush()
+        for (acker_task, task_id), table in self._reports.items():
+            payload = table.to_payload()
+            self._send(Block(self._wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
+        self._reports = {}
+        self._report_blocks += 1

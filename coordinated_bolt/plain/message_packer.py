@@ -1,0 +1,300 @@
+"""What one task of a plain topology sends during one wave: tuples and messages, collected per target and framed.
+
+Small tuples are packed in portions, as stretches, since packing one costs more than all of its values. What ackers are
+told travels as two columns, roots and edges, and a task tells an acker only once a frame about each root: the xor of
+all its acks, which is all that an acker makes of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
+from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
+from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
+from state.codec import CodecError, pack, unpack
+
+FRAME_BYTES = 4 * 1024 * 1024
+"""A frame is sent once it holds this many bytes, far below the codec's limit."""
+PORTION = 64
+"""Small tuples packed together."""
+SMALL_BYTES = 1024
+"""Values of a tuple that take no more than about this much are small."""
+NUMBER_BYTES = 9
+"""What a number takes at most, as long as it has 64 bits."""
+EDGE_BYTES = 2 * 8
+"""What a root and its edge take."""
+
+_NUMBERS = frozenset({int, float, bool, type(None)})
+_TEXTS = frozenset({str, bytes})
+_KINDS = {int(kind): kind for kind in MessageKind}
+_STRETCH = 0
+"""Stands where a message has its kind."""
+
+
+RootEdges = tuple[tuple[int, ...], tuple[int, ...]]
+"""Roots, and of each the xor of some of its edges."""
+
+
+class Trees(NamedTuple):
+    """What a frame tells an acker about trees.
+
+    Attributes:
+        begun: roots with their first edges, of every INIT.
+        acked: roots with the edges of all ACKs.
+    """
+
+    begun: RootEdges
+    acked: RootEdges
+
+
+class _HeldMessages:
+    """What is on its way to one target."""
+
+    __slots__ = ("acks", "begun", "byte_count", "held", "item_count", "rows", "sequence", "stream_index", "trees")
+
+    def __init__(self) -> None:
+        self.sequence = 0
+        self.clear()
+
+    def clear(self) -> None:
+        self.stream_index = -1
+        self.rows: list[list[Any]] = []
+        self.trees: list[dict[int, int]] = []
+        self.held: list[bytes] = []
+        self.begun: dict[int, int] = {}
+        self.acks: dict[int, int] = {}
+        self.item_count = 0
+        self.byte_count = 0
+
+    def pack_rows(self) -> None:
+        """Packs the tuples held as they are."""
+        if self.rows:
+            self.held.append(pack([_STRETCH, self.stream_index, self.rows, *_trees_wire(self.trees)]))
+            self.rows, self.trees = [], []
+
+
+class MessagePacker:
+    """The `TreeOutbox` of a task for one wave: packs what it sends into frames.
+
+    Args:
+        wave_id: the wave.
+        sender: task id of the sender.
+        send: takes each finished frame.
+        frame_messages: most tuples, messages and roots in a frame; 1 sends each when it is added.
+        acker_tasks: every acker task.
+
+    Attributes:
+        byte_count: about the size of all that was added so far.
+    """
+
+    def __init__(
+        self,
+        wave_id: WaveId,
+        sender: int,
+        send: Callable[[WaveFrame], None],
+        frame_messages: int = FRAME_TUPLES,
+        acker_tasks: Sequence[int] = (),
+    ) -> None:
+        self._wave_id, self._sender, self._send_frame = wave_id, sender, send
+        self._frame_messages = frame_messages
+        self._acker_tasks, self._acker_count = acker_tasks, len(acker_tasks)
+        self._boxes: dict[int, _HeldMessages] = {}
+        self.byte_count = 0
+
+    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
+        """Sends a tuple.
+
+        Raises:
+            CodecError: a value cannot travel or is too large; raised here, where the emitter can see it.
+        """
+        box = self._boxes.get(target) or self._new_box(target)
+        size = SMALL_BYTES - _room_left(row)
+        if size <= SMALL_BYTES:
+            if stream_index != box.stream_index:
+                box.pack_rows()
+                box.stream_index = stream_index
+            box.rows.append(row)
+            box.trees.append(roots)
+            if len(box.rows) >= PORTION:
+                box.pack_rows()
+        else:
+            packed = pack([_STRETCH, stream_index, [row], *_trees_wire([roots])])
+            check_tuple_size(packed)
+            box.pack_rows()
+            box.held.append(packed)
+            size = len(packed)
+        size += EDGE_BYTES * len(roots)
+        box.byte_count += size
+        self.byte_count += size
+        box.item_count += 1
+        if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+            self._flush(target, box)
+
+    def init(self, root: int, edges: int) -> None:
+        """Tells the acker of a root that a spout has emitted it."""
+        target = self._acker_tasks[root % self._acker_count]
+        box = self._boxes.get(target) or self._new_box(target)
+        box.begun[root] = edges
+        self.byte_count += EDGE_BYTES
+        box.item_count += 1
+        if box.item_count >= self._frame_messages:
+            self._flush(target, box)
+
+    def ack(self, root: int, edges: int) -> None:
+        """Tells the acker of a root some edges that the task has received and sent."""
+        target = self._acker_tasks[root % self._acker_count]
+        box = self._boxes.get(target) or self._new_box(target)
+        if root in box.acks:
+            box.acks[root] ^= edges
+            return
+        box.acks[root] = edges
+        box.item_count += 1
+        if box.item_count >= self._frame_messages:
+            self._flush(target, box)
+
+    def fail(self, root: int) -> None:
+        """Tells the acker of a root that it has failed."""
+        self._send_root(MessageKind.FAIL, root)
+
+    def reset_timeout(self, root: int) -> None:
+        """Asks for the timeout of a root to be restarted."""
+        self._send_root(MessageKind.RESET_TIMEOUT, root)
+
+    def send(self, message: Message) -> None:
+        """Sends any message of the task.
+
+        Raises:
+            CodecError: as `add`.
+        """
+        _, target, kind, payload = message
+        match kind:
+            case MessageKind.TUPLE:
+                self.add(target, *payload)
+            case MessageKind.INIT:
+                self.init(*payload)
+            case MessageKind.ACK:
+                self.ack(*payload)
+            case _:
+                packed = pack([int(kind), *payload])
+                check_tuple_size(packed)
+                box = self._boxes.get(target) or self._new_box(target)
+                box.pack_rows()
+                box.held.append(packed)
+                box.byte_count += len(packed)
+                self.byte_count += len(packed)
+                box.item_count += 1
+                if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+                    self._flush(target, box)
+
+    def close(self) -> None:
+        """Sends what is left; nothing may be added afterwards."""
+        for target, box in self._boxes.items():
+            if box.item_count:
+                self._flush(target, box)
+
+    def _send_root(self, kind: MessageKind, root: int) -> None:
+        self.send(tree_message(kind, self._sender, self._acker_tasks[root % self._acker_count], root))
+
+    def _new_box(self, target: int) -> _HeldMessages:
+        box = self._boxes[target] = _HeldMessages()
+        return box
+
+    def _flush(self, target: int, box: _HeldMessages) -> None:
+        box.pack_rows()
+        payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
+        frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, payload)
+        box.sequence += 1
+        box.clear()
+        self._send_frame(frame)
+
+
+def pack_numbers(numbers: Iterable[int]) -> bytes:
+    """Returns numbers of 64 bits as one piece of bytes."""
+    listed = tuple(numbers)
+    return struct.pack(f"<{len(listed)}Q", *listed)
+
+
+def unpack_numbers(packed: bytes) -> tuple[int, ...]:
+    """Inverse of `pack_numbers`."""
+    return struct.unpack(f"<{len(packed) // 8}Q", packed)
+
+
+def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
+    """Returns what a frame holds for a bolt, in the order it was added; without what `trees_of` returns.
+
+    Raises:
+        CodecError: the frame does not hold messages.
+    """
+    held, _, _ = _content(frame)
+    return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
+
+
+def messages_of(frame: WaveFrame) -> list[Message]:
+    """Returns the same as messages, one by one.
+
+    Raises:
+        CodecError: the frame does not hold messages.
+    """
+    contents = contents_of(frame)
+    return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
+
+
+def trees_of(frame: WaveFrame) -> Trees:
+    """Returns what a frame tells an acker of trees that begin and grow.
+
+    Raises:
+        CodecError: the frame does not hold messages.
+    """
+    _, begun, acked = _content(frame)
+    return Trees(_columns(begun), _columns(acked))
+
+
+def _content(frame: WaveFrame) -> list[Any]:
+    if frame.kind is not WaveFrameKind.MESSAGES:
+        raise CodecError(f"frame is of kind {frame.kind.name}, expected {WaveFrameKind.MESSAGES.name}")
+    content: list[Any] = unpack(frame.payload)
+    return content
+
+
+def _content_of(sender: int, target: int, wire: list[Any]) -> StretchOrMessage:
+    if wire[0] != _STRETCH:
+        return Message(sender, target, _KINDS[wire[0]], tuple(wire[1:]))
+    _, stream_index, rows, roots, edges = wire
+    if roots is None:
+        trees = edges or [{} for _ in rows]
+    else:
+        trees = [{root: edge} for root, edge in zip(unpack_numbers(roots), unpack_numbers(edges), strict=True)]
+    return TupleStretch(sender, target, stream_index, rows, trees)
+
+
+def _trees_wire(trees: list[dict[int, int]]) -> tuple[bytes | None, Any]:
+    """Returns roots and edges as columns if every tuple has one root, else None and the trees, if there are any."""
+    sizes = {*map(len, trees)}
+    if sizes == {1}:
+        return pack_numbers(chain.from_iterable(trees)), pack_numbers(chain.from_iterable(map(dict.values, trees)))
+    return None, None if sizes == {0} else trees
+
+
+def _columns_wire(pairs: dict[int, int]) -> list[bytes]:
+    return [pack_numbers(pairs), pack_numbers(pairs.values())]
+
+
+def _columns(wire: list[bytes]) -> RootEdges:
+    roots, edges = map(unpack_numbers, wire)
+    return roots, edges
+
+
+def _room_left(row: Sequence[Any]) -> int:
+    """How much smaller values are than they may be, to be surely packed without an error into few bytes."""
+    room = SMALL_BYTES - NUMBER_BYTES * len(row)
+    for value in row:
+        kind = type(value)
+        if kind in _TEXTS:
+            room -= len(value)
+        elif kind not in _NUMBERS:
+            return -1
+    return room

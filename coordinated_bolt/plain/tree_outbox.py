@@ -1,0 +1,107 @@
+"""What a task of a plain topology sends: tuples, and what the ackers have to know of their trees.
+
+Where tuples travel in waves, `MessagePacker` takes them without making a message of each; `MessageOutbox` makes
+messages, for an engine that delivers these one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from coordinated_bolt.plain.messages import (
+    Message,
+    MessageKind,
+    SendMessage,
+    acker_of,
+    edges_message,
+    tree_message,
+    tuple_message,
+)
+
+
+class RootOutbox(Protocol):
+    """Takes what one spout task sends; nothing is delivered before its methods return (driver)."""
+
+    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int], /) -> None:
+        """Sends a tuple; `roots` is root -> edge, and belongs to the outbox from then on, but `row` does not.
+
+        Raises:
+            CodecError: a value cannot travel or is too large.
+        """
+
+    def init(self, root: int, edges: int) -> None:
+        """Tells the acker that the spout has begun a tree; `edges` is the xor of its first edges."""
+
+
+class TreeOutbox(Protocol):
+    """Takes what one bolt task sends; nothing is delivered before its methods return (executor)."""
+
+    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int], /) -> None:
+        """Sends a tuple, as `RootOutbox.add`."""
+
+    def ack(self, root: int, edges: int, /) -> None:
+        """Tells the acker the xor of some edges that the task has received and sent in a tree."""
+
+    def fail(self, root: int) -> None:
+        """Tells the acker that a tree has failed."""
+
+    def reset_timeout(self, root: int) -> None:
+        """Asks the spout of a tree to restart its timeout."""
+
+    def send(self, message: Message, /) -> None:
+        """Sends any message; tasks of sub-topologies send nothing else."""
+
+
+class AckerMessages:
+    """Sends messages about trees, for the collectors and tasks that grow them (executor, or driver for spouts).
+
+    Args:
+        task_id: the sender.
+        acker_tasks: every acker task; without any, nothing may be sent.
+        send: takes the messages.
+    """
+
+    def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
+        self._task_id, self._acker_tasks, self._send = task_id, acker_tasks, send
+
+    def init(self, root: int, edges: int) -> None:
+        """Sends that a spout has begun a tree; `edges` is the xor of its first edges."""
+        self._send_edges(MessageKind.INIT, root, edges)
+
+    def ack(self, root: int, edges: int) -> None:
+        """Sends the xor of the edges that the task has received and sent in a tree."""
+        self._send_edges(MessageKind.ACK, root, edges)
+
+    def fail(self, root: int) -> None:
+        """Sends that a tree has failed."""
+        self._send_root(MessageKind.FAIL, root)
+
+    def reset_timeout(self, root: int) -> None:
+        """Asks the spout of a tree to restart its timeout."""
+        self._send_root(MessageKind.RESET_TIMEOUT, root)
+
+    def _send_edges(self, kind: MessageKind, root: int, edges: int) -> None:
+        self._send(edges_message(kind, self._task_id, acker_of(root, self._acker_tasks), root=root, edges=edges))
+
+    def _send_root(self, kind: MessageKind, root: int) -> None:
+        self._send(tree_message(kind, self._task_id, acker_of(root, self._acker_tasks), root))
+
+
+class MessageOutbox(AckerMessages):
+    """The outbox of any task that sends a message for everything.
+
+    Args:
+        task_id: the sender.
+        acker_tasks: every acker task.
+        send: takes the messages.
+    """
+
+    def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
+        super().__init__(task_id, acker_tasks, send)
+        self.send = send
+        self._sender = task_id
+
+    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
+        """Sends a TUPLE."""
+        self.send(tuple_message(self._sender, target, stream_index=stream_index, values=row, roots=roots))

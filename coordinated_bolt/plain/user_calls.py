@@ -1,0 +1,46 @@
+"""Calls the user code of one spout or bolt of a plain topology, where no exception can be answered with a replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.wiring import TaskWiring
+
+
+class UserCalls:
+    """Calls the methods of one task's component and hooks (executor, or driver for spouts); never raises their errors.
+
+    Args:
+        wiring: the task, which its failures name.
+    """
+
+    def __init__(self, wiring: TaskWiring) -> None:
+        self._where = (wiring.component_id, wiring.task_index)
+
+    def call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
+        """Calls a method; returns what it raised, even a `FailedException`, as a failure that ends the run."""
+        try:
+            method(*arguments)
+        except BaseException as error:
+            if is_interruption(error):
+                raise
+            return self.failure(error)
+        return None
+
+    def close(self, closings: Iterable[Callable[[], None]]) -> Failure | None:
+        """Calls each in order, even if one before it raised; returns the first failure."""
+        return close_all(partial(self.call, closing) for closing in closings)
+
+    def failure(self, error: BaseException, tuple_text: str = "") -> Failure:
+        """Returns what an error of the user's means for the run; `tuple_text` shows the tuple being executed."""
+        return Failure.of_user(error, *self._where, tuple_text)
+
+
+def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | None:
+    """Calls each in order, and only then returns the first failure, if any."""
+    failures = [close() for close in closings]
+    return next((failure for failure in failures if failure is not None), None)

@@ -1,6 +1,0 @@
-"""``python -m coordinator.cli``, for where the ``txbatch`` script is not on the path."""
-
-from coordinator.cli.entry import main
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""What runs waves: Spark, or this process."""

@@ -1,0 +1,134 @@
+"""Runs a transaction again from the metadata that is kept of it, in one process, and commits nothing.
+
+It is the way a run takes after a crash: metadata is stored, the transaction is not committed, so the spout emits
+exactly that batch again. Only here the server is one in memory, which is forgotten afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.recorder import Emission
+from coordinator.sources.data_frame_batches import DataFrameBatches
+from coordinator.sources.micro_batches import MicroBatches
+from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import described
+from coordinator.transactional.assembly import has_external_effects
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPLAYED_SCOPE
+from coordinator.transactional.options import RunOptions
+from state.commits.dead_letters import DeadLetter
+from state.errors import TopologyError
+from state.keys import metadata_field, parse_metadata_field
+from state.records.stored_topology import FoundTopology
+from state.redis_topology.history import KnownTransaction
+from state.redis_topology.store import RedisStore
+
+NONCE = "0" * 32
+
+
+@dataclass(frozen=True, slots=True)
+class DryReplay:
+    """What a transaction did when it ran again.
+
+    Attributes:
+        metadata: scope -> what the transaction was cut from.
+        emitted: component id -> (stream id, values) of every tuple that it emitted, in the order of the topology.
+        states: state name -> what its committers would have written into an empty state.
+        dead_letters: the tuples that were refused.
+    """
+
+    metadata: Mapping[str, Any]
+    emitted: Mapping[str, list[Emission]]
+    states: Mapping[str, Any]
+    dead_letters: tuple[DeadLetter, ...]
+
+
+def why_not(topology: Topology, known: KnownTransaction) -> str:
+    """Returns why a transaction cannot be run again, "" if it can."""
+    return _why_not_with(topology) or _why_not(known)
+
+
+def _why_not_with(topology: Topology) -> str:
+    spec = topology.spout.spec
+    kind = f"its spout, a {type(spec).__name__},"
+    if kind_of(spec).is_opaque:
+        return f"{kind} is opaque: asked again, it cuts another batch"
+    if isinstance(spec, (DataFrameBatches, MicroBatches)):
+        return f"{kind} is fed by a Spark session, whose rows are not at hand"
+    if has_external_effects(topology):
+        return "a committer has external effects, which would happen again"
+    return ""
+
+
+def _why_not(known: KnownTransaction) -> str:
+    txid = known.txid
+    if known.is_replay:
+        return f"txid {txid} was a replay of what had been set aside, which is no longer stored"
+    if known.story is not None and known.story.set_aside:
+        return f"txid {txid} was committed empty: `txbatch quarantine show` has its batch"
+    if not known.is_committed and not known.metadata:
+        return f"txid {txid} is not cut yet: the last committed one is {known.committed_txid}"
+    if COORDINATOR_SCOPE in known.left_out:
+        return f"its metadata, {known.left_out[COORDINATOR_SCOPE]:,} bytes, was too long to be kept"
+    if COORDINATOR_SCOPE not in known.metadata:
+        begins = "there is no history" if known.history_from is None else f"the history begins at {known.history_from}"
+        return f"its metadata is no longer kept: {begins}"
+    return ""
+
+
+def replay_dry(
+    topology: Topology, known: KnownTransaction, before: KnownTransaction, stored: FoundTopology
+) -> DryReplay:
+    """Runs a transaction again, on this thread; user code runs, and does again what it does outside declared state.
+
+    Args:
+        topology: what the factory returns, with the same input.
+        known: what is known of the transaction.
+        before: what is known of the one below it.
+        stored: what is stored of the topology now, of which the input and the numbers of replays are used.
+
+    Raises:
+        TopologyError: it cannot be run again; see `why_not`.
+        TransactionError: it fails, as an attempt of a run would.
+    """
+    if why := why_not(topology, known):
+        raise TopologyError(f"txid {known.txid} of topology {topology.topology_id!r} cannot be run again: {why}")
+    txid = known.txid
+    options = RunOptions(
+        last_txid=txid,
+        tells_spout=False,
+        adopt="unchecked",
+        accept_state_changes=True,
+        max_attempts=1,
+        history=0,
+    )
+    with LocalCluster() as cluster:
+        _seed(cluster, topology, txid, stored.source_fingerprint, _entries(known, before, stored.metadata))
+        run = cluster.submit(topology, options=options)
+        run.run_until_idle()
+        emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
+        return DryReplay(known.metadata, emitted, run.snapshot().states, tuple(run.dead_letters()))
+
+
+def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata fields as a server would hold them just before the transaction was committed."""
+    entries = {metadata_field(scope, known.txid): value for scope, value in known.metadata.items()}
+    if known.txid > 1:
+        below = {COORDINATOR_SCOPE: known.metadata[COORDINATOR_SCOPE], **before.metadata}
+        entries |= {metadata_field(scope, known.txid - 1): value for scope, value in below.items()}
+    earlier = {name: parse_metadata_field(name) for name in stored}
+    return entries | {
+        name: stored[name] for name, (scope, txid) in earlier.items() if scope == REPLAYED_SCOPE and txid < known.txid
+    }
+
+
+def _seed(cluster: LocalCluster, topology: Topology, txid: int, source: str, entries: Mapping[str, Any]) -> None:
+    store = RedisStore("redis://memory", topology.topology_id, client=cluster.client)
+    store.check_server()
+    store.acquire(nonce=NONCE, new_generation=NONCE, topology=described(topology), source_fingerprint=source)
+    store.store_metadata(entries)
+    cluster.client.hset(store.keys.control, "committed", str(txid - 1))

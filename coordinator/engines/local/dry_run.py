@@ -1,0 +1,227 @@
+"""Runs the first batches of a topology in this process, and keeps what every component emitted and would write.
+
+Nothing leaves the process: state is in memory, empty at the start, and gone at the end; sources are read from their
+beginning, and never told that anything was committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from committers.task_report import TaskReport
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.recorder import Emission
+from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.spouts.row_spout import RowSpout
+from coordinator.topology.building.picture_maker import class_name
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import described
+from coordinator.transactional.options import RunOptions
+from state.commits.dead_letters import DeadLetter
+from state.commits.packed_writes import unpacked
+from state.commits.state_writes import StateWrites
+from state.errors import TopologyError, TransactionError
+from state.keys import Keys, split_member
+from state.kinds.handles import declared_states
+from state.kinds.state_family import StateFamily
+from state.values.value_form import ValueForm, form_of
+
+
+@dataclass(frozen=True, slots=True)
+class DryComponent:
+    """What one component emitted for one batch.
+
+    Attributes:
+        component_id: of the component.
+        kind: "spout", "bolt" or "committer".
+        class_name: of the user's object.
+        emitted: (stream id, values) of every tuple, by task.
+    """
+
+    component_id: str
+    kind: str
+    class_name: str
+    emitted: tuple[Emission, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DryChange:
+    """One change of a state.
+
+    Attributes:
+        operation: "put", "increment", "delete" or "append".
+        field: the field, or the member of a set; "" for a value or a list.
+        value: the new value, the amount, or what is appended; None for a deletion.
+    """
+
+    operation: str
+    field: Any
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DryWrites:
+    """What the tasks of a committer would write to one state.
+
+    Attributes:
+        component_id: the committer.
+        key: Redis key of the state.
+        redis_type: as in the reply to TYPE.
+        changes: task by task, and by kind of change.
+    """
+
+    component_id: str
+    key: str
+    redis_type: str
+    changes: tuple[DryChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DryBatch:
+    """One batch on its way through the whole topology.
+
+    Attributes:
+        txid: of its transaction, from 1.
+        components: what each component emitted, in flow order.
+        writes: what the committers would write; None if their phase was not run.
+        dead_letters: what was refused; none if the commit phase was not run.
+    """
+
+    txid: int
+    components: tuple[DryComponent, ...]
+    writes: tuple[DryWrites, ...] | None = None
+    dead_letters: tuple[DeadLetter, ...] = ()
+
+
+def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator[DryBatch]:
+    """Yields the first batches of a topology, each as soon as it has run (driver).
+
+    A batch that fails is yielded as far as it came, and then its error is raised. A topology with external effects
+    stops before the commit phase. The input may have fewer batches, or none for now.
+
+    Args:
+        topology: a transactional topology whose source can be read from this process.
+        batches: most batches to run.
+
+    Raises:
+        TopologyError: this topology cannot be run dry; the message says why.
+        TransactionError: what a run would raise, such as `UserCodeError` with component, tuple and traceback.
+    """
+    checked = _checked(topology)
+    has_effects = any(component.has_external_effects for component in checked.components)
+    options = RunOptions(
+        max_spout_pending=batches if has_effects else 1, commit_group_max=1, last_txid=batches, tells_spout=False
+    )
+    with LocalCluster() as cluster:
+        run = cluster.submit(checked, options=options)
+        run.hold("processing" if has_effects else "commit")
+        yield from _processed(run, checked, batches) if has_effects else _whole(run, checked, batches)
+
+
+def _checked(topology: Topology | PlainTopology) -> Topology:
+    if isinstance(topology, PlainTopology):
+        raise TopologyError(
+            f"topology {topology.topology_id!r} is a plain one: its bolts write where they like, so it cannot be run "
+            "without effects; try its bolts on a LocalCluster, or run it on data that does not matter"
+        )
+    if not isinstance(topology, Topology):
+        raise TopologyError(f"dry_run got {described(topology)}; give the result of a builder's build()")
+    if isinstance(topology.spout.spec, RowSpout):
+        raise TopologyError(
+            f"component {topology.spout.component_id!r} reads DataFrames, which only Spark can read; try the bolts "
+            "with run_bolt, or give a factory of the same bolts over a FixedBatchesSpout"
+        )
+    return topology
+
+
+def _whole(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
+    """Yields batches that run to the end of their commit phase; each is then published to the memory of this run."""
+    for txid in range(1, batches + 1):
+        yield from _moved(run, topology, txid)
+        if not run.held():
+            return
+        writes = tuple(_writes(run.held_reports(txid), topology))
+        batch = DryBatch(txid, _components(run, topology, txid), writes)
+        run.ack(txid)
+        try:
+            while run.statistics.last_txid < txid and run.tick():
+                pass  # bounded: what it publishes is at hand
+        except TransactionError:
+            yield batch
+            raise
+        yield replace(batch, dead_letters=tuple(each for each in run.dead_letters() if each.txid == txid))
+
+
+def _processed(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
+    """Yields batches of which only the processing phase runs."""
+    yield from _moved(run, topology, 1)
+    for held in run.held()[:batches]:
+        yield DryBatch(held.attempt.txid, _components(run, topology, held.attempt.txid))
+
+
+def _moved(run: TransactionalRun, topology: Topology, txid: int) -> Iterator[DryBatch]:
+    """Moves the run until nothing more happens; if that fails, yields the batch as far as it came."""
+    try:
+        run.run_until_idle()
+    except TransactionError:
+        yield DryBatch(txid, _components(run, topology, txid))
+        raise
+
+
+def _components(run: TransactionalRun, topology: Topology, txid: int) -> tuple[DryComponent, ...]:
+    return tuple(
+        DryComponent(
+            component.component_id,
+            component.kind.value,
+            class_name(component.spec),
+            tuple(run.emitted(component.component_id, txid)),
+        )
+        for component in topology.components
+    )
+
+
+def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWrites]:
+    keys, changes = Keys(topology.topology_id), dict[tuple[str, str, str], list[DryChange]]()
+    forms = {
+        handle.name: form_of(
+            handle.value_type, handle.template.scale if isinstance(handle, StateFamily) else handle.scale
+        )
+        for component in topology.components
+        for handle in declared_states(type(component.spec)).values()
+    }
+    for report in reports:
+        for write_set in report.write_sets:
+            for name, writes in write_set.states.items():
+                key = (report.component_id, keys.state(name), writes.kind.value)
+                changes.setdefault(key, []).extend(_changes(unpacked(writes), forms[split_member(name)[0]]))
+    components = [report.component_id for report in reports]
+    ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))
+    yield from (DryWrites(*key, tuple(_added_up(changes[key]))) for key in ordered if changes[key])
+
+
+def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]:
+    """Yields the changes of one task, with values as the committer gave them."""
+
+    def given(value: Any) -> Any:
+        return value if form is None else form.from_stored(value)
+
+    yield from (DryChange("delete", field, None) for field in writes.deletes if field not in writes.puts)
+    yield from (DryChange("put", field, given(value)) for field, value in writes.puts.items())
+    for field, amount in writes.increments.items():
+        yield DryChange("increment", field, given(sum(amount) if isinstance(amount, list) else amount))
+    yield from (DryChange("append", "", given(value)) for value in writes.appends)
+
+
+def _added_up(changes: Sequence[DryChange]) -> list[DryChange]:
+    """Returns the changes with one for each field, whichever tasks and calls it is made of; all of what is appended."""
+    found: dict[Any, DryChange] = {}
+    for place, change in enumerate(changes):
+        key = place if change.operation == "append" else (change.operation, change.field)
+        former = found.get(key)
+        if former is not None and change.operation == "increment":
+            change = replace(change, value=former.value + change.value)  # noqa: PLW2901
+        found[key] = change
+    return list(found.values())

@@ -1,0 +1,149 @@
+"""What of a Spark error is worth telling: of the hundreds of lines it prints, the one that says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.watching.failure_cause import CrashKind
+from state.troubles import Trouble
+
+TEXT_LIMIT = 1000
+TRACEBACK = "Traceback (most recent call last):"
+PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)')
+NOT_USERS = re.compile(
+    r"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py$"
+)
+END_OF_TRACEBACK = re.compile(r"\s+at |\s*SQLSTATE|Driver stacktrace|\s*Caused by: ")
+TASK = re.compile(r"\(TID \d+\) \([^)]*\): ")
+WRAPPING = re.compile(
+    r"^:?\s*(?:Caused by: |An error occurred while calling \S+|Job aborted due to stage failure: "
+    r"|[\w.$]+(?:Exception|(?<!OutOfMemory)Error): )\s*"
+)
+OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
+NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
+
+
+@dataclass(frozen=True, slots=True)
+class CrashRemedy:
+    """What helps against a known failure.
+
+    Attributes:
+        sign: found in the story of one.
+        advice: appended to it.
+        kind: whether another try may go better.
+        leads: the advice is said first, because it tells more than Spark does; of Spark's text, its sign follows.
+    """
+
+    sign: re.Pattern[str]
+    advice: str
+    kind: CrashKind = CrashKind.CERTAIN
+    leads: bool = False
+
+    def told(self, cause: str) -> str:
+        """Returns the failure and what helps, in one line."""
+        if not self.leads:
+            return f"{cause[:TEXT_LIMIT]}; {self.advice}"
+        said = self.sign.search(cause)
+        return f"{self.advice} (Spark: {cause if said is None else said[0]})"
+
+
+REMEDIES: Sequence[CrashRemedy] = (
+    CrashRemedy(
+        re.compile(r"^(ModuleNotFoundError|ImportError): "),
+        "executors run a Python that cannot import it: install it there, or name the right interpreter in "
+        f"PYSPARK_PYTHON; {NEEDS}",
+    ),
+    CrashRemedy(
+        re.compile(r"Cannot run program "),
+        f"executors do not find that Python: name one that is there in PYSPARK_PYTHON; {NEEDS}",
+    ),
+    CrashRemedy(
+        re.compile(r"PYTHON_VERSION_MISMATCH|different version in worker"),
+        f"driver and executors run different Pythons: name the same version in PYSPARK_PYTHON; {NEEDS}",
+    ),
+    CrashRemedy(
+        FULL_DISK_SAID,
+        MAKE_ROOM,
+    ),
+    CrashRemedy(
+        re.compile(r"spark\.driver\.maxResultSize"),
+        "raise that setting, or cut smaller transactions",
+        CrashKind.LOST,
+    ),
+    CrashRemedy(
+        re.compile(r"OutOfMemoryError"),
+        "give Java more by spark.driver.memory (on a cluster spark.executor.memory), or cut smaller transactions",
+        CrashKind.LOST,
+    ),
+    CrashRemedy(
+        re.compile(r"Python worker exited unexpectedly(?: \(\w+\))?"),
+        "a worker ended without a word: killed, out of memory, or crashed in native code",
+        CrashKind.LOST,
+        leads=True,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CrashStory:
+    """Why a job crashed.
+
+    Attributes:
+        reason: in one line, the cause first.
+        kind: what follows from it.
+    """
+
+    reason: str
+    kind: CrashKind = CrashKind.LOST
+
+
+def crash_story(error: BaseException) -> CrashStory:
+    """Reads the cause out of what a job raised (driver)."""
+    lines = str(error).splitlines()
+    cause = _python_cause(lines) or _java_cause(lines) or type(error).__name__
+    if (overdue := OVERDUE.match(cause)) is not None:
+        return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
+    for remedy in REMEDIES:
+        if remedy.sign.search(cause):
+            return CrashStory(remedy.told(cause), remedy.kind)
+    return CrashStory(cause[:TEXT_LIMIT])
+
+
+def _python_cause(lines: list[str]) -> str:
+    """The last line of a worker's traceback, and the place nearest to it that is the user's; "" without one."""
+    begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), None)
+    if begins is None:
+        return ""
+    told: list[str] = []
+    for line in lines[begins + 1 :]:
+        if END_OF_TRACEBACK.match(line):
+            break
+        told.append(line)
+    frames = [number for number, line in enumerate(told) if line.startswith("  ")]
+    cause = [line.strip() for line in told[frames[-1] + 1 if frames else 0 :] if line.strip()]
+    if not cause:
+        return ""
+    return " | ".join(cause) + _place(told)
+
+
+def _place(traceback_lines: list[str]) -> str:
+    places = [match for line in traceback_lines if (match := PLACE.match(line)) is not None]
+    users = [match for match in places if NOT_USERS.search(match["file"]) is None]
+    return f" ({users[-1]['file']}, line {users[-1]['line']})" if users else ""
+
+
+def _java_cause(lines: list[str]) -> str:
+    """The first line that says more than which call failed."""
+    for line in (line.strip() for line in lines):
+        if not line or line.startswith("at "):
+            continue
+        task = TASK.search(line)
+        told = line[task.end() :] if task is not None else line
+        while (wrapping := WRAPPING.match(told)) is not None:
+            told = told[wrapping.end() :]
+        if told.strip(" .:"):
+            return told
+    return ""

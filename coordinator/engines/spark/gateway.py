@@ -1,0 +1,187 @@
+"""Starts, stops and gives up Spark's Java process.
+
+What Spark logs is configured by `log4j2.properties`. That file alone is not enough: one line of the Java machine comes
+before any configuration, workers write to the same pipe whether they are fine or complain of its end, and pyspark says
+of a start that failed only that it failed, since the reason is on the process's standard error. So that process writes
+into a pipe of ours, see `java_output`.
+
+pyspark has no public way to ask for the gateway, or to forget one whose process is gone, so its private names are used
+here, and those two questions of `session` are answered here as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+
+from coordinator.engines.spark.java.java_output import JavaOutput, reason_of
+from coordinator.engines.spark.java.java_process import GatewayProcess
+from coordinator.engines.spark.java.java_watch import JavaWatch
+from state.errors import EngineError
+
+_LOG = logging.getLogger("txbatch")
+LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
+LOG_LEVEL = "spark.log.level"
+LOG_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Options that stand before those of spark.driver.extraJavaOptions: another file named there wins."""
+LOCAL_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1"}
+"""Spares Spark the search for an address, which fails where the machine's own name is not known."""
+
+
+def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
+    """Starts a context, and the Java process unless an earlier session of this process has left it.
+
+    Raises:
+        EngineError: the Java process ends or freezes meanwhile.
+        RuntimeError: Spark does not start; the message is the reason, in one line.
+    """
+    gateway, output = running_gateway(), output_of(running_gateway())
+    try:
+        if gateway is None:
+            output, gateway = _launched(conf, is_local=is_local)
+        with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
+            context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
+            if not conf.contains(LOG_LEVEL):
+                watch.call(lambda: context.setLogLevel("FATAL"))
+        context._accumulatorServer.handle_error = _log_error  # type: ignore[assignment,method-assign] # noqa: SLF001
+    except EngineError:
+        if output is not None:
+            output.show_last_words()  # they tell more than its exit code
+        forget_java()
+        raise
+    except Exception as error:
+        said = [*(output.take_held() if output is not None else []), *str(error).splitlines(keepends=True)]
+        _LOG.debug("Spark said:\n%s", "".join(said))
+        raise RuntimeError(reason_of(said)) from error
+    if output is not None:
+        output.show()
+    return context
+
+
+def stop_context(context: SparkContext) -> None:
+    """Stops a context of our own; what its workers say about that is only logged.
+
+    It raises nothing: a Java process that is gone, or does not answer any more, has nothing left to stop.
+    """
+    quieten_java()
+    gateway = running_gateway()
+    try:
+        with JavaWatch(GatewayProcess(gateway, is_ours=output_of(gateway) is not None)) as watch:
+            watch.call(context.stop)
+    except Exception as error:  # noqa: BLE001 - whatever a broken connection raises
+        _LOG.debug("Spark could not be stopped: %s", error)
+        forget_java()
+
+
+def quieten_java() -> None:
+    """What a Java process of ours, its workers and its connections say goes to the debug log from now on."""
+    output = output_of(running_gateway())
+    if output is not None:
+        output.log()
+
+
+def abandon_context(context: SparkContext) -> None:
+    """Lets go of a context of our own whose Java process is gone."""
+    quieten_java()
+    server = getattr(context, "_accumulatorServer", None)
+    if server is not None:
+        server.shutdown()
+    forget_java()
+
+
+def forget_java() -> None:
+    """Has the next context of this process start a Java process of its own: the one there was is gone."""
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None  # noqa: SLF001
+
+
+def end_java() -> None:
+    """Ends a Java process of ours without a word; called when this process is about to end as it stands."""
+    gateway = running_gateway()
+    if output_of(gateway) is not None:
+        gateway.proc.kill()
+
+
+def running_gateway() -> Any:
+    """Pyspark's gateway to the Java process of this process; None if there is none."""
+    return SparkContext._gateway  # noqa: SLF001 - there is no public question
+
+
+def output_of(gateway: Any) -> JavaOutput | None:
+    """The output of a Java process that we started; None for anybody else's."""
+    output = getattr(gateway, "txbatch_output", None)
+    return output if isinstance(output, JavaOutput) else None
+
+
+def _log_error(*_: object) -> None:
+    """In place of a traceback on standard error for a connection that ends: why it does, the watch finds out."""
+    _LOG.debug("a connection of Spark's accumulators broke", exc_info=True)
+
+
+def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
+    """Starts the Java process; its output and its gateway."""
+    if LOG_CONFIGURATION.is_file():  # not if the package is in an archive
+        option = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        conf.set(LOG_OPTIONS, f"{option} {conf.get(LOG_OPTIONS, '')}".strip())
+    read_fd, write_fd = os.pipe()
+    output = JavaOutput(read_fd)
+    try:
+        try:
+            with _environment(LOCAL_ENVIRONMENT if is_local else {}), _signals_deferred():
+                gateway = launch_gateway(conf, {"stdout": write_fd, "stderr": write_fd})  # type: ignore[no-untyped-call]
+        finally:
+            os.close(write_fd)  # or nobody knows which words are the last ones
+    except Exception as error:  # pyspark only says that the process has ended
+        raise RuntimeError("".join([*output.take_held(), str(error)])) from error
+    gateway.txbatch_output = output  # next to gateway.proc, which pyspark keeps there
+    return output, gateway
+
+
+@contextmanager
+def _signals_deferred() -> Iterator[None]:
+    """Delivers Ctrl-C and SIGTERM only after the block, unless they come twice.
+
+    pyspark, interrupted while it waits for the Java process, forgets that process, which then never ends.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals interrupt the main thread only
+        yield
+        return
+    received: list[int] = []
+
+    def note(number: int, _frame: object) -> None:
+        received.append(number)
+        if len(received) > 1:
+            restore()
+            signal.raise_signal(number)
+
+    def restore() -> None:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+    previous = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        restore()
+    if received:
+        signal.raise_signal(received[0])
+
+
+@contextmanager
+def _environment(wanted: dict[str, str]) -> Iterator[None]:
+    """Environment variables for a process that is started now, where the user has not set them."""
+    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]

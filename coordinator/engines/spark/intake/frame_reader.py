@@ -1,0 +1,198 @@
+"""Reads the DataFrame of a `DataFrameBatches`: the catalogue of what there is, and the rows of a unit of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql.types import DateType, IntegralType, TimestampType
+
+from coordinator.engines.spark.intake.row_intake import quoted
+from coordinator.sources.data_frame_batches import (
+    Catalogue,
+    ColumnRanges,
+    DataFrameBatches,
+    InputFiles,
+    Unit,
+    Versions,
+)
+from coordinator.spouts.answers import expect_made
+from state.codec import digest64
+from state.errors import SourceError, TopologyError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MAX_UNITS = 1_000_000
+"""Units of a catalogue, which is kept in the driver's memory."""
+Call = Callable[[Callable[[], Catalogue]], Catalogue]
+
+
+class SparkFrameReader:
+    """Asks Spark (driver).
+
+    Args:
+        session: on which the DataFrame is made.
+        spout: what is read, and how it is cut.
+        call: runs a call into the Java process, and ends it should that be lost.
+    """
+
+    def __init__(self, session: SparkSession, spout: DataFrameBatches, call: Call) -> None:
+        self._session, self._spout, self._call = session, spout, call
+        self._frame: DataFrame | None = None
+
+    def catalogue(self, after: int | str | None) -> Catalogue:
+        """See `FrameReader.catalogue`; a job on the thread of the run."""
+        match self._spout.cut:
+            case ColumnRanges() as ranges:
+                return self._call(lambda: self._ranges(ranges, after))
+            case InputFiles() as files:
+                return self._call(lambda: self._files(files, after))
+            case Versions() as versions:
+                return self._call(lambda: self._versions(versions, after))
+
+    def rows(self, metadata: Any) -> DataFrame:
+        """The rows of a transaction; not read yet."""
+        unit = Unit.from_plain(metadata, "")
+        match self._spout.cut:
+            case ColumnRanges(column=column):
+                first, last = self._bound(unit.first), self._bound(unit.last)
+                return self._whole().where(f"{quoted(column)} BETWEEN {first} AND {last}")
+            case InputFiles():
+                path = sql.col("_metadata.file_path")
+                return self._whole().where(path.between(unit.first, unit.last))
+            case Versions():
+                return _frame(self._spout.source(self._session, unit.first))
+
+    def _whole(self) -> DataFrame:
+        if self._frame is None:
+            source = self._spout.source
+            self._frame = _frame(source(self._session) if callable(source) else source)
+        return self._frame
+
+    def _ranges(self, ranges: ColumnRanges, after: int | str | None) -> Catalogue:
+        width = self._width(ranges)
+        key = sql.expr(self._key(ranges.column))
+        bucket = sql.expr(f"key div {width} - if(key % {width} < 0, 1, 0)")
+        is_ahead = sql.lit(True) if after is None else sql.col("key") > sql.lit(after)
+        grouped = self._whole().select(key.alias("key")).groupBy(bucket.alias("bucket"), is_ahead.alias("is_ahead"))
+        counted = grouped.agg(sql.min("key"), sql.max("key"), sql.count("*")).limit(MAX_UNITS + 1).collect()
+        _check_size(len(counted), "a larger width")
+        if null_count := sum(row[4] for row in counted if row[0] is None):
+            raise SourceError(
+                f"column {ranges.column!r} is NULL in {null_count} rows, which would belong to no transaction: leave "
+                "them out of the DataFrame, or give them a value"
+            )
+        behind = sum(count for _, ahead, _, _, count in counted if not ahead)
+        ahead = sorted((first, last, count) for _, ahead, first, last, count in counted if ahead)
+        return Catalogue((behind, 0), tuple(self._chained(((*each, b"") for each in ahead), (behind, 0))))
+
+    def _files(self, files: InputFiles, after: int | str | None) -> Catalogue:
+        names = ("file_path", "file_size", "file_modification_time")
+        try:
+            stamps = self._whole().select(*(sql.col(f"_metadata.{name}") for name in names))
+        except AnalysisException as error:
+            raise TopologyError(
+                "the DataFrame does not say which files its rows are from: cut by files what spark.read reads from "
+                "files, before it is joined or aggregated, or cut by ColumnRanges"
+            ) from error
+        counted = stamps.groupBy(*names).count().limit(MAX_UNITS + 1).collect()
+        _check_size(len(counted), "fewer files")
+        found = sorted((row[0], row[3], f"{row[0]} {row[1]} {row[2]}".encode()) for row in counted)
+        behind = (0, 0)
+        for path, count, stamp in found:
+            if after is not None and path <= str(after):
+                behind = _through(behind, count, stamp)
+        ahead = [each for each in found if after is None or each[0] > str(after)]
+        step = files.files_per_batch
+        groups = (ahead[start : start + step] for start in range(0, len(ahead), step))
+        units = (
+            (group[0][0], group[-1][0], sum(each[1] for each in group), b"\n".join(each[2] for each in group))
+            for group in groups
+        )
+        return Catalogue(behind, tuple(self._chained(units, behind)))
+
+    def _versions(self, versions: Versions, after: int | str | None) -> Catalogue:
+        behind = (0, 0)
+        ahead = []
+        for version in sorted(map(int, versions.existing(self._session))):
+            if after is not None and version <= int(after):
+                behind = _through(behind, 1, b"%d" % version)
+            else:
+                ahead.append((version, version, None, b"%d" % version))
+        return Catalogue(behind, tuple(self._chained(ahead, behind)))
+
+    def _chained(self, units: Iterable[tuple[Any, Any, int | None, bytes]], behind: tuple[int, int]) -> Iterable[Unit]:
+        through = behind
+        for first, last, row_count, stamp in units:
+            through = _through(through, 1 if row_count is None else row_count, stamp)
+            yield Unit(str(self._spout.cut), first, last, row_count, through)
+
+    def _key(self, column: str) -> str:
+        """The column as integers."""
+        match self._type(column):
+            case DateType():
+                return f"unix_date({quoted(column)})"
+            case TimestampType():
+                return f"unix_micros({quoted(column)})"
+            case _:
+                return f"cast({quoted(column)} AS bigint)"
+
+    def _bound(self, key: int | str) -> str:
+        """A literal of the column's own type, so that Spark can pass the filter on to the source."""
+        cut = self._spout.cut
+        assert isinstance(cut, ColumnRanges)
+        match self._type(cut.column):
+            case DateType():
+                return f"date_from_unix_date({key})"
+            case TimestampType():
+                return f"timestamp_micros({key})"
+            case _:
+                return str(key)
+
+    def _type(self, column: str) -> Any:
+        schema = self._whole().schema
+        if column not in schema.names:
+            raise TopologyError(f"the DataFrame has no column {column!r} to be cut by; it has {schema.names}")
+        found = schema[column].dataType
+        if not isinstance(found, IntegralType | DateType | TimestampType):
+            raise TopologyError(
+                f"column {column!r} is {found.simpleString()}, and only integers, dates and timestamps are cut into "
+                "ranges: take another column, or add one"
+            )
+        return found
+
+    def _width(self, ranges: ColumnRanges) -> int:
+        """The width in the units of the key."""
+        found, width = self._type(ranges.column), ranges.width
+        if isinstance(found, IntegralType) and isinstance(width, int):
+            return width
+        if isinstance(found, TimestampType) and isinstance(width, dt.timedelta):
+            return width // dt.timedelta(microseconds=1)
+        if isinstance(found, DateType) and isinstance(width, dt.timedelta) and not width % dt.timedelta(days=1):
+            return width.days
+        raise TopologyError(
+            f"width of ColumnRanges is {width!r} and column {ranges.column!r} is {found.simpleString()}: give an "
+            "integer for integers, a timedelta for timestamps, and one of whole days for dates"
+        )
+
+
+def _through(before: tuple[int, int], count: int, stamp: bytes) -> tuple[int, int]:
+    digest = before[1]
+    for each in stamp.split(b"\n") if stamp else ():
+        digest = digest64(b"%016x" % digest, each)
+    return before[0] + count, digest
+
+
+def _frame(made: Any) -> DataFrame:
+    frame: DataFrame = expect_made(DataFrame, "the source of DataFrameBatches", made)
+    return frame
+
+
+def _check_size(unit_count: int, remedy: str) -> None:
+    if unit_count > MAX_UNITS:
+        raise TopologyError(f"the DataFrame would be cut into more than {MAX_UNITS} transactions; give {remedy}")

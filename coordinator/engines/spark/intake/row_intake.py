@@ -1,0 +1,144 @@
+"""Feeds stage 0 with the partitions of a DataFrame for each transaction; its rows stay on the executors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sql
+
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
+from coordinator.engines.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RowStage
+from coordinator.engines.spark.intake.row_values import shape_of
+from coordinator.engines.spark.stage import WaveInput
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.spouts.kinds.partition_cut import UNCHAINED
+from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.engine import WaveProcessed
+from state.codec import unpack
+from state.errors import SourceError
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import Column, DataFrame
+
+FrameOf = Callable[[Any], "DataFrame"]
+"""Metadata of a transaction -> its rows; called on the driver for every attempt, and may raise `SourceError`."""
+
+DIGEST_SCOPE = partition_scope(0)
+"""Where the number of rows and the sum of their hashes are stored, by txid."""
+
+
+class RowIntake:
+    """The intake of a `RowSpout`.
+
+    Args:
+        columns: of the DataFrame, in the order of the tuples' fields.
+        frame_of: finds the rows of a transaction.
+        expected: metadata -> how many rows that is, None if unknown; given if a transaction has to have the same rows
+            whenever it is read.
+    """
+
+    has_task_partitions = False
+
+    def __init__(
+        self, columns: tuple[str, ...], frame_of: FrameOf, expected: Callable[[Any], int | None] | None = None
+    ) -> None:
+        self._columns = columns
+        self._frame_of = frame_of
+        self._expected = expected
+
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+        """See `Intake.frames`."""
+        tasks = entry.plan.value.chain.stages[0].tasks
+        is_tallied = self._expected is not None
+        read: list[RDD[Any]] = []
+        roles: list[tuple[Role, ...]] = []
+        without_rows: list[Role] = []
+        for index, batch in enumerate(wave.batches):
+            try:
+                frame = selected(self._frame_of(unpack(batch.packed_metadata)), self._columns)
+                if is_tallied:
+                    frame = frame.select("*", row_hash(frame))
+            except SourceError as error:
+                without_rows += [Role(index, task, fault=str(error)) for task in tasks]
+                continue
+            shapes = tuple(shape_of(field.dataType) for field in frame.schema)
+            rows = frame.rdd
+            if rows.getNumPartitions() > len(tasks):
+                rows = rows.coalesce(len(tasks))
+            partition_count = rows.getNumPartitions()
+            if partition_count:
+                read.append(rows)
+            roles += [(Role(index, task, shapes),) for task in tasks[:partition_count]]
+            without_rows += [Role(index, task) for task in tasks[partition_count:]]
+        frames = []
+        if read:
+            rows_read = Source.of(jobs.context.union(read))
+            frames.append(Frames(rows_read, (RowStage(entry, wave, tuple(roles), is_tallied),)))
+        if without_rows:
+            one = Source.of(jobs.context.parallelize([0], 1))
+            frames.append(Frames(one, (RowStage(entry, wave, (tuple(without_rows),), is_tallied),)))
+        return frames[0] if len(frames) == 1 else Frames(jobs.joined(*frames))
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """See `Intake.checked`; a digest of the rows is stored with what emitters cut, before anything is committed."""
+        if self._expected is None:
+            return processed
+        stored = wave.stored.get(DIGEST_SCOPE, {})
+        packed = {batch.attempt: batch.packed_metadata for batch in wave.batches}
+        for outcome in processed.outcomes:
+            seen = [outcome.counters.pop(ROW_COUNT, 0), outcome.counters.pop(HASH_SUM, 0) % 2**64]
+            if outcome.failure is not None:
+                continue
+            expected = self._expected(unpack(packed[outcome.attempt]))
+            before = stored.get(outcome.attempt.txid)
+            if expected not in (None, seen[0]):
+                outcome.failure = _changed(f"it had {expected} rows when it was cut and has {seen[0]} now")
+            elif before not in (None, seen):
+                outcome.failure = _changed(f"it had {before[0]} rows when it was read first, and has others now")
+            else:
+                outcome.metadata[DIGEST_SCOPE] = seen
+                outcome.began_from[DIGEST_SCOPE] = UNCHAINED
+        return processed
+
+
+def _changed(story: str) -> Failure:
+    return Failure(
+        FailureKind.SOURCE,
+        "DataFrame",
+        0,
+        f"the DataFrame was changed where a transaction reads it: {story}; give the rows again as they were, or start "
+        "over, and let nothing change what is read but rows that join at its end",
+    )
+
+
+def row_hash(frame: DataFrame) -> Column:
+    """A 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text."""
+    parts = []
+    for field in frame.schema:
+        value = sql.col(quoted(field.name))
+        text = value.cast("string") if "map<" in field.dataType.simpleString() else value
+        parts += [text, value.isNull()]
+    return sql.xxhash64(*parts)
+
+
+def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
+    """The columns a spout wants of a DataFrame (driver).
+
+    Raises:
+        SourceError: it lacks one.
+    """
+    if missing := [name for name in columns if name not in frame.columns]:  # SQL would take `user` for a function
+        raise SourceError(
+            f"the DataFrame has columns {frame.columns}, and the spout wants {missing} too: select them under these "
+            "names, or change the spout's"
+        )
+    return frame.select([quoted(name) for name in columns])
+
+
+def quoted(column: str) -> str:
+    """A column's name as SQL takes it, whatever characters it has."""
+    return "`" + column.replace("`", "``") + "`"

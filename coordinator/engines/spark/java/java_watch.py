@@ -1,0 +1,190 @@
+"""Watches over Spark's Java process: a call into it lasts as long as it has to, and no longer than that process lives.
+
+Calls into the Java process have no timeout of their own, and must not have one: a job may take minutes, and
+is cancelled by other means. So a question that is answered in a millisecond is asked every few seconds. Once
+it is not, or the process or the application is gone, every call that waits ends with an `EngineError`, and a
+process that belongs to us is ended, which frees whatever else hangs on it.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from coordinator.engines.spark.lane import Lane
+from state.errors import EngineError
+from state.troubles import Trouble
+
+_LOG = logging.getLogger("txbatch")
+PING_S = 2.0
+SILENCE_MAX_S = 30.0
+SILENCE_PARTS = 6
+"""The silence is waited for in parts: a machine or terminal that was suspended loses one of them, not all."""
+FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL_DISK_SAID = re.compile(r"No space left on device|Disk quota exceeded")
+MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
+ADVICE = "nothing that was committed is lost; run again"
+Result = TypeVar("Result")
+
+
+class JavaProcess(Protocol):
+    """What is watched."""
+
+    def ping(self) -> bool:
+        """Whether the application runs; raises anything if the process is gone, blocks while it is frozen."""
+
+    def name(self) -> str:
+        """How messages call the process."""
+
+    def how_it_ended(self) -> str:
+        """What is known of its end, after a ping that raised."""
+
+    def end(self) -> None:
+        """Ends it, if it is ours."""
+
+
+class JavaWatch:
+    """Knows whether the Java process is there; `with` begins and ends the watch (driver, once a run).
+
+    Args:
+        process: what is watched.
+        ping_s: seconds between two questions.
+        silence_max_s: so long a question may stay without an answer.
+    """
+
+    def __init__(self, process: JavaProcess, *, ping_s: float = PING_S, silence_max_s: float = SILENCE_MAX_S) -> None:
+        self._process = process
+        self._ping_s, self._silence_max_s = ping_s, silence_max_s
+        self._pings, self._calls = Lane("txbatch-java-ping"), Lane("txbatch-java-call")
+        self._lock = threading.Lock()
+        self._waiting: set[Future[Any]] = set()
+        self._listeners: list[Callable[[EngineError], None]] = []
+        self._closed = threading.Event()
+        self._may_stop = False
+        self.lost: EngineError | None = None
+        self._thread = threading.Thread(target=self._look, name="txbatch-java-watch", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._closed.set()
+        self._calls.close(0)
+        self._pings.close(0)
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Runs a call into the Java process, and waits for it as long as that process answers.
+
+        Raises:
+            EngineError: the process or the application is gone, or gives no answer.
+        """
+        if self.lost is not None:
+            raise self.lost
+        return self.wait(self._calls.submit(function))
+
+    def wait(self, future: Future[Result], timeout_s: float | None = None) -> Result:
+        """Waits for what runs on another lane.
+
+        Raises:
+            EngineError: as `call`.
+            TimeoutError: it takes longer than `timeout_s`.
+        """
+        with self._lock:
+            self._waiting.add(future)
+            lost = self.lost
+        try:
+            if lost is not None:
+                raise lost
+            return future.result(timeout_s)
+        except EngineError:
+            raise
+        except Exception as error:
+            if future.done():  # else the time is up
+                self.check()
+            if isinstance(error, OSError) and error.errno in FULL_DISK:
+                raise EngineError(f"{error}; {MAKE_ROOM}").about(Trouble.DISK_FULL) from error
+            full = FULL_DISK_SAID.search(str(error))
+            if full is not None:
+                raise EngineError(f"Spark could not copy a file: {full[0]}; {MAKE_ROOM}").about(
+                    Trouble.DISK_FULL
+                ) from error
+            raise
+        finally:
+            with self._lock:
+                self._waiting.discard(future)
+
+    def check(self) -> None:
+        """Asks at once; called after a call has failed.
+
+        Raises:
+            EngineError: that is why it has failed.
+        """
+        self._ask()
+        if self.lost is not None:
+            raise self.lost
+
+    def tell(self, listener: Callable[[EngineError], None]) -> None:
+        """Has a listener called once the process is lost, on the watch's thread."""
+        with self._lock:
+            self._listeners.append(listener)
+            lost = self.lost
+        if lost is not None:
+            listener(lost)
+
+    def let_stop(self) -> None:
+        """The application is about to be stopped by us; only the process is watched from now on."""
+        self._may_stop = True
+
+    def _look(self) -> None:
+        while self.lost is None and not self._closed.wait(self._ping_s):
+            self._ask()
+
+    def _ask(self) -> None:
+        if self.lost is not None:
+            return
+        answer = self._pings.submit(self._process.ping)
+        for part in range(SILENCE_PARTS):
+            try:
+                is_running = answer.result(self._silence_max_s / SILENCE_PARTS)
+            except FutureTimeoutError:
+                if part == SILENCE_PARTS - 1 and not self._closed.is_set():
+                    self._lose(
+                        f"{self._process.name()} has not answered for {self._silence_max_s:g} s: it is stopped, "
+                        "swapped out, or short of memory"
+                    )
+            except Exception as error:  # noqa: BLE001 - whatever a broken connection raises
+                _LOG.debug("the Java process cannot be asked: %r", error)
+                if not self._closed.is_set():
+                    self._lose(f"{self._process.name()} has ended: {self._process.how_it_ended()}")
+                return
+            else:
+                if not is_running and not self._may_stop and not self._closed.is_set():
+                    self._lose(
+                        "Spark's application was stopped from outside, for instance by its master; the "
+                        "master's page or log tells why"
+                    )
+                return
+
+    def _lose(self, story: str) -> None:
+        with self._lock:
+            if self.lost is not None:
+                return
+            self.lost = EngineError(f"{story}; {ADVICE}")
+            waiting, listeners = list(self._waiting), list(self._listeners)
+        for future in waiting:
+            with suppress(InvalidStateError):
+                future.set_exception(self.lost)
+        for listener in listeners:
+            listener(self.lost)
+        self._process.end()

@@ -1,0 +1,1 @@
+"""Plain topologies on Spark: their waves as stages and jobs."""

@@ -1,0 +1,183 @@
+"""What runs on executors for a plain topology: bolts of one level of a wave, and its ackers.
+
+How a task begins is in `stage_entry`. Whatever it draws at random is seeded by wave and task: computed again, it does
+the same again. A bolt's memory lasts one wave, since its task does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from random import Random
+from time import perf_counter_ns
+from typing import TypeVar
+
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
+from coordinated_bolt.plain.coordinated_task import make_task
+from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pack_numbers, trees_of, unpack_numbers
+from coordinated_bolt.plain.messages import StretchOrMessage
+from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.wave_frames import (
+    WaveFrame,
+    WaveFrameKind,
+    WaveId,
+    pack_wave_frame,
+    unpack_wave_frame,
+)
+from coordinated_bolt.plain.wave_trees import WaveTrees
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.engines.spark.alarm import Alarm
+from coordinator.engines.spark.frame_flow import Addressed, Post
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.plain.plain_engine import WaveDrained
+from coordinator.plain.plain_plan import PlainPlan
+from state.codec import CodecError, digest64, pack, unpack
+
+Content = TypeVar("Content")
+
+
+@dataclass(frozen=True, slots=True)
+class BoltStage:
+    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up.
+
+    Attributes:
+        entry: of the wave's job.
+        wave_id: the wave.
+        stage_index: which stage.
+    """
+
+    entry: StageEntry[PlainPlan]
+    wave_id: WaveId
+    stage_index: int
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        task = self.entry.task(self.stage_index, partition)
+        frames = yield from task.read(records)
+        post = Post(task.routes, pack_wave_frame)
+        wiring = task.plan.wirings[task.task_id]
+        chained = [task.plan.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
+        with task.alarm(wiring) as alarm:
+            for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, contents_of), post, alarm):
+                yield from post.take()
+        yield from post.take()
+
+    def _execute(
+        self,
+        wirings: Sequence[TaskWiring],
+        frames: Iterator[list[StretchOrMessage]],
+        post: Post[WaveFrame],
+        alarm: Alarm,
+    ) -> Iterator[None]:
+        """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
+        meters = {wiring.task_id: MetricsObserver() for wiring in wirings}
+
+        def task_of(wiring: TaskWiring, outbox: TreeOutbox) -> ChainTask:
+            return make_task(wiring, outbox, self._random(wiring), meters[wiring.task_id], perf_counter_ns)
+
+        def packer_of(wiring: TaskWiring) -> MessagePacker:
+            return MessagePacker(
+                self.wave_id, wiring.task_id, post.send, wiring.frame_tuples, acker_tasks=wiring.acker_tasks
+            )
+
+        failed = yield from BoltChain(wirings, task_of, packer_of, partial(alarm.begin, None)).run(frames)
+        if failed is not None:
+            self._tell_driver(post, failed.task_id, WaveFrameKind.FAILURE, pack(failed.failure.to_wire()))
+            return
+        for wiring in wirings:
+            done = pack([wiring.component_id, meters[wiring.task_id].metrics.to_wire()])
+            self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
+
+    def _tell_driver(self, post: Post[WaveFrame], task_id: int, kind: WaveFrameKind, payload: bytes) -> None:
+        post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, kind, payload))
+
+    def _random(self, wiring: TaskWiring) -> Random:
+        parts = (wiring.topology_id, str(self.wave_id), str(wiring.task_id))
+        return Random(digest64(*(part.encode() for part in parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class SpoutEnd:
+    """Stage 0 as it is given what the spouts emitted: one list of frames a partition."""
+
+    stage: BoltStage
+
+    def __call__(self, partition: int, parts: Iterable[list[Addressed]]) -> Iterator[Addressed]:
+        return self.stage(partition, chain.from_iterable(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class PlainAckerStage:
+    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver.
+
+    Attributes:
+        entry: of the wave's job.
+        wave_id: the wave.
+        stage_index: the last one.
+    """
+
+    entry: StageEntry[PlainPlan]
+    wave_id: WaveId
+    stage_index: int
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        task = self.entry.task(self.stage_index, partition)
+        frames = yield from task.read(records)
+        trees = WaveTrees()
+        for told in _unpacked(frames, self.wave_id, trees_of):
+            trees.begin(*told.begun)
+            trees.ack(*told.acked)
+        acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
+        post = Post(task.routes, pack_wave_frame)
+        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
+        yield from post.take()
+
+
+def plain_stage(
+    entry: StageEntry[PlainPlan], plan: PlainPlan, wave_id: WaveId, stage_index: int
+) -> BoltStage | PlainAckerStage:
+    """What runs as one stage of a wave (driver)."""
+    is_last = stage_index == len(plan.stages) - 1
+    return (PlainAckerStage if plan.is_tracked and is_last else BoltStage)(entry, wave_id, stage_index)
+
+
+def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
+    """What the last stage says of a wave (driver)."""
+    acked: set[int] = set()
+    failures: list[tuple[int, Failure]] = []
+    metrics: dict[str, ComponentMetrics] = {}
+    for _, packed in collected:
+        frame = unpack_wave_frame(packed)
+        if frame.kind is WaveFrameKind.FAILURE:
+            failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
+        elif frame.kind is WaveFrameKind.METRICS:
+            component_id, done = unpack(frame.payload)
+            metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
+        else:
+            acked.update(unpack_numbers(frame.payload))
+    failures.sort(key=lambda sent: sent[0])
+    return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
+
+
+def _unpacked(
+    packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[WaveFrame], Content]
+) -> Iterator[Content]:
+    """What each frame holds; a frame that arrived twice counts once.
+
+    A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
+    fail.
+    """
+    for packed in dict.fromkeys(packed_frames):
+        try:
+            frame = unpack_wave_frame(packed)
+            if frame.wave_id != wave_id:
+                continue
+            content = content_of(frame)
+        except (CodecError, ValueError):
+            continue
+        yield content

@@ -1,0 +1,112 @@
+"""The engine of plain topologies on Spark: one wave at a time, on a lane of its own."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import Future, wait
+from functools import partial
+
+from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.frame_jobs import FrameJobs, settle_thread
+from coordinator.engines.spark.lane import Lane
+from coordinator.engines.spark.plain.plain_wave import PlainDeployment
+from coordinator.engines.spark.running_jobs import LOOK_AFTER_S, RunningJobs
+from coordinator.engines.spark.session import SparkLease
+from coordinator.plain.plain_engine import PlainWave, WaveDrained
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.watching.failure_cause import CrashKind
+from state.errors import EngineError
+
+_LOG = logging.getLogger("txbatch")
+CANCEL_MAX_S = 60.0
+"""How long a cancelled wave may take to end; Spark kills its workers after two seconds."""
+
+
+class SparkPlainEngine:
+    """Runs waves as Spark jobs.
+
+    Args:
+        lease: a Spark context, which stays running after `close`, and the watch over its Java process.
+        plan: what to run.
+        code: the archive that tasks import from; see `ship_code`.
+        wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
+    """
+
+    def __init__(
+        self, lease: SparkLease, plan: PlainPlan, *, code: str = "", wave_timeout_s: float | None = None
+    ) -> None:
+        self._context, self._watch = context, watch = lease.context, lease.watch
+        self._topology_id = plan.topology_id
+        self._wave_timeout_s = wave_timeout_s
+        shipped_plan = watch.call(lambda: context.broadcast(plan))
+        self._deployment = PlainDeployment(FrameJobs(context, code), plan, shipped_plan, wave_timeout_s)
+        self._job_group = f"txbatch-{id(self)}-plain"
+        self._lane = Lane("txbatch-plain")
+        self._lane.submit(partial(settle_thread, context, "txbatch-processing"))
+        self._jobs = RunningJobs(context, watch)
+        self._running: Future[WaveDrained] | None = None
+
+    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
+        """Runs a wave on the lane, so that a signal finds the calling thread at rest.
+
+        Raises:
+            EngineError: Spark is gone, gives no executors, or does not end a wave that was cancelled.
+        """
+        self._jobs.began(self._job_group, wave.wave_id.number)
+        running = self._running = self._lane.submit(partial(self._run, wave))
+        try:
+            if self._exceeds_its_time(running):
+                return self._cancelled(wave, running)
+            return self._watch.wait(running)
+        except EngineError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
+            _LOG.debug("a wave crashed:\n%s", error)
+            story = crash_story(error)
+            return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
+
+    def _exceeds_its_time(self, running: Future[WaveDrained]) -> bool:
+        """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
+        started_s = time.monotonic()
+        while not wait([running], LOOK_AFTER_S).done:
+            self._watch.check()
+            if self._jobs.waiting():
+                started_s = time.monotonic()
+            elif self._wave_timeout_s is not None and time.monotonic() - started_s > self._wave_timeout_s:
+                return not running.done()
+        return False
+
+    def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
+        """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
+        self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
+        try:
+            self._watch.wait(running, CANCEL_MAX_S)
+        except EngineError:
+            raise
+        except Exception as error:
+            if not running.done():
+                raise EngineError(
+                    f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
+                ) from error
+        reason = f"it took longer than {self._wave_timeout_s:g} s and was cancelled"
+        return WaveCrashed(wave.wave_id.number, reason, CrashKind.OVERDUE)
+
+    def close(self) -> None:
+        """Cancels what runs, waits for it, and deletes what was shipped."""
+        try:
+            if self._running is not None and not self._running.done():
+                self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
+            self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
+            self._watch.call(self._deployment.shipped_plan.destroy)
+        except EngineError as error:  # then there is nothing to clean up
+            _LOG.debug("nothing was cleaned up: %s", error)
+
+    def _run(self, wave: PlainWave) -> WaveDrained:
+        description = f"{self._topology_id}: wave {wave.wave_id.number}"
+        self._context.setJobGroup(self._job_group, description, interruptOnCancel=True)
+        try:
+            return self._deployment.run(wave)
+        finally:
+            self._jobs.ended(self._job_group)

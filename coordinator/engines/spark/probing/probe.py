@@ -1,0 +1,120 @@
+"""Starts a context of our own, ships what a run would ship, and has executors say what they are (driver)."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.privacy import open_doors
+from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.session import spark_lease
+from coordinator.engines.spark.shipping import ship_code, ship_topology
+from coordinator.topology.building.topology import ComponentGraph
+from state.errors import EngineError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+TASKS_PER_CORE = 4
+"""Enough for each executor to get one, most likely: a job cannot address a certain executor."""
+TASKS_MAX = 64
+LIBRARIES = ("pyspark", "msgpack", "redis")
+OURS = "coordinator.engines.spark.stage"
+
+Told = tuple[str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
+"""What a task says: host, executable, version, what it cannot import and why, scratch folders and their free bytes."""
+
+
+def probe_spark(
+    master: str, conf: Mapping[str, str], topology: ComponentGraph | None, factory_module: str | None
+) -> SparkFacts:
+    """Starts Spark and runs a job that imports what a run would import.
+
+    Args:
+        master: Spark master.
+        conf: Spark settings.
+        topology: ships its modules as a run would; None ships ours alone.
+        factory_module: the module of its factory, which executors import too.
+
+    Raises:
+        TopologyError: Spark does not accept the master or a setting.
+        EngineError: Spark cannot be reached, or the job failed; the message has the reason and a remedy.
+    """
+    modules = (*LIBRARIES, OURS, *([factory_module] if factory_module else []))
+    with spark_lease("doctor", None, master, conf) as lease:
+        context = lease.context
+        if topology is None:
+            code = lease.watch.call(lambda: ship_code(context, []))
+        else:
+            code = lease.watch.call(lambda: ship_topology(context, topology, factory_module))
+        settings = context.getConf()
+        executors = lease.watch.call(lambda: _ask_executors(context, code, modules))
+        return SparkFacts(
+            master=master,
+            is_local=master.startswith("local"),
+            version=context.version,
+            java_version=lease.watch.call(lambda: str(_java_version(context))),
+            driver_python=platform.python_version(),
+            modules=modules,
+            open_doors=tuple(open_doors(lambda key, default: str(settings.get(key, default)))),
+            executors=executors,
+        )
+
+
+def _java_version(context: SparkContext) -> str:
+    gateway = context._gateway  # noqa: SLF001 - its only name
+    assert gateway is not None
+    return str(gateway.jvm.java.lang.System.getProperty("java.version"))
+
+
+def _ask_executors(context: SparkContext, code: str, modules: tuple[str, ...]) -> tuple[ExecutorFacts, ...]:
+    count = min(TASKS_MAX, TASKS_PER_CORE * context.defaultParallelism)
+    try:
+        told = context.parallelize(range(count), count).mapPartitions(_question(code, modules)).collect()
+    except Exception as error:  # Spark raises what it likes
+        raise EngineError(f"Spark could not run a small job: {crash_story(error).reason}") from error
+    return merged(told)
+
+
+def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
+    """Returns one entry for each interpreter, from what its tasks said; of a disk, the least that was free."""
+    found: dict[tuple[str, str, str], ExecutorFacts] = {}
+    for host, executable, python, missing, scratch in sorted(told):
+        place = (host, executable, python)
+        known = found.setdefault(place, ExecutorFacts(host, executable, python, {}, {}))
+        free = dict(known.scratch)
+        for folder, free_bytes in scratch:
+            free[folder] = min(free_bytes, free.get(folder, free_bytes))
+        found[place] = ExecutorFacts(host, executable, python, {**known.missing, **dict(missing)}, free)
+    return tuple(found.values())
+
+
+def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Told]]:
+    """Returns what a task runs. It is pickled by value, so it needs none of our modules to begin with."""
+
+    def answer(_: Iterable[int]) -> Iterator[Told]:
+        import importlib
+        import os
+        import platform as its_own
+        import shutil
+        import sys
+        from pathlib import Path
+
+        from pyspark import SparkFiles
+
+        sys.path.insert(1, SparkFiles.get(code))
+        missing = []
+        for module in modules:
+            try:
+                importlib.import_module(module)
+            except BaseException as error:  # noqa: BLE001 - a module may raise anything, sys.exit included
+                missing.append((module, f"{type(error).__name__}: {error}"))
+        scratch = []
+        for folder in filter(None, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
+            free_bytes = shutil.disk_usage(folder).free if os.access(folder, os.W_OK | os.X_OK) else -1
+            scratch.append((str(Path(folder).parent), free_bytes))
+        yield its_own.node(), sys.executable, its_own.python_version(), tuple(missing), tuple(scratch)
+
+    return answer

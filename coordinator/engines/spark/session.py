@@ -1,0 +1,200 @@
+"""Where Spark comes from: a context of our own with good settings, or the user's, left as it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+
+from coordinator.engines.spark.gateway import (
+    abandon_context,
+    output_of,
+    quieten_java,
+    running_gateway,
+    start_context,
+    stop_context,
+)
+from coordinator.engines.spark.java.java_process import GatewayProcess
+from coordinator.engines.spark.java.java_watch import JavaWatch
+from coordinator.engines.spark.masters import check_reachable
+from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
+from state.errors import TopologyError
+from state.troubles import Trouble
+
+OUR_SETTINGS = {
+    # Nagle and delayed acknowledgement cost 40 ms a job over TCP
+    "spark.python.unix.domain.socket.enabled": "true",
+    # a commit job that runs next to a processing job waits 4 times as long under FIFO
+    "spark.scheduler.mode": "FAIR",
+    "spark.locality.wait": "0",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # a run of many small jobs must not fill the driver's memory with their history
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "500",
+    # otherwise whatever lies in a worker's current directory hides what is shipped, a folder called state for one
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
+}
+LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Java only moves bytes here; compiling it a second time took half of all its processor time
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+OUR_NAMES = "txbatch "
+"""What the name of a context of our own begins with; the topology id follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkLease:
+    """A context for the length of a run.
+
+    Attributes:
+        context: the user's or our own.
+        watch: over its Java process; calls of the run's own thread go through it.
+    """
+
+    context: SparkContext
+    watch: JavaWatch
+
+
+def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> SparkContext:
+    """Starts a context of our own; what the user has set wins (driver, once a run).
+
+    Raises:
+        TopologyError: Spark does not accept the master or a setting.
+        EngineError: the master gives no answer, or the Java process ends or freezes.
+    """
+    local = master.startswith("local")
+    conf = SparkConf().setMaster(master).setAppName(f"{OUR_NAMES}{topology_id}")
+    for key, value in {**OUR_SETTINGS, **_settings_for(master)}.items():
+        if not conf.contains(key):
+            conf.set(key, value)
+    for key, value in settings.items():
+        conf.set(key, value)
+    if local:
+        keep_scratch_private(conf)
+    if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
+        # the workers need the interpreter, and so the packages, of the driver
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
+        running = SparkContext._active_spark_context.appName or ""  # noqa: SLF001 - as above
+        if running.startswith(OUR_NAMES):
+            raise TopologyError(
+                f"the Spark session of the run of topology {running.removeprefix(OUR_NAMES)!r} is running in this "
+                "process, which can hold one session: drain that run and wait for it, or start a session of your own "
+                "and pass it to both runs as spark=…"
+            )
+        raise TopologyError("a SparkContext is running in this process already; pass it as spark=…")
+    check_reachable(master)
+    try:
+        return start_context(conf, is_local=local)
+    except RuntimeError as error:
+        raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf").about(
+            Trouble.SPARK_MASTER
+        ) from error
+
+
+def close_context(context: SparkContext) -> None:
+    """Stops a context of our own (driver, once a run)."""
+    stop_context(context)
+
+
+def accept_context(spark: Any) -> SparkContext:
+    """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
+
+    Raises:
+        TopologyError: a Spark Connect session, a stopped one, or something else.
+    """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise TopologyError(
+            "a Spark Connect session cannot run txbatch: it has no RDDs, on which waves and their two jobs rest; "
+            "start a classic session, as in SparkSession.builder.master(...)"
+        )
+    context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
+    if not isinstance(context, SparkContext):
+        raise TopologyError(f"spark is {spark!r}; give a SparkSession or a SparkContext")
+    if context._jsc is None or context._jsc.sc().isStopped():  # noqa: SLF001 - there is no public question
+        raise TopologyError("the given Spark session is stopped; start another")
+    return context
+
+
+@contextmanager
+def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str, str]) -> Iterator[SparkLease]:
+    """The context of a run: the user's, which is left running, or one of our own (driver, once a run).
+
+    Args:
+        topology_id: names a context of our own.
+        spark: a SparkSession or SparkContext of the user's, or None.
+        master: Spark master of a context of our own.
+        settings: Spark settings of a context of our own; they win over ours.
+
+    Raises:
+        TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
+        EngineError: as `open_context`.
+    """
+    if spark is not None:
+        if settings:
+            raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
+        context = accept_context(spark)
+        with _watch_over(context, is_ours=False) as watch:
+            watch.call(lambda: warn_of_open_cluster(context))
+            yield SparkLease(context, watch)
+        return
+    context = open_context(topology_id, master, settings)
+    with _watch_over(context, is_ours=output_of(running_gateway()) is not None) as watch:
+        watch.tell(lambda _: quieten_java())
+        try:
+            watch.call(lambda: warn_of_open_cluster(context))
+            yield SparkLease(context, watch)
+        finally:
+            watch.let_stop()
+            if watch.lost is None:
+                close_context(context)
+            else:
+                abandon_context(context)
+
+
+def _watch_over(context: SparkContext, *, is_ours: bool) -> JavaWatch:
+    return JavaWatch(GatewayProcess(context._gateway, is_ours=is_ours, context=context))  # noqa: SLF001 - its only name
+
+
+def is_in_process(master: str) -> bool:
+    """Whether tasks run for this very process, on this machine."""
+    return master == "local" or master.startswith("local[")
+
+
+def is_fair(setting: Callable[[str, str], str | None]) -> bool:
+    """Whether jobs share the executors, so that a commit need not wait for a whole wave; given Spark's settings."""
+    return str(setting("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
+
+
+def slots_of(context: SparkContext) -> int | None:
+    """How many tasks Spark will run at a time, None if only the executors will tell (driver, once a run).
+
+    A cluster's executors may register long after the context is there, so what counts is what they were asked to be.
+    """
+    conf = context.getConf()
+    if is_in_process(context.master or "") or conf.contains("spark.default.parallelism"):
+        return max(1, context.defaultParallelism)
+    total, per_task = conf.get("spark.cores.max"), int(conf.get("spark.task.cpus") or 1)
+    executors, cores = conf.get("spark.executor.instances"), conf.get("spark.executor.cores")
+    if total is None and executors is not None and cores is not None:
+        total = str(int(executors) * int(cores))
+    return None if total is None else max(1, int(total) // per_task)
+
+
+def _settings_for(master: str) -> dict[str, str]:
+    settings = dict(LOCAL_SETTINGS) if master.startswith("local") else {}
+    if is_in_process(master):
+        # tasks that run for this very process import what it can import
+        folders = [entry or str(Path.cwd()) for entry in sys.path]
+        settings["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(folders)
+    return settings

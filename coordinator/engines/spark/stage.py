@@ -1,0 +1,303 @@
+"""What runs on executors for a transactional topology: one callable per stage, shipped with its plan and wave.
+
+Each takes the frames of one partition, runs the partition's tasks one after the other, and yields ``(partition of the
+next stage, frame)`` pairs; how they all begin is in `stage_entry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+from typing import Any
+
+from committers.committer_executor import CommitTask
+from committers.refusing_reader import RefusingReader
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.batch_acker import BatchAcker
+from coordinated_bolt.batches.batch_task import BatchTask
+from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.batches.wave_outbox import WaveOutbox
+from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
+from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.engines.spark.alarm import Alarm
+from coordinator.engines.spark.frame_flow import Addressed, Post
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
+from coordinator.transactional.emitting.reporting import batch_edges, chained_to, report_chain
+from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
+from state.attempt import TransactionAttempt
+from state.codec import CodecError, pack, unpack
+from state.redis_topology.reader import RedisReader, load_redis_url
+
+
+@dataclass(frozen=True, slots=True)
+class WaveInput:
+    """What a wave is about.
+
+    Attributes:
+        wave_id: its number in this run.
+        batches: the attempts, ascending.
+        stored: scope -> txid -> metadata of partitions, as far as the wave may need it.
+    """
+
+    wave_id: int
+    batches: tuple[Batch, ...]
+    stored: dict[str, dict[int, Any]] = field(default_factory=dict)
+
+    def without_content(self) -> WaveInput:
+        """The same, as stages need it that do not emit."""
+        return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
+
+    def attempts(self) -> WaveAttempts:
+        """The attempts, as what travels within the wave names them."""
+        return WaveAttempts(batch.attempt for batch in self.batches)
+
+
+@dataclass(frozen=True, slots=True)
+class EmitterStage:
+    """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once."""
+
+    entry: StageEntry[Plan]
+    wave: WaveInput
+
+    def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
+        slot = self.entry.slot(0, partition)
+        post = Post(slot.routes, pack_block)
+        outbox = WaveOutbox(self.wave.attempts(), post.send)
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                for _ in self._emitted(slot.plan, wiring, outbox, alarm):
+                    yield from post.take()
+        outbox.flush()
+        yield from post.take()
+
+    def _emitted(self, plan: Plan, wiring: TaskWiring, outbox: WaveOutbox, alarm: Alarm) -> Iterator[None]:
+        """Runs one task; pauses after each attempt, so that what it has sent can go."""
+        task_id = wiring.task_id
+        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
+        emitter = EmitterTask(wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
+        for result in emitter.run(self.wave.batches, alarm.begin):
+            report_chain(plan, task_id, result.attempt, result, chained, begin=alarm.begin, send=outbox.report)
+            outbox.flush_if_full()
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessingStage:
+    """Stages 1..L: bolts of the processing phase, and what is chained to them."""
+
+    entry: StageEntry[Plan]
+    wave: WaveInput
+    stage_index: int
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        slot, wave = self.entry.slot(self.stage_index, partition), self.wave.attempts()
+        blocks = yield from slot.read(records, wave=wave.attempts)
+        post = Post(slot.routes, pack_block)
+        outbox = WaveOutbox(wave, post.send)
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                inbox = Inbox(blocks.pop(wiring.task_id), wave)
+                for _ in self._executed(slot.plan, wiring, inbox, outbox, alarm):
+                    yield from post.take()
+        outbox.flush()
+        yield from post.take()
+
+    def _executed(
+        self, plan: Plan, wiring: TaskWiring, inbox: Inbox, outbox: WaveOutbox, alarm: Alarm
+    ) -> Iterator[None]:
+        """Runs one task; pauses after each attempt, so that what it has sent can go."""
+        task_id = wiring.task_id
+        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
+        task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
+        for batch in self.wave.batches:
+            attempt = batch.attempt
+            alarm.begin(attempt)
+            result = task.run(attempt, inbox.take(attempt))
+            report_chain(plan, task_id, attempt, result, chained, begin=alarm.begin, send=outbox.report)
+            outbox.flush_if_full()
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingStage:
+    """The meeting stage in job 1: ackers, and committers that run on trust and may not read.
+
+    Yields (task id, packed): an acker's results of the processing phase, a committer's reports on each group of
+    `early`, up to the first it could not finish.
+    """
+
+    entry: StageEntry[Plan]
+    wave: WaveInput
+    early: EarlyCommit
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        slot, wave = self.entry.slot(self.entry.plan.value.meeting_stage, partition), self.wave.attempts()
+        plan = slot.plan
+        blocks = yield from slot.read(records, wave=wave.attempts, carries=False)
+        if plan.commit_tasks.isdisjoint(slot.tasks):
+            for task_id in slot.tasks:
+                yield task_id, pack(self._acknowledged(plan, task_id, wave, blocks.pop(task_id)))
+            return
+        wirings = [plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                yield wiring.task_id, pack(self._committed(wiring, wave, blocks.pop(wiring.task_id), alarm))
+
+    def _acknowledged(self, plan: Plan, task_id: int, wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
+        own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task_id]
+        init = {batch.attempt: batch_edges(plan, batch) for batch in own}
+        acker = BatchAcker(task_id, init, plan.processing_tasks())
+        for packed in blocks:
+            try:
+                block = unpack_block(packed)
+            except (CodecError, ValueError):
+                continue  # its attempts lack the report and fail
+            if block.kind is FrameKind.ACK and block.wave_key == wave.key:
+                acker.receive(block.sender, wave.attempts, block.payload)
+        return [outcome.to_wire() for outcome in acker.outcomes()]
+
+    def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
+        inbox = Inbox(blocks, wave)
+        blocks.clear()  # they are in the inbox, unpacked
+        nowhere = WaveOutbox(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
+        commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
+        reports = []
+        for attempts in self.early.groups:
+            report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
+            reports.append(report.to_wire())
+            if report.good_count() < len(attempts):
+                break
+        return reports
+
+
+@dataclass(frozen=True, slots=True)
+class MeetingOnTheSpot:
+    """The whole meeting stage in the only task of the stage above, without a shuffle.
+
+    It reads what that task has sent in the same frames, with the same counts, edges and residues.
+
+    Attributes:
+        meeting: what its tasks do; each runs once, one after the other.
+    """
+
+    meeting: MeetingStage
+
+    @staticmethod
+    def is_possible(plan: Plan, early: EarlyCommit) -> bool:
+        """Whether job 1 may run like this, and needs no job 2 unless something goes wrong.
+
+        Frames are not kept: should a job 2 be needed all the same, it begins at the input again, as it would if an
+        executor had been lost, and the residue tells whether it has read the same.
+        """
+        return plan.is_one_partition() and (bool(early.groups) or not plan.commit_tasks)
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
+        sent = list(records)
+        plan = self.meeting.entry.plan.value
+        for meeting_partition in plan.meeting_partitions(with_commit=bool(self.meeting.early.groups)):
+            yield from self.meeting(meeting_partition, sent)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What executors need to read state.
+
+    Attributes:
+        credentials_path: where they find the Redis URL if their environment has none.
+        nonce: of the run they belong to; state that another run owns is not shown to them.
+    """
+
+    credentials_path: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommitStage:
+    """The commit partitions of the meeting stage in job 2, and the stages below it.
+
+    Attributes:
+        entry: of job 2.
+        stage_index: which stage.
+        wave: the attempts of the wave.
+        attempts: the group, in order.
+        composed: whether tasks compose their prefix.
+        reading: how its committers read state.
+    """
+
+    entry: StageEntry[Plan]
+    stage_index: int
+    wave: tuple[TransactionAttempt, ...]
+    attempts: tuple[TransactionAttempt, ...]
+    composed: bool
+    reading: Reading
+
+    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
+        slot = self.entry.slot(self.stage_index, partition)
+        if slot.plan.commit_tasks.isdisjoint(slot.tasks):
+            return
+        wave = WaveAttempts(self.wave)
+        blocks = yield from slot.read(records, wave=wave.attempts)
+        post = Post(slot.routes, pack_block)
+        outbox = WaveOutbox(wave, post.send)
+        reader = _LazyReader(self.reading, slot.plan.topology_id)
+        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+        with slot.alarm(wirings[0]) as alarm:
+            for wiring in alarm.through(wirings):
+                inbox = Inbox(blocks.pop(wiring.task_id), wave)
+                commit_task = CommitTask(wiring, reader, outbox.carrier, clock=perf_counter_ns)
+                report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
+                post.send(Block(wave.key, wiring.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+                yield from post.take()
+        outbox.flush()
+        yield from post.take()
+
+
+def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
+    """Returns the reports of the commit tasks among what the last commit stage has sent (driver).
+
+    Raises:
+        CodecError: a block is damaged.
+    """
+    unpacked = map(unpack_block, blocks)
+    return [TaskReport.from_wire(unpack(block.payload)) for block in unpacked if block.kind is FrameKind.VERDICT]
+
+
+def wave_processed(
+    plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
+) -> WaveProcessed:
+    """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
+    outcomes: list[AttemptResult] = []
+    reported: list[list[TaskReport]] = []
+    for task_id, packed in verdicts:
+        wires = unpack(packed)
+        if task_id in plan.commit_tasks:
+            reported.append([TaskReport.from_wire(wire) for wire in wires])
+        else:
+            outcomes += [AttemptResult.from_wire(wire) for wire in wires]
+    groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
+    executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
+    return WaveProcessed(wave_id, tuple(outcomes), executed)
+
+
+class _LazyReader:
+    """Connects to Redis when a committer reads for the first time."""
+
+    def __init__(self, reading: Reading, topology_id: str) -> None:
+        self._reading = reading
+        self._topology_id = topology_id
+        self._reader: RedisReader | None = None
+
+    def read(self, name: str, kind: Any, fields: Any, as_of_txid: int) -> list[bytes | None]:
+        if self._reader is None:
+            url = load_redis_url(self._reading.credentials_path)
+            self._reader = RedisReader(url, self._topology_id, nonce=self._reading.nonce)
+        return self._reader.read(name, kind, fields, as_of_txid)

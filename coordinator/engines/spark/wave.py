@@ -1,0 +1,129 @@
+"""One wave as one or two Spark jobs over one shuffle.
+
+Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from the same
+shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
+the ackers, and there is no job 2 unless something went wrong. If all of this is one chain with one task, they run in
+that task, and nothing is shuffled at all. Only few large frames cross a shuffle, moved to the
+partition they name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from committers.task_report import TaskReport
+from coordinator.engines.spark.alarm import Deadline
+from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
+from coordinator.engines.spark.intake.intake import EmitterIntake, Intake
+from coordinator.engines.spark.stage import (
+    CommitStage,
+    MeetingOnTheSpot,
+    MeetingStage,
+    ProcessingStage,
+    Reading,
+    WaveInput,
+    reports_among,
+    wave_processed,
+)
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.engine import EarlyCommit, WaveProcessed
+from state.attempt import TransactionAttempt
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """A plan on a Spark context, shared by all waves of a run.
+
+    Attributes:
+        jobs: runs jobs on the Spark context.
+        plan: the plan.
+        shipped_plan: the same, broadcast.
+        intake: what feeds stage 0.
+        reading: how committers read state.
+    """
+
+    jobs: FrameJobs
+    plan: Plan
+    shipped_plan: Broadcast[Plan]
+    intake: Intake
+    reading: Reading
+
+
+def deploy(jobs: FrameJobs, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
+    """Ships a plan (driver, once a run)."""
+    context = jobs.context
+    return Deployment(jobs, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
+
+
+class Wave:
+    """Many attempts on their way through Spark together.
+
+    Args:
+        deployment: where it runs.
+        wave_input: the attempts.
+        entry: of job 1.
+    """
+
+    def __init__(self, deployment: Deployment, wave_input: WaveInput, entry: StageEntry[Plan]) -> None:
+        self._deployment = deployment
+        self._plan = plan = deployment.plan
+        self._input, self._entry = wave_input, entry
+        frames = deployment.intake.frames(deployment.jobs, entry, wave_input)
+        lean_input = wave_input.without_content()
+        for index in range(1, plan.meeting_stage):
+            stage = ProcessingStage(entry, lean_input, index)
+            frames = Frames(self._shuffled(frames, index), (stage,))
+        self._frames = frames
+        self._shuffles: list[Source] = []
+
+    def process(self, early: EarlyCommit) -> WaveProcessed:
+        """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
+        plan, stage = self._plan, MeetingStage(self._entry, self._input, early)
+        if self._deployment.intake.has_task_partitions and MeetingOnTheSpot.is_possible(plan, early):
+            met, partitions = self._frames.then(MeetingOnTheSpot(stage)), [0]
+        else:
+            met = Frames(self._meeting, (stage,))
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+        met_results = self._deployment.jobs.run(met, partitions)
+        processed = wave_processed(self._plan, self._input.wave_id, early, met_results)
+        return self._deployment.intake.checked(self._input, processed)
+
+    def commit(
+        self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
+    ) -> list[TaskReport]:
+        """Job 2: the commit phase of some attempts, in order."""
+        entry, reading = replace(self._entry, deadline=deadline), self._deployment.reading
+        wave = self._input.attempts().attempts
+
+        def commit_stage(index: int) -> CommitStage:
+            return CommitStage(entry, index, wave, attempts, composed, reading)
+
+        first, last = self._plan.meeting_stage, len(self._plan.stages) - 1
+        frames = Frames(self._meeting, (commit_stage(first),))
+        for index in range(first + 1, last + 1):
+            self._shuffles.append(self._shuffled(frames, index))
+            frames = Frames(self._shuffles[-1], (commit_stage(index),))
+        last_partitions = range(len(self._plan.stages[last].partitions))
+        partitions = self._plan.commit_partitions() if first == last else last_partitions
+        collected = self._deployment.jobs.run(frames, partitions)
+        return reports_among(packed for _, packed in collected)
+
+    def release(self) -> None:
+        """Deletes the wave's shuffle files; nothing of it can be run again."""
+        for shuffled in reversed(self._shuffles):
+            shuffled.delete_shuffle_files()
+
+    @property
+    def _meeting(self) -> Source:
+        """What the meeting stage reads; both jobs read the same files."""
+        if not self._shuffles:
+            self._shuffles.append(self._shuffled(self._frames, self._plan.meeting_stage))
+        return self._shuffles[0]
+
+    def _shuffled(self, frames: Frames, stage_index: int) -> Source:
+        return self._deployment.jobs.shuffled(frames, len(self._plan.stages[stage_index].partitions))

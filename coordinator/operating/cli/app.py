@@ -1,0 +1,139 @@
+"""The commands of ``txbatch``, by what they are for; each is imported when it is asked for.
+
+So ``txbatch --help`` waits for nothing, and a command for nothing that only others need.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from coordinator.operating.cli.entry import INTERRUPTED, STOPPED
+from coordinator.operating.cli.streams.terminal import say
+
+PLACES = {
+    "Start": {
+        "init": ("commands.init:init", "Write a small project into a new folder"),
+        "doctor": ("commands.doctor:doctor", "Examine server, Spark, machine and code before a run"),
+        "acl": ("commands.acl:acl", "Print a line for the server's ACL file"),
+        "run": ("commands.run:app", "Run a topology"),
+    },
+    "Look": {
+        "list": ("commands.list_topologies:list_topologies", "List the topologies on a server"),
+        "status": ("commands.status:status", "Show what is committed, and what the topology's run is doing"),
+        "inspect": ("commands.inspect:inspect", "Show one transaction"),
+        "state": ("commands.state:app", "Look at a topology's state, export it, or put an export back"),
+        "ui": ("commands.ui:ui", "Serve a dashboard of the topologies on a server"),
+        "explain": ("commands.explain:explain", "Explain an error"),
+    },
+    "Repair": {
+        "verify": ("commands.verify:verify", "Check that what is stored of a topology is undamaged"),
+        "quarantine": ("commands.quarantine:app", "Look at quarantined batches, republish or drop them"),
+        "dead-letters": (
+            "commands.dead_letters:app",
+            "Look at the tuples that bolts and sources have refused, export, republish or drop them",
+        ),
+        "drop": ("commands.drop:drop", "Delete a topology's state and everything txbatch stores about it"),
+    },
+    "Develop": {
+        "plan": ("commands.plan:plan", "Show how a run would execute a topology"),
+        "dry-run": (
+            "commands.dry_run:dry_run",
+            "Run the first batches in this process and show every component's tuples",
+        ),
+        "rerun": ("commands.rerun:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
+        "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
+        "prove": ("commands.checkout:prove", "Play the simulation of this checkout"),
+    },
+}
+"""Purpose -> command -> where it is, and the beginning of its help."""
+FORMER_NAMES = {"replay": "rerun"}
+"""Former name of a command, which still works -> its name."""
+
+
+class Commands(Mapping[str, Any]):
+    """Name -> command; each is imported when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._places = {name: place for commands in PLACES.values() for name, (place, _) in commands.items()}
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        name = FORMER_NAMES.get(name, name)
+        if name not in self._loaded:
+            self._loaded[name] = _loaded(name, self._places[name])
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _loaded(name: str, place: str) -> Any:
+    """Imports a command, which Ctrl-C may interrupt."""
+    module, _, attribute = place.partition(":")
+    try:
+        found = getattr(importlib.import_module(f"coordinator.operating.cli.{module}"), attribute)
+    except KeyboardInterrupt:
+        say(f"txbatch: {STOPPED}", to=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    if not isinstance(found, typer.Typer):
+        found, command = typer.Typer(add_completion=False, rich_markup_mode=None), found
+        found.command(name)(command)
+    made = typer.main.get_command(found)
+    made.name = name
+    return made
+
+
+class CommandsByPurpose(TyperGroup):
+    """The application: lists its commands by what they are for."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: Any = Commands()
+
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:
+        for purpose, commands in PLACES.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
+
+
+app = typer.Typer(
+    name="txbatch",
+    cls=CommandsByPurpose,
+    help="Exactly-once batch jobs on PySpark, with their state in Redis.",
+    epilog="Exit codes: 0 done · 1 the job failed · 2 wrong usage, or a topology that cannot run correctly · "
+    "3 fenced, a newer run took over: do not restart · 4 the state was refused or is unreachable · "
+    "5 Spark failed or is gone · "
+    "130, 143 stopped by Ctrl-C or SIGTERM before the end of the input: run again to continue.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        try:
+            say(f"txbatch {version('txbatch')}")
+        except PackageNotFoundError:
+            say("txbatch, not installed")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of every command."""

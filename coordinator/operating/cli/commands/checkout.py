@@ -1,0 +1,118 @@
+"""``txbatch bench`` and ``txbatch prove``: run what a source checkout has and an installed package does not include.
+
+The benchmark may also be that of the current folder. It then measures the code of that checkout, not the installed one:
+it times parts of the very version it belongs to.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import coordinator
+from coordinator.operating.cli.command import command_errors
+from coordinator.operating.cli.streams.terminal import say
+from state.errors import TopologyError
+
+BENCHMARK = Path("benchmarks") / "suite" / "__main__.py"
+SIMULATION = Path("tests") / "simulation"
+SIMULATION_NEEDS = "lupa"
+"""The module that a simulation needs and a run does not."""
+PASSES_ON: dict[str, Any] = {
+    "add_help_option": False,
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
+}
+"""The settings of a command that hands on whatever was typed."""
+
+bench = typer.Typer(add_completion=False, rich_markup_mode=None)
+prove = typer.Typer(add_completion=False, rich_markup_mode=None)
+
+
+@bench.command("bench", **PASSES_ON)
+def bench_command(context: typer.Context) -> None:
+    """Run the benchmark of this checkout, with the arguments that follow: --quick, --sides, --help."""
+    with command_errors():
+        code = run_bench(context.args)
+    raise typer.Exit(code)
+
+
+@prove.command("prove", **PASSES_ON)
+def prove_command(context: typer.Context) -> None:
+    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
+    with command_errors():
+        code = run_prove(context.args)
+    raise typer.Exit(code)
+
+
+def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path | None = None) -> int:
+    """Runs the benchmark in a child process and returns its exit code.
+
+    Args:
+        arguments: of the benchmark.
+        checkout: root of the checkout; None is the folder that holds our packages.
+        folder: where to look if that is not a checkout; None is the current folder.
+
+    Raises:
+        TopologyError: neither folder is a checkout.
+    """
+    own, here = checkout or _own_root(), (folder or Path.cwd()).resolve()
+    root = next((found for found in (own, here) if (found / BENCHMARK).is_file()), None)
+    if root is None:
+        raise TopologyError(
+            f"neither {str(own)!r} nor the current folder {str(here)!r} has {str(BENCHMARK)!r}: the benchmark is part "
+            "of the source checkout, not of the installed package; clone the repository, run pip install -e '.[bench]' "
+            "there, and run the command again in it"
+        )
+    if root != own:
+        say(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", to=sys.stderr)
+    process = subprocess.Popen(_module("benchmarks.suite", arguments), env=_environment(root))
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:
+            continue  # Ctrl-C has reached the child, too, which still has its report to write
+
+
+def run_prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
+    """Plays the simulation in a child process and returns its exit code.
+
+    Args:
+        arguments: of the simulation.
+        checkout: root of the checkout; None is the folder that holds our packages.
+
+    Raises:
+        TopologyError: the folder is not a checkout, or the test requirements are not installed.
+    """
+    root = checkout or _own_root()
+    if not (root / SIMULATION / "__main__.py").is_file():
+        raise TopologyError(
+            f"folder {str(root / SIMULATION)!r} does not exist: the simulation is part of the source checkout, not of "
+            "the installed package; clone the repository, install it there with pip install -e '.[test]', and run the "
+            "command again"
+        )
+    if importlib.util.find_spec(SIMULATION_NEEDS) is None:
+        raise TopologyError(
+            f"module {SIMULATION_NEEDS!r} is not installed; run pip install -e '.[test]' in {str(root)!r}"
+        )
+    ended = subprocess.run(_module("tests.simulation", arguments), env=_environment(root), check=False)
+    return ended.returncode
+
+
+def _own_root() -> Path:
+    return Path(coordinator.__file__).resolve().parent.parent
+
+
+def _module(name: str, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-P", "-m", name, *arguments]  # -P: not the module of that name in the current folder
+
+
+def _environment(root: Path) -> dict[str, str]:
+    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

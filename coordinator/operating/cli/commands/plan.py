@@ -1,0 +1,59 @@
+"""``txbatch plan``: how a run would execute a topology, as text, SVG or Mermaid; starts nothing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from coordinator.operating.cli.command import command
+from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters, Slots
+from coordinator.operating.cli.loading import load_topology
+from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.topology_plan import TopologyPlan
+from coordinator.operating.topology_plan import plan as plan_of
+from state.errors import TopologyError
+
+
+class PictureFormat(StrEnum):
+    """What a plan is printed as."""
+
+    TEXT = "text"
+    SVG = "svg"
+    MERMAID = "mermaid"
+
+
+@command
+def plan(
+    *,
+    target: FactoryTarget,
+    parameters: Parameters = None,
+    picture_format: Annotated[
+        PictureFormat | None, typer.Option("--format", help="text, svg or mermaid. [default: text]", show_default=False)
+    ] = None,
+    slots: Slots = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how a run would execute a topology: stages, chains, phases, groupings, states. Starts nothing.
+
+    --format svg prints a picture to keep in a file, --format mermaid a flowchart for Markdown.
+    """
+    if as_json and picture_format is not None:
+        raise TopologyError(f"--json and --format {picture_format} exclude each other; give one of them")
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
+        made = plan_of(topology, slots=slots)
+    if as_json:
+        say_json(made.to_dict())
+    else:
+        say(*_shown(made, picture_format).split("\n"))
+
+
+def _shown(made: TopologyPlan, picture_format: PictureFormat | None) -> str:
+    match picture_format:
+        case PictureFormat.SVG:
+            return made.svg().rstrip("\n")
+        case PictureFormat.MERMAID:
+            return made.mermaid().rstrip("\n")
+    return made.text()

@@ -1,0 +1,206 @@
+"""``txbatch state list|get|export|import``: what a topology has stored, as readers see it, and as a file."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from coordinator.operating.cli.command import command, command_group
+from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.operating.cli.streams.terminal import copy_out, say, say_json
+from coordinator.operating.transfer.exporting import export_state
+from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
+from state.errors import StateRefusedError, TopologyError
+from state.printable import counted, json_line, one_line, printable
+from state.troubles import Trouble
+
+app = command_group("Look at a topology's state, export it, or put an export back.")
+
+
+@app.command("list")
+@command
+def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJson = False) -> None:
+    """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        committed, totals = state_totals(store.export(), store.records())
+    if as_json:
+        states = [each.as_json() for each in totals]
+        say_json({"topology": topology_id, "committed": committed, "states": states})
+        return
+    say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
+    say(*_table(totals))
+
+
+@app.command("get")
+@command
+def get_state(
+    *,
+    topology_id: TopologyId,
+    state: Annotated[str, typer.Argument(metavar="STATE[:PART]", help="As in its key: counts, or views:2026-11-21.")],
+    field: Annotated[str | None, typer.Argument(metavar="[FIELD]", help="Only this field or member.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Most entries to show.")] = 100,
+    lowest: Annotated[bool, typer.Option("--lowest", help="Begin a sorted set with the lowest score.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Show what a HyperLogLog holds, not its count.")] = False,
+    typed: ServerOptions,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON Lines, as in an export.")] = False,
+) -> None:
+    """Show the entries of a state, or one of them; may be used during a run.
+
+    A state with parts needs one; without it, its parts are shown. A sorted set begins with its best scores, so
+    --limit 10 shows the top ten; of a HyperLogLog its count is shown. Which entries of a hash or set a limit leaves
+    is up to the server.
+    """
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        chosen = chosen_state(store.export(), state)
+        if field is not None:
+            _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
+            return
+        for place, line in enumerate(lines_of_state(store.records(), chosen, is_raw=raw, from_lowest=lowest)):
+            if place == limit:
+                say(f"there is more than these {limit:,}; raise --limit, or name a FIELD", to=sys.stderr)
+                return
+            _show(line, as_json=as_json)
+
+
+@app.command("export")
+@command
+def export_states(
+    *,
+    topology_id: TopologyId,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write here, and only once it is whole.  [default: -]"),
+    ] = None,
+    typed: ServerOptions,
+) -> None:
+    """Write state and position as JSON Lines, all as of one committed transaction.
+
+    Up to 100,000 entries are read at one moment, even while a run commits. More are read piece by piece, and again if a
+    run has written meanwhile; stop it, if that never ends.
+    """
+    server = typed.choice()
+    with server.store(topology_id) as store, _destination(output) as out:
+        done = export_state(store.export(), store.keys, out)
+    say(
+        f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
+        f"{f' in {str(output)!r}' if output else ''}",
+        to=sys.stderr,
+    )
+
+
+@app.command("import")
+@command
+def import_states(
+    *,
+    topology_id: TopologyId,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `txbatch state export` has written.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Delete what the topology holds now, in the same step.")
+    ] = False,
+    fence: Annotated[
+        bool, typer.Option("--fence", help="Do so even if it is running: that run stops with exit code 3.")
+    ] = False,
+    rename: Annotated[bool, typer.Option("--rename", help="Accept an export of another topology id.")] = False,
+    typed: ServerOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Put an export back: state and position together, or nothing.
+
+    The next run continues after the transaction as of which the export was made, and reads again what had been read
+    since. Its input must still have that. The whole file is checked before the server is changed.
+    """
+    server = typed.choice()
+    with _opened(file) as source:
+        export = checked_export(source)
+        if export.topology_id != topology_id and not rename:
+            raise TopologyError(
+                f"{str(file)!r} is an export of topology {export.topology_id!r}, not of {topology_id!r}; give "
+                "--rename if that is what you want"
+            ).about(Trouble.IMPORT_REFUSED)
+        with server.store(topology_id, may_create=True) as store:
+            store.check_server()
+            target = store.importer()
+            if target.existing() and not replace:
+                raise TopologyError(
+                    f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"
+                ).about(Trouble.IMPORT_REFUSED)
+            if store.connected_runs() and not fence:
+                raise TopologyError(
+                    f"topology {topology_id!r} is running, and an import would take it over; stop that run, or "
+                    "give --fence"
+                ).about(Trouble.IMPORT_REFUSED)
+            source.seek(0)
+            replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
+    if as_json:
+        told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
+        say_json({**told, "replaced_keys": replaced})
+    else:
+        gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
+        say(
+            f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
+            f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
+        )
+
+
+def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
+    if as_json:
+        say_json(line)
+        return
+    head = ("state",) if line.keys() == {"state", "part"} else ("state", "part")
+    values = [value for name, value in line.items() if name not in head]
+    shown = values[-1:] if alone else values
+    say("\t".join(printable(value) if isinstance(value, str) else json_line(value) for value in shown))
+
+
+def _table(totals: list[StateTotals]) -> Iterator[str]:
+    rows = [("KEY", "KIND", "HOLDS", "ENTRIES"), *(each.as_row() for each in totals)]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = [one_line(cell, 200).ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
+        yield "  ".join(cells).rstrip()
+
+
+@contextmanager
+def _destination(output: Path | None) -> Iterator[IO[bytes]]:
+    """Yields a file that can be begun again; what it holds becomes visible only if the block ends well."""
+    if output is None:
+        with tempfile.TemporaryFile() as spool:
+            yield spool
+            spool.seek(0)
+            copy_out(spool)
+        return
+    try:
+        written = tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False)  # noqa: SIM115
+    except OSError as error:
+        raise TopologyError(f"{str(output)!r} cannot be written: {error.strerror}") from error
+    try:
+        with written:
+            yield written
+            written.flush()
+            os.fsync(written.fileno())
+        Path(written.name).replace(output)
+    finally:
+        Path(written.name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    try:
+        opened = file.open("rb")
+    except OSError as error:
+        raise TopologyError(f"{str(file)!r} cannot be read: {error.strerror}") from error
+    with opened:
+        if not opened.seekable():
+            raise StateRefusedError(f"{str(file)!r} can be read only once, but has to be checked first; give a file")
+        yield opened

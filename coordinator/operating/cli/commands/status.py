@@ -1,0 +1,247 @@
+"""``txbatch status``: what is stored about a topology, and what its run is doing."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from coordinator.operating.cli.command import command
+from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.operating.cli.run_lines import run_details, run_line, watch_line
+from coordinator.operating.cli.streams.terminal import console, say, say_json
+from coordinator.server_choice import ServerChoice
+from coordinator.topology.building.topology_description import summary
+from coordinator.watching.reports.durations import duration
+from state.errors import StateUnreachableError
+from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
+from state.records.durability import DurabilityLevel, ServerDurability
+from state.records.run_pulse import RunPulse, Standing, owners, standing_of
+from state.records.stored_topology import TopologyStatus
+from state.redis_topology.topology import RedisTopology
+
+LOOK_EVERY_S = 1.0
+LINE_EVERY_S = 5.0
+STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bold", Standing.UNTOLD: "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A topology, as `status` shows it.
+
+    Attributes:
+        stored: what is stored about it.
+        gives: what the server does for its data, as it is set now.
+        pulse: what the run that owns it has told, None if it tells nothing.
+        connected: its runs that are connected.
+        at: when it was looked at, seconds since the epoch.
+    """
+
+    stored: TopologyStatus
+    gives: ServerDurability
+    pulse: RunPulse | None
+    connected: int
+    at: float
+
+    @property
+    def standing(self) -> Standing:
+        """What to conclude about its last run."""
+        return standing_of(self.pulse, now=self.at, connected=self.connected)
+
+
+@command
+def status(
+    *,
+    topology_id: TopologyId,
+    typed: ServerOptions,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Keep showing what the run does, until it ends or Ctrl-C.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is committed, and what the topology's run is doing: where, since when, how fast."""
+    server = typed.choice()
+    with server.store(topology_id) as store:
+        if watch:
+            watch_status(topology_id, lambda: look_at(store, server), as_json=as_json)
+            return
+        found = look_at(store, server)
+    if as_json:
+        say_json(plain(found))
+        return
+    said = (one_line(line, SENTENCE_LIMIT) for line in lines(found, server))
+    say(*map(typed.completed, said))
+
+
+def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
+    """Looks at a topology.
+
+    Raises:
+        TopologyError: nothing is stored.
+        StateError: the server cannot be used or reached.
+    """
+    stored = store.status()
+    if stored is None:
+        raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
+    return Seen(
+        stored, store.server_durability(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
+    )
+
+
+def plain(found: Seen) -> dict[str, Any]:
+    """Returns the fields of the line of JSON."""
+    run = None if found.pulse is None else found.pulse.to_dict()
+    stored = dataclasses.asdict(found.stored)
+    return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
+
+
+def lines(found: Seen, server: ServerChoice) -> list[str]:
+    """Returns what is shown, line by line."""
+    status, standing, pulse = found.stored, found.standing, found.pulse
+    shown = [("committed", f"up to txid {status.committed_txid:,}"), ("run", run_line(pulse, standing, found.at))]
+    if pulse is not None:
+        shown += run_details(pulse, found.at)
+    shown += [
+        ("stored metadata", f"{status.metadata_count:,} entries"),
+        ("generation", status.generation),
+        ("fence", status.fence),
+        ("topology", summary(status.topology)),
+        ("source", status.source_fingerprint),
+        *_receipt(status),
+    ]
+    if status.quarantined_count:
+        aside = counted(status.quarantined_count, "txid")
+        shown.append(("quarantined", f"{aside}: see `txbatch quarantine list {status.topology_id}`"))
+    shown += [("confirmed", f"up to txid {txid:,} at durability {level}") for level, txid in status.durable.items()]
+    synced = status.durable.get(DurabilityLevel.FSYNC, 0)
+    can_lose = found.gives.can_lose_of(committed_txid=status.committed_txid, synced_txid=synced)
+    shown.append(("can be lost", can_lose))
+    if status.is_dropping:
+        shown.append(("", f"a drop was not finished: run `txbatch drop {status.topology_id}` again"))
+    return [
+        f"{status.topology_id} on {server}",
+        *(f"  {name:<17} {text}" if name else f"  {text}" for name, text in shown),
+    ]
+
+
+def _receipt(status: TopologyStatus) -> list[tuple[str, str]]:
+    receipt = status.last_receipt
+    if receipt is None:
+        return []
+    levels = [level for level, txid in status.durable.items() if txid >= receipt.last_txid]
+    text = (
+        f"attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to {receipt.last_txid:,}, digest "
+        f"{receipt.digest}, durability {' and '.join(levels) or 'memory'}"
+    )
+    return [("last receipt", text)]
+
+
+def watch_status(
+    topology_id: str,
+    look: Callable[[], Seen],
+    *,
+    as_json: bool,
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Shows a topology until its run has ended, or was never there; Ctrl-C ends it too.
+
+    Args:
+        topology_id: of the topology.
+        look: looks at it.
+        as_json: print a line of JSON a second.
+        sleep: waits, in seconds.
+
+    Raises:
+        TopologyError, StateError: it cannot be looked at; once it was, a server that is away is waited for.
+    """
+    screen = console()
+    try:
+        if as_json:
+            _repeat(look, lambda seen: say_json(plain(seen), flush=True), LOOK_EVERY_S, sleep)
+        elif screen.is_terminal and not screen.is_dumb_terminal:
+            first = look()
+            with Live(view(first), console=screen, auto_refresh=False) as live:
+                _repeat(look, lambda seen: live.update(view(seen), refresh=True), LOOK_EVERY_S, sleep)
+        else:
+            _repeat(look, lambda seen: say(f"{topology_id}: {_line(seen)}", flush=True), LINE_EVERY_S, sleep)
+    except KeyboardInterrupt:
+        return
+
+
+def _repeat(
+    look: Callable[[], Seen], show: Callable[[Seen], None], every_s: float, sleep: Callable[[float], None]
+) -> None:
+    seen = look()
+    while True:  # ends with the run, which Ctrl-C does not wait for
+        show(seen)
+        if seen.standing is not Standing.RUNNING:
+            return
+        sleep(every_s)
+        seen = _look_again(look, sleep)
+
+
+def _look_again(look: Callable[[], Seen], sleep: Callable[[float], None]) -> Seen:
+    """Looks at a topology that was there a moment ago; waits for a server that is away."""
+    while True:  # the reader decides how long
+        try:
+            return look()
+        except StateUnreachableError as error:
+            say(f"txbatch: {said_by(error)}; still watching, Ctrl-C ends it", to=sys.stderr, flush=True)
+            sleep(LINE_EVERY_S)
+
+
+def _line(seen: Seen) -> str:
+    return watch_line(seen.pulse, seen.standing, seen.stored.committed_txid, seen.at)
+
+
+def view(seen: Seen) -> RenderableType:
+    """Returns what a terminal shows: a heading, the figures, and a table of components."""
+    heading = Text.assemble(
+        (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
+    )
+    figures = Table.grid(padding=(0, 2))
+    figures.add_column(style="dim", no_wrap=True)
+    figures.add_column()
+    figures.add_row("committed", f"up to txid {seen.stored.committed_txid:,}")
+    if seen.pulse is None or seen.standing is not Standing.RUNNING:
+        figures.add_row("run", Text(run_line(seen.pulse, seen.standing, seen.at)))
+    if seen.pulse is None:
+        return Group(heading, figures)
+    for name, text in run_details(seen.pulse, seen.at):
+        figures.add_row(name, Text(text))
+    parts: list[RenderableType] = [heading, figures]
+    if seen.pulse.now.components:
+        parts += [Text(), _components(seen.pulse)]
+    return Group(*parts)
+
+
+def _state_of(seen: Seen) -> str:
+    if seen.standing is Standing.RUNNING:
+        return "running" if seen.pulse is None else str(seen.pulse.now.state)
+    return str(seen.standing) if seen.pulse is None or seen.standing is Standing.SILENT else str(seen.pulse.now.state)
+
+
+def _since(seen: Seen) -> str:
+    if seen.pulse is None:
+        return ""
+    run = seen.pulse.run
+    return f"{duration(seen.at - run.started_at)} on {one_line(run.host)}, pid {run.pid}, as {one_line(run.user)}"
+
+
+def _components(pulse: RunPulse) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("component", "tuples in", "tuples out", "failed", "refused", "busy"):
+        table.add_column(heading, justify="left" if heading == "component" else "right", no_wrap=True)
+    for name, done in pulse.now.components.items():
+        counts = (done.tuples_in, done.tuples_out, done.failed, done.dead_letters)
+        table.add_row(Text(one_line(name, 40)), *(f"{count:,}" for count in counts), f"{done.busy_s:,.1f} s")
+    return table

@@ -1,0 +1,32 @@
+"""The entry point of the ``txbatch`` script."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+INTERRUPTED = 130
+STOPPED = "stopped before anything was started"
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Runs the command line and exits with a code of `ExitCode`.
+
+    Args:
+        arguments: what was typed after ``txbatch``; None reads them from the process.
+    """
+    stdout = sys.stdout
+    try:
+        from coordinator.operating.cli.app import app  # here, since every import from this room imports this module
+        from coordinator.operating.cli.streams.standard_streams import code_after_output, replace_closed_streams
+
+        replace_closed_streams()
+        stdout = sys.stdout
+        app(arguments, prog_name="txbatch")
+    except KeyboardInterrupt:  # while modules were imported: a command handles its own
+        print(f"txbatch: {STOPPED}", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except SystemExit as end:
+        raise SystemExit(code_after_output(int(end.code or 0), stdout)) from None
+    raise AssertionError("the application always exits")

@@ -1,0 +1,249 @@
+"""The figures shown during a run: rates of the last seconds, the commit lag, and how long it still takes.
+
+Progress asks the same of every kind of run; each kind counts something else.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from coordinator.operating.cli.estimates import DonePart, TimeLeft, shown_time
+from coordinator.watching.failure_cause import FailureCause
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from state.printable import counted
+
+Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
+RATES_WINDOW_S = 10.0
+
+
+class ShownFigures(Protocol[Statistics_contra]):
+    """The figures that progress shows of a run."""
+
+    def update(self, statistics: Statistics_contra) -> None:
+        """Takes the run's statistics; called after every event."""
+
+    def line(self) -> str:
+        """Returns the current figures as one line."""
+
+    def parts(self) -> list[str]:
+        """Returns the figures for a terminal, short and the most telling first: a narrow one shows the first ones."""
+
+    def summary(self) -> str:
+        """Returns what the run has done as one line."""
+
+    def has_begun(self) -> bool:
+        """Returns whether there are figures yet."""
+
+    def has_ended_first_wave(self) -> bool:
+        """Returns whether anything has come of the first wave, which is slow because the engine is still cold."""
+
+    def has_result(self) -> bool:
+        """Returns whether the run, even if it failed, has a result to report."""
+
+    def fraction(self) -> float | None:
+        """Returns the part of the input that is committed, from 0 to 1; None if the size of the input is unknown."""
+
+
+class RecentRates:
+    """The growth per second of some counts, over about the last `RATES_WINDOW_S` seconds.
+
+    Args:
+        clock: the run's clock, in seconds.
+        figure_count: how many counts there are.
+    """
+
+    def __init__(self, clock: Callable[[], float], figure_count: int) -> None:
+        self._clock = clock
+        self._none = (0,) * figure_count
+        self._samples: deque[tuple[float, tuple[int, ...]]] = deque([(clock(), self._none)])
+
+    def update(self, first_wave_s: float | None, *counts: int) -> None:
+        """Takes the current counts.
+
+        Args:
+            first_wave_s: when the first wave was started, None before; rates leave out the time before it, when
+                Spark starts.
+            counts: totals since the start of the run, always in the same order.
+        """
+        now_s = self._clock()
+        if len(self._samples) == 1 and first_wave_s is not None:
+            self._samples[0] = (first_wave_s, self._none)
+        self._samples.append((now_s, counts))
+        while len(self._samples) > 2 and self._samples[1][0] < now_s - RATES_WINDOW_S:
+            self._samples.popleft()
+
+    def per_second(self) -> tuple[float, ...]:
+        """Returns the current rates, in the order of the counts."""
+        (started_s, before), (_, counts) = self._samples[0], self._samples[-1]
+        seconds = self._clock() - started_s
+        if seconds <= 0:
+            return (0.0,) * len(self._none)
+        return tuple((count - earlier) / seconds for count, earlier in zip(counts, before, strict=True))
+
+
+class TransactionalFigures:
+    """The current figures of a transactional run.
+
+    Args:
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._rates = RecentRates(clock, 2)
+        self._done, self._left = DonePart(), TimeLeft(clock)
+        self.statistics = RunStatistics()
+
+    def update(self, statistics: RunStatistics) -> None:
+        self.statistics = statistics
+        self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
+        self._done.update(statistics.last_txid, statistics.cut_txid, statistics.fraction)
+        if statistics.committed:
+            self._left.update(self._done.fraction())
+
+    def rates(self) -> tuple[float, float]:
+        """Returns transactions and tuples committed per second, over the last seconds."""
+        transactions, tuples = self._rates.per_second()
+        return transactions, tuples
+
+    def lag_s(self) -> float:
+        """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
+        return self.statistics.commit_lag_s(self._clock())
+
+    def line(self) -> str:
+        if not self.has_result():
+            if not self.statistics.active:
+                return f"txid {self.statistics.last_txid:,} · nothing committed yet, nothing in flight"
+            return f"txid {self.statistics.last_txid:,} · first wave: {self._in_flight()} for {self.lag_s():.1f} s"
+        transactions, tuples = self.rates()
+        parts = [
+            f"txid {self.statistics.last_txid:,}",
+            f"{self.statistics.committed:,} committed",
+            f"{transactions:,.1f} transactions/s",
+            f"{tuples:,.0f} tuples/s",
+            f"commit lag {self.lag_s():.1f} s",
+            self._in_flight(),
+        ]
+        fraction, left_s = self.fraction(), self._left.seconds()
+        if fraction is not None:
+            parts.append(f"{fraction:.0%} of the input committed")
+        if left_s:
+            parts.append(f"about {shown_time(left_s)} left")
+        return " · ".join(parts)
+
+    def parts(self) -> list[str]:
+        if not self.has_result():
+            return [self._in_flight()]
+        transactions, tuples = self.rates()
+        fraction, left_s = self.fraction(), self._left.seconds()
+        first = [] if fraction is None else [f"{fraction:.0%}"]
+        first += [f"{shown_time(left_s)} left"] if left_s else []
+        return [
+            *first,
+            f"{self.statistics.committed:,} committed",
+            f"{transactions:,.1f}/s",
+            f"lag {self.lag_s():.1f} s",
+            self._in_flight(),
+            f"{tuples:,.0f} tuples/s",
+        ]
+
+    def _in_flight(self) -> str:
+        return f"{self.statistics.active:,} in flight"
+
+    def summary(self) -> str:
+        return summary_line(self.statistics)
+
+    def has_begun(self) -> bool:
+        return self.statistics.first_wave_s is not None
+
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.last_result_s is not None
+
+    def has_result(self) -> bool:
+        return self.statistics.committed > 0
+
+    def fraction(self) -> float | None:
+        return self._done.fraction()
+
+
+class PlainFigures:
+    """The current figures of a plain run.
+
+    Args:
+        clock: the run's clock, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._rates = RecentRates(clock, 1)
+        self.statistics = PlainStatistics()
+
+    def update(self, statistics: PlainStatistics) -> None:
+        self.statistics = statistics
+        self._rates.update(statistics.first_wave_s, statistics.emitted)
+
+    def rate(self) -> float:
+        """Returns the tuples emitted per second, over the last seconds."""
+        (emitted,) = self._rates.per_second()
+        return emitted
+
+    def line(self) -> str:
+        counts = f"{self.statistics.acked:,} acked · {self.statistics.failed:,} failed"
+        return f"{self.statistics.emitted:,} emitted · {self.rate():,.0f} tuples/s · {counts}"
+
+    def parts(self) -> list[str]:
+        emitted, failed = f"{self.statistics.emitted:,} emitted", f"{self.statistics.failed:,} failed"
+        return [emitted, f"{self.rate():,.0f} tuples/s", f"{self.statistics.acked:,} acked", failed]
+
+    def summary(self) -> str:
+        return plain_summary_line(self.statistics)
+
+    def has_begun(self) -> bool:
+        return self.statistics.waves > 0
+
+    def has_ended_first_wave(self) -> bool:
+        return self.statistics.waves > 0
+
+    def has_result(self) -> bool:
+        return self.statistics.acked > 0
+
+    def fraction(self) -> float | None:
+        return None  # spouts of plain topologies do not know how much is left
+
+
+def summary_line(statistics: RunStatistics) -> str:
+    """Returns what a transactional run has done as one line."""
+    if not statistics.attempts:
+        return _idle_line(statistics)
+    aside = f", {len(statistics.quarantined):,} quarantined" if statistics.quarantined else ""
+    above = statistics.failures[FailureCause.LOWER_FAILED.value]
+    return (
+        f"{counted(statistics.committed, 'transaction')} committed{aside} in {statistics.seconds:.1f} s, up to txid "
+        f"{statistics.last_txid:,}; {failed_line(statistics.attempts, statistics.failed_attempts, above)}"
+    )
+
+
+def plain_summary_line(statistics: PlainStatistics) -> str:
+    """Returns what a plain run has done as one line."""
+    line = (
+        f"{counted(statistics.emitted, 'tuple')} emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
+        f"{statistics.failed:,} failed, {counted(statistics.waves, 'wave')}"
+    )
+    return f"{line}, {statistics.crashed_waves:,} of them crashed" if statistics.crashed_waves else line
+
+
+def failed_line(attempts: int, failed: int, above: int, kinds: str = "") -> str:
+    """Returns how many attempts failed by themselves, and how many above them are only repeated with them."""
+    alone = failed - above
+    with_them = f"; {above:,} above {'it' if alone == 1 else 'them'} repeated with {'it' if alone == 1 else 'them'}"
+    return f"{alone:,} of {counted(attempts, 'attempt')} failed{kinds}{with_them if above else ''}"
+
+
+def _idle_line(statistics: RunStatistics) -> str:
+    if statistics.last_txid:
+        return f"nothing new: already committed up to txid {statistics.last_txid:,}"
+    if statistics.is_interrupted:
+        return "no transaction was started"
+    return "nothing to do: the input has no transactions"

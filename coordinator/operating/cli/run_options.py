@@ -1,0 +1,240 @@
+"""The options of a run, as ``txbatch run`` and the commands that publish again take them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Annotated, Any
+
+from typer.core import TyperCommand
+
+from coordinator.operating.cli.command_options import SERVER, WATCHING, Level, Slots, option
+from coordinator.operating.cli.exits import errors_reported
+from coordinator.operating.cli.signals import STOP_TIMEOUT_S
+from coordinator.transactional.options import ADOPT_WORDS, RunOptions
+from coordinator.watching.telemetry.metrics_server import DEFAULT_HOST
+from state.errors import TopologyError
+
+PACE = "Pace"
+FAILURES = "Failures"
+CONTINUING = "Continuing after a change"
+ENDING = "Ending"
+DEFAULTS = RunOptions()
+ADOPTS_UNCHANGED = "unchanged"
+"""The value of a bare ``--adopt``: what was read is unchanged, and nothing is skipped or read again."""
+
+
+def at_least(least: int, *names: str, panel: str, help: str) -> Any:  # noqa: A002 - typer's name
+    """Returns an option that takes a whole number."""
+    return option(*names, panel=panel, min=least, metavar="N", help=help)
+
+
+MaxAttempts = Annotated[
+    int, at_least(1, "--max-attempts", panel=FAILURES, help="Attempts at a transaction before it is given up.")
+]
+Adopt = Annotated[
+    str | None,
+    option(
+        "--adopt",
+        panel=CONTINUING,
+        metavar="[=WORDS]",
+        help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
+        "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
+        "commas. A start without the option says which words it needs, or that none will do.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """The limits of a run, and the changes that it accepts: what `RunOptions` is made of."""
+
+    max_pending: Annotated[
+        int | None,
+        at_least(1, panel=PACE, help="Most transactions in flight. [default: as --wave-target-ms wants]"),
+    ] = None
+    wave_target_ms: Annotated[
+        int,
+        option(
+            panel=PACE,
+            min=1,
+            metavar="MS",
+            help="How long a wave should take; the transactions in flight follow, unless --max-pending is given.",
+        ),
+    ] = round(1000 * DEFAULTS.wave_target_s)
+    slots: Slots = None
+    commit_group_max: Annotated[int, at_least(1, panel=PACE, help="Most transactions in one commit.")] = (
+        DEFAULTS.commit_group_max
+    )
+    max_attempts: MaxAttempts = DEFAULTS.max_attempts
+    on_poison: Annotated[
+        str,
+        option(
+            panel=FAILURES,
+            metavar="WORD",
+            help="What becomes of a batch that fails on every attempt: halt the run, or quarantine the batch: commit "
+            "its transaction empty and keep it for `txbatch quarantine`.",
+        ),
+    ] = DEFAULTS.on_poison
+    max_quarantined: Annotated[
+        int,
+        at_least(1, panel=FAILURES, help="Most quarantined batches; poison beyond them halts the run."),
+    ] = DEFAULTS.max_quarantined
+    adopt: Adopt = None
+    accept_state_changes: Annotated[
+        bool,
+        option(
+            "--accept-state-changes",
+            panel=CONTINUING,
+            help="Continue even if a state is no longer declared, or is declared with other types.",
+        ),
+    ] = False
+    durability: Level = None
+    durability_replicas: Annotated[
+        int, at_least(1, panel=SERVER, help="Replicas that have to confirm, with --durability replica.")
+    ] = DEFAULTS.durability_replicas
+    history: Annotated[
+        int,
+        at_least(
+            0,
+            panel=SERVER,
+            help="How many transactions keep their receipt, metadata and story, for `txbatch inspect`.",
+        ),
+    ] = DEFAULTS.history
+    pulse: Annotated[
+        bool,
+        option(
+            "--pulse/--no-pulse",
+            panel=SERVER,
+            help="Whether to tell the server, once a second, what the run is doing.",
+        ),
+    ] = True
+
+    def options(self) -> RunOptions:
+        """Returns the options of the run.
+
+        Raises:
+            TopologyError: one cannot be used.
+        """
+        given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return RunOptions(
+            max_spout_pending=given.pop("max_pending"),
+            wave_target_s=given.pop("wave_target_ms") / 1000,
+            adopt=_adopted(given.pop("adopt")),
+            **given,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepublishOptions:
+    """What a run that publishes again accepts and asks for."""
+
+    adopt: Adopt = None
+    accept_state_changes: Annotated[
+        bool,
+        option(
+            "--accept-state-changes",
+            panel=CONTINUING,
+            help="As for `txbatch run`: accept that states have changed.",
+        ),
+    ] = False
+    durability: Level = None
+
+    def options(self, *, max_attempts: int = DEFAULTS.max_attempts) -> RunOptions:
+        """Returns the options of the run.
+
+        Raises:
+            TopologyError: one cannot be used.
+        """
+        return RunOptions(
+            max_attempts=max_attempts,
+            adopt=_adopted(self.adopt),
+            accept_state_changes=self.accept_state_changes,
+            durability=self.durability,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndOptions:
+    """How a run ends."""
+
+    stop_when_idle: Annotated[
+        bool,
+        option(
+            "--stop-when-idle",
+            panel=ENDING,
+            help="End a plain topology once its spouts have nothing more to emit.",
+        ),
+    ] = False
+    stop_timeout: Annotated[
+        float,
+        option(
+            panel=ENDING,
+            min=1,
+            metavar="SECONDS",
+            help="Longest time from SIGTERM to the end of the process.",
+        ),
+    ] = STOP_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserverOptions:
+    """What observes a run."""
+
+    metrics_port: Annotated[
+        int | None,
+        option(
+            panel=WATCHING,
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Serve /metrics for Prometheus, /healthz and /readyz while the run lasts; 0 takes a free port and "
+            "says which.",
+        ),
+    ] = None
+    metrics_host: Annotated[
+        str, option(panel=WATCHING, metavar="HOST", help="Address to serve them on; 0.0.0.0 for a container.")
+    ] = DEFAULT_HOST
+    traces: Annotated[
+        bool,
+        option(
+            "--traces",
+            panel=WATCHING,
+            help="Make an OpenTelemetry span of each transaction and attempt, for the SDK of this process.",
+        ),
+    ] = False
+
+
+class RunArguments(TyperCommand):
+    """Lets ``--adopt`` stand alone, for which the option parser would demand a value; groups options in the help."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            shown = parameter.get_help_record(ctx)
+            if shown is not None:
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(shown)
+        for panel, records in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(records)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        end = args.index("--") if "--" in args else len(args)
+        with errors_reported():
+            _refuse_detached_words(args[:end])
+        options = [f"--adopt={ADOPTS_UNCHANGED}" if argument == "--adopt" else argument for argument in args[:end]]
+        return super().parse_args(ctx, [*options, *args[end:]])
+
+
+def _refuse_detached_words(arguments: list[str]) -> None:
+    for typed, words in pairwise(arguments):
+        if typed == "--adopt" and set(words.split(",")) <= ADOPT_WORDS.keys():
+            raise TopologyError(f"--adopt takes its words after an equals sign; write --adopt={words}")
+
+
+def _adopted(given: str | None) -> bool | str:
+    """Returns ``--adopt`` as `RunOptions.adopt` takes it."""
+    if given is None:
+        return False
+    return True if given == ADOPTS_UNCHANGED else given

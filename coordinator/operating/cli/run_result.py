@@ -1,0 +1,152 @@
+"""What a run prints at its end: what it has done, or with ``--json`` how far it got and why it failed."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.operating.cli.exits import exit_code_of, sentence_of
+from coordinator.operating.cli.figures import plain_summary_line, summary_line
+from coordinator.operating.cli.streams.logs import log_sentence
+from coordinator.operating.cli.streams.standard_streams import is_without_reader
+from coordinator.operating.cli.streams.terminal import say, say_json, without
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.server_choice import ServerChoice
+from coordinator.topology.building.topology import Topology
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from state.errors import TransactionError
+from state.keys import Keys
+from state.kinds.handles import declared_states, key_shown
+from state.printable import SENTENCE_LIMIT, block, counted, one_line
+
+TXIDS_SHOWN = 10
+
+
+@dataclass(slots=True)
+class Reached:
+    """How far a run got; filled in as it gets there.
+
+    Attributes:
+        topology_id: None until the factory has returned a topology.
+        statistics: of the run, kept current by it; None until it has begun.
+    """
+
+    topology_id: str | None = None
+    statistics: RunStatistics | PlainStatistics | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the figures so far; those of a run that has not begun are left out."""
+        if self.topology_id is None or self.statistics is None:
+            return {"topology": self.topology_id}
+        return self.statistics.to_dict(self.topology_id)
+
+
+@contextmanager
+def failure_printed(hidden: Mapping[str, str], *, is_wanted: bool) -> Iterator[Reached]:
+    """Prints a line of JSON on standard output if the block raises, and lets the error pass (once a command).
+
+    Args:
+        hidden: text that must never be printed -> what is printed in its place.
+        is_wanted: whether ``--json`` was given.
+    """
+    reached = Reached()
+    try:
+        yield reached
+    except BaseException as error:
+        if is_wanted and not is_without_reader(error):
+            say_json({**reached.to_dict(), "error": _fields_of(error, hidden)})
+        raise
+
+
+def _fields_of(error: BaseException, hidden: Mapping[str, str]) -> dict[str, Any]:
+    """Returns exit code, message, and the entry of the troubleshooting page if there is one."""
+    message = without(hidden, block(sentence_of(error), line_limit=SENTENCE_LIMIT))
+    fields: dict[str, Any] = {"exit_code": int(exit_code_of(error)), "message": message}
+    if isinstance(error, TransactionError):
+        fields["trouble"] = error.trouble.value
+    return fields
+
+
+def print_result(
+    topology: Topology | PlainTopology,
+    statistics: RunStatistics | PlainStatistics,
+    server: ServerChoice,
+    *,
+    as_json: bool,
+    is_logged: bool,
+) -> None:
+    """Prints what a run has done, and on standard error what it has quarantined."""
+    figures = statistics.to_dict(topology.topology_id)
+    if isinstance(statistics, RunStatistics):
+        assert isinstance(topology, Topology)
+        lines = _summary(topology, statistics, server)
+    else:
+        lines = _plain_summary(topology.topology_id, statistics)
+    if as_json:
+        say_json(figures)
+    elif is_logged:
+        log_sentence("\n".join(lines), figures=figures)
+    else:
+        say(*lines)
+    if isinstance(statistics, RunStatistics) and statistics.quarantined:
+        line = _quarantine_line(topology.topology_id, statistics.quarantined)
+        if is_logged:
+            log_sentence(line, logging.WARNING)
+        else:
+            say(f"txbatch: {line}", to=sys.stderr)
+
+
+def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
+    """Returns the last line of a run that has quarantined batches."""
+    shown = ", ".join(f"{txid:,}" for txid in txids[:TXIDS_SHOWN])
+    shown += f" and {len(txids) - TXIDS_SHOWN:,} more" if len(txids) > TXIDS_SHOWN else ""
+    batches = "batch" if len(txids) == 1 else "batches"
+    return (
+        f"QUARANTINED, and therefore not in the state: the {batches} of txid {shown}; see "
+        f"`txbatch quarantine list {topology_id}`"
+    )
+
+
+def _plain_summary(topology_id: str, statistics: PlainStatistics) -> list[str]:
+    """Returns the last lines of a plain run without ``--json``."""
+    ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
+    lines = [f"{topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
+    if statistics.seconds > 0:
+        lines.append(f"  {statistics.emitted / statistics.seconds:,.0f} tuples/s")
+    return lines
+
+
+def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> list[str]:
+    """Returns the last lines of a transactional run without ``--json``."""
+    seconds = statistics.seconds
+    ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
+    lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
+    if seconds > 0:
+        lines.append(
+            f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
+            f"{counted(statistics.waves, 'wave')}, {counted(statistics.commit_groups, 'commit')}"
+        )
+    if statistics.server_away_count:
+        times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
+        lines.append(
+            f"  the server was unreachable {times}, for {statistics.server_away_s:.1f} s in all; nothing was lost"
+        )
+    lines += [f"  quarantined txid {old:,} was republished as txid {new:,}" for old, new in statistics.replayed.items()]
+    if statistics.replayed_letters:
+        lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
+    if statistics.dead_letters:
+        letters = counted(statistics.dead_letters, "dead letter")
+        lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")
+    if statistics.durability is not None and (durable := statistics.durability.last_line(statistics.released_txid)):
+        lines.append(f"  {durable}")
+    lines += [f"  counter {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
+    keys = Keys(topology.topology_id)
+    for component in topology.components:
+        for handle in declared_states(type(component.spec)).values():
+            lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
+    return lines

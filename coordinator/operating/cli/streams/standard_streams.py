@@ -1,0 +1,101 @@
+"""Standard output and error as the command finds them: closed, on a full disk, or a pipe that nobody reads any more.
+
+`txbatch state get words counts | head` should end like `cat counts | head`: without a word, as if by SIGPIPE. That
+signal itself is of no use, because it would also end a run whose server closes a connection.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from coordinator.operating.cli.streams.terminal import say
+
+READER_GONE = 128 + signal.SIGPIPE
+"""The exit code of a command whose output is no longer read: the one that shells show for SIGPIPE."""
+UNWRITTEN = 1
+
+
+def replace_closed_streams() -> None:
+    """Opens /dev/null in place of each standard stream that is closed; called once, before anything is opened.
+
+    A file or socket would otherwise take the number of the closed one, and whatever child processes print would end in
+    it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest free number
+    nowhere = Path(os.devnull)
+    sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
+    sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
+    sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
+
+
+def is_without_reader(error: BaseException) -> bool:
+    """Returns whether an error says that nobody reads what the command prints; a socket may break in the same way."""
+    return isinstance(error, BrokenPipeError) and any(map(_has_lost_reader, (sys.stdout, sys.stderr)))
+
+
+def code_after_output(code: int, stdout: TextIO) -> int:
+    """Writes what is still buffered, and returns the exit code; called once, last in the process.
+
+    A command that has failed keeps its code. One that has printed in vain ends with `READER_GONE`, or, if standard
+    output cannot be written, with 1 and a sentence on standard error.
+
+    Args:
+        code: of the command.
+        stdout: standard output as it was when the command began; the command line's library replaces one that broke.
+    """
+    try:
+        stdout.flush()
+    except BrokenPipeError:
+        code = code or READER_GONE
+    except OSError as error:
+        with suppress(OSError):
+            say(f"txbatch: {unwritten(error)}", to=sys.stderr)
+        code = code or UNWRITTEN
+    if sys.stdout is not stdout and _has_lost_reader(stdout):
+        code = READER_GONE
+    for stream in (stdout, sys.stderr):
+        _forget(stream)
+    return code
+
+
+def unwritten(error: OSError) -> str:
+    """Returns the sentence about standard output that cannot be written."""
+    return f"standard output cannot be written: {error.strerror}; what it holds is not all"
+
+
+def _has_lost_reader(stream: TextIO) -> bool:
+    number = _number_of(stream)
+    if number is None:
+        return False
+    asked = select.poll()
+    asked.register(number, 0)
+    return any(events & select.POLLERR for _, events in asked.poll(0))
+
+
+def _forget(stream: TextIO) -> None:
+    """Lets a stream that cannot be written end in /dev/null, so that Python does not complain about it at its exit."""
+    try:
+        stream.flush()
+    except OSError:
+        number = _number_of(stream)
+        if number is not None:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, number)
+            os.close(nowhere)
+
+
+def _number_of(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):  # a stream in memory
+        return None

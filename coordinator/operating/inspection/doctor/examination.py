@@ -1,0 +1,229 @@
+"""Measures server, machine, Spark and code, and has each judged (driver). A failed measurement is a finding too."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordinator.operating.inspection.doctor.platform_checks import (
+    LOCAL_DIR,
+    FolderFacts,
+    check_folder,
+    check_python,
+    check_spark,
+)
+from coordinator.operating.inspection.doctor.server_checks import check_server
+from coordinator.operating.inspection.finding import Finding, fail, from_error, ok, warn
+from coordinator.plain.plain_plan import make_plain_plan
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.server_choice import ServerChoice
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import make_plan
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.errors import StateError, TopologyError, TransactionError
+from state.keys import Keys
+from state.printable import counted
+from state.redis_client.address import check_address, redact
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.encryption import require_encryption
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_server.measured_facts import measure
+
+ANSWER_TIMEOUT_S = 5.0
+STAND_IN_ID = "txbatch-doctor"
+"""The topology whose keys are asked about if no factory is given; none of them is made."""
+LOCAL_DIRS_VARIABLE = "SPARK_LOCAL_DIRS"
+
+AnyTopology = Topology | PlainTopology
+Load = Callable[[], tuple[AnyTopology, str]]
+"""Makes the topology, and returns it with the name of its factory's module."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """What to examine.
+
+    Attributes:
+        server: the server that would hold the state.
+        master: Spark master; None leaves Spark out.
+        conf: Spark settings.
+        target: ``MODULE:FACTORY`` as typed, "" if there is none.
+        load: makes its topology; None if there is none.
+    """
+
+    server: ServerChoice
+    master: str | None
+    conf: Mapping[str, str]
+    target: str = ""
+    load: Load | None = None
+
+
+def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> list[Finding]:
+    """Examines everything in turn: the code, the server, this machine, Spark.
+
+    Raises:
+        TopologyError: the server's address is malformed.
+    """
+    findings: list[Finding] = []
+    topology, module = None, ""
+    if patient.load is not None:
+        findings, topology, module = _examine_code(patient.target, patient.load)
+    if not isinstance(topology, PlainTopology):
+        findings += examine_server(patient.server, STAND_IN_ID if topology is None else topology.topology_id)
+    findings += _examine_machine(patient, environment)
+    if patient.master is not None:
+        findings += _examine_spark(patient.master, patient.conf, topology, module)
+    return findings
+
+
+def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology | None, str]:
+    """Goes from the factory to tasks, up to the first step that fails."""
+    from coordinator.engines.spark.shipping import pickle_spec  # importing Spark takes as long as everything else
+
+    try:
+        topology, module = load()
+    except TransactionError as error:
+        return [from_error("factory", error, "nothing can run without it")], None, ""
+    count = counted(len(topology.components), "component")
+    findings = [ok("factory", f"{target} makes topology {topology.topology_id!r} of {count}")]
+    pickled = ok("pickling", "every component can be pickled")
+    step, why = "pickling", "executors get the components pickled"
+    try:
+        if isinstance(topology, PlainTopology):
+            make_plain_plan(topology, pickle_spec)
+            return [*findings, pickled, ok("input", "a plain topology")], topology, module
+        plan = make_plan(topology, pickle_spec)
+        findings.append(pickled)
+        step, why = "input", "a run asks its spout for this before it takes over"
+        context = plan.wirings[plan.emitter_tasks[0]].context()
+        fingerprint = SpoutStart(topology, context, tries=1, pause=lambda _: None).fingerprint()
+    except TransactionError as error:
+        return [*findings, from_error(step, error, why)], topology, module
+    return [*findings, ok("input", f"the spout finds its input: {fingerprint}")], topology, module
+
+
+def examine_server(choice: ServerChoice, topology_id: str) -> list[Finding]:
+    """Examines the server that a choice names, as one that is to hold that topology."""
+    if choice.redis_url is None:
+        return _examine_private(choice.data_dir, topology_id)
+    encryption = check_encryption(choice.redis_url, is_allowed=_allows(choice))
+    if encryption.weight == "fail":
+        return [encryption]  # not even the password is sent
+    return [encryption, *_examine_url(choice.redis_url, topology_id)]
+
+
+def check_encryption(url: str, *, is_allowed: bool) -> Finding:
+    """Judges whether an address keeps password and state from others.
+
+    Raises:
+        TopologyError: the address is malformed.
+    """
+    check_address(url)
+    try:
+        require_encryption(url, environment={})
+    except TopologyError as error:
+        why = "others could read password and state on the way, so a run is refused at start"
+        if not is_allowed:
+            return from_error("encryption", error, why)
+        found = "the connection to another machine is in plain text, as you have allowed"
+        return warn("encryption", found, "others on the way can read password and state", "use rediss://")
+    how = "TLS" if url.startswith("rediss://") else "a Unix socket" if url.startswith("unix://") else "loopback only"
+    return ok("encryption", f"the connection uses {how}")
+
+
+def _allows(choice: ServerChoice) -> bool:
+    try:
+        require_encryption(choice.redis_url or "", allow_plaintext=choice.allow_plaintext)
+    except TopologyError:
+        return False
+    return True
+
+
+def _examine_url(url: str, topology_id: str) -> list[Finding]:
+    client = connect(url)
+    connection = RedisConnection(client, redact(url), timeout_s=ANSWER_TIMEOUT_S)
+    try:
+        facts = measure(
+            connection,
+            Keys(topology_id),
+            clock=time.monotonic,
+            wall_clock=time.time,
+            timeout_s=ANSWER_TIMEOUT_S,
+        )
+    except StateError as error:
+        return [from_error("reachable", error, "every transaction is committed there")]
+    finally:
+        connection.close()
+    return check_server(facts)
+
+
+def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
+    """Examines the private server of a directory, or one in a temporary folder if it has had none yet."""
+    try:
+        was_used = (data_dir / "lock").is_file()
+        with _private_server(data_dir if was_used else None) as url:
+            where = (
+                f"in {str(data_dir)!r}" if was_used else f"would be new in {str(data_dir)!r}; one was tried elsewhere"
+            )
+            return [ok("private server", where), *_examine_url(url, topology_id)]
+    except StateError as error:
+        return [from_error("private server", error, "without --redis it holds the state")]
+    except OSError as error:
+        found = f"data directory {str(data_dir)!r} cannot be read: {error.strerror}"
+        return [fail("private server", found, "without --redis it holds the state", "choose another --data-dir")]
+
+
+@contextmanager
+def _private_server(data_dir: Path | None) -> Iterator[str]:
+    with ExitStack() as opened:
+        if data_dir is None:
+            data_dir = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="txbatch-doctor-"))) / "data"
+        yield opened.enter_context(EmbeddedServer(data_dir)).url
+
+
+def _examine_machine(patient: Patient, environment: Mapping[str, str]) -> list[Finding]:
+    folders = []
+    if patient.server.redis_url is None:
+        folders.append(measure_folder("data directory", patient.server.data_dir, "--data-dir"))
+    if patient.master is not None and patient.master.startswith("local"):
+        given = environment.get(LOCAL_DIRS_VARIABLE, "")
+        setting = LOCAL_DIRS_VARIABLE if given else f"--conf {LOCAL_DIR}=DIR"
+        named = given or patient.conf.get(LOCAL_DIR) or tempfile.gettempdir()
+        paths = [Path(part.strip()) for part in named.split(",") if part.strip()]
+        folders += [measure_folder("Spark's scratch folder", path, setting, is_shared=not given) for path in paths]
+    return [check_python(tuple(sys.version_info[:3])), *map(check_folder, folders)]
+
+
+def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = True) -> FolderFacts:
+    """Measures a folder, or the nearest one above it that exists.
+
+    Args:
+        purpose: as in `FolderFacts`.
+        path: of the folder.
+        setting: as in `FolderFacts`.
+        is_shared: whether a run makes a private folder in it, so that others may look at this one.
+    """
+    nearest = path.absolute()
+    while not nearest.exists() and nearest != nearest.parent:
+        nearest = nearest.parent
+    is_open = not is_shared and path.is_dir() and bool(path.stat().st_mode & 0o077)
+    is_writable = nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    return FolderFacts(purpose, str(path), setting, is_writable, shutil.disk_usage(nearest).free, is_open)
+
+
+def _examine_spark(
+    master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str
+) -> Sequence[Finding]:
+    from coordinator.engines.spark.probing.probe import probe_spark
+
+    try:
+        return check_spark(probe_spark(master, conf, topology, module or None))
+    except TransactionError as error:
+        return [from_error("spark", error, "every wave is a Spark job")]

@@ -1,0 +1,151 @@
+"""Judges where a run executes: folders that it writes, the driver's Python, and Spark with its executors. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.operating.inspection.finding import Finding, fail, ok, warn
+from state.printable import counted, one_line
+
+FREE_FAIL_BYTES = 100 * 2**20
+FREE_WARN_BYTES = 2**30
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
+LOCAL_DIR = "spark.local.dir"
+OLDEST_JAVA = 17
+OLDEST_SPARK = (4, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderFacts:
+    """A folder, or where it would be made.
+
+    Attributes:
+        purpose: what it is for, as in "data directory".
+        path: of the folder.
+        setting: the option that names another one, as in "--data-dir".
+        is_writable: whether this user may make files in it, or make it.
+        free_bytes: on its disk.
+        is_open: whether other users can read it.
+    """
+
+    purpose: str
+    path: str
+    setting: str
+    is_writable: bool
+    free_bytes: int
+    is_open: bool = False
+
+
+def check_folder(facts: FolderFacts) -> Finding:
+    """Judges a folder that a run writes to."""
+    where = f"{facts.purpose} {facts.path!r}"
+    other = f"name another by {facts.setting}"
+    if not facts.is_writable:
+        return fail("disk", f"{where} cannot be written by this user", "a run ends at once", f"{other}, or allow it")
+    found = f"{where} has {facts.free_bytes / 2**30:,.1f} GiB free"
+    if facts.free_bytes < FREE_FAIL_BYTES:
+        return fail(
+            "disk", found, "a full disk ends a run, and a server then refuses writes", f"free space, or {other}"
+        )
+    if facts.free_bytes < FREE_WARN_BYTES:
+        why = "it holds what a window of transactions sends between bolts, or the state's append-only file"
+        return warn("disk", found, why, f"free space, or {other}")
+    if facts.is_open:
+        why = "it will hold the tuples of your topology"
+        return warn("disk", f"{found}, and other users can open it", why, f"chmod 700 it, or {other}")
+    return ok("disk", found)
+
+
+def check_python(version: tuple[int, ...]) -> Finding:
+    """Judges the Python of the driver."""
+    shown = ".".join(map(str, version[:3]))
+    known = f"{'.'.join(map(str, OLDEST_PYTHON))} to {'.'.join(map(str, NEWEST_PYTHON))}"
+    if version[:2] < OLDEST_PYTHON:
+        return fail("python", f"Python {shown} is too old", f"txbatch runs on {known}", "make a newer environment")
+    if version[:2] > NEWEST_PYTHON:
+        return warn("python", f"Python {shown} was not tried", f"txbatch was tried on {known}", "use one of those")
+    return ok("python", f"Python {shown}")
+
+
+def check_spark(facts: SparkFacts) -> list[Finding]:
+    """Returns one finding for each aspect of a Spark that runs jobs."""
+    return [
+        _check_version(facts),
+        _check_java(facts),
+        _check_security(facts),
+        *_check_executors(facts),
+    ]
+
+
+def _check_version(facts: SparkFacts) -> Finding:
+    found = f"Spark {facts.version} at master {facts.master!r}"
+    numbers = tuple(int(part) for part in facts.version.split(".")[:2] if part.isdecimal())
+    if numbers < OLDEST_SPARK:
+        return fail("spark", found, "txbatch needs 4.1 or newer", "upgrade pyspark, and the cluster with it")
+    return ok("spark", f"{found} ran a job on {counted(len(facts.executors), 'executor Python')}")
+
+
+def _check_java(facts: SparkFacts) -> Finding:
+    major = facts.java_version.split(".", maxsplit=1)[0]
+    if not major.isdecimal() or int(major) < OLDEST_JAVA:
+        why = f"Spark 4 needs Java {OLDEST_JAVA} or newer"
+        return fail("java", f"Java {facts.java_version}", why, f"install Java {OLDEST_JAVA} and set JAVA_HOME")
+    return ok("java", f"Java {facts.java_version}")
+
+
+def _check_security(facts: SparkFacts) -> Finding:
+    if facts.is_local:
+        return ok("spark security", "a local master speaks to itself only")
+    if not facts.open_doors:
+        return ok("spark security", "authentication is on, and the web UI is off or has access lists")
+    found = "; ".join(facts.open_doors)
+    why = "on a cluster others may reach these ports"
+    return warn("spark security", found, why, "give the settings by --conf, or on the cluster")
+
+
+def _check_executors(facts: SparkFacts) -> list[Finding]:
+    findings = []
+    others = [each for each in facts.executors if _minor(each.python) != _minor(facts.driver_python)]
+    if others:
+        found = f"the driver runs Python {facts.driver_python}, {_shown(others)}"
+        why = "pickled bolts are byte code of one minor version"
+        remedy = "name the same version by PYSPARK_PYTHON, a path on the executors"
+        findings.append(fail("executor Python", found, why, remedy))
+    else:
+        findings.append(ok("executor Python", f"driver and executors run Python {_minor(facts.driver_python)}"))
+    missing: dict[str, str] = {}
+    for each in facts.executors:
+        for module, reason in each.missing.items():
+            missing.setdefault(module, f"{module} on {each.host} ({one_line(reason, 200)})")
+    if missing:
+        found = f"executors cannot import {'; '.join(missing.values())}"
+        remedy = "install it in the interpreter that PYSPARK_PYTHON names there"
+        findings.append(fail("executor modules", found, "the first wave would end the run", remedy))
+    else:
+        imported = ", ".join(facts.modules)
+        findings.append(ok("executor modules", f"executors import {imported}"))
+    findings += [check_folder(least) for least in _least_scratch(facts.executors)]
+    return findings
+
+
+def _least_scratch(executors: Iterable[ExecutorFacts]) -> list[FolderFacts]:
+    """Returns the scratch folder with the least room of each host."""
+    least: dict[str, tuple[int, str]] = {}
+    for each in executors:
+        for folder, free_bytes in each.scratch.items():
+            least[each.host] = min(least.get(each.host, (free_bytes, folder)), (free_bytes, folder))
+    return [
+        FolderFacts(f"scratch folder on {host}", folder, LOCAL_DIR, free_bytes >= 0, free_bytes)
+        for host, (free_bytes, folder) in sorted(least.items())
+    ]
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _shown(executors: Iterable[ExecutorFacts]) -> str:
+    by_place: Mapping[str, str] = {f"{each.executable} on {each.host}": each.python for each in executors}
+    return ", ".join(f"{place} is {version}" for place, version in sorted(by_place.items()))

@@ -1,0 +1,220 @@
+"""Judges a server: fit to hold a topology, safe from loss, allowed to be used, and near enough. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import median
+
+from coordinator.operating.inspection.finding import Finding, fail, ok, warn
+from state.printable import counted
+from state.records.server_facts import LibraryState, ServerFacts
+from state.redis_server.fitness import product_of, unfitness
+
+MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95
+"""Shares of maxmemory."""
+SYSTEM_MEMORY_WARN = 0.75
+"""Share of the machine's memory, for a server without maxmemory."""
+LATENCY_WARN_MS = 20.0
+CLOCK_WARN_S = 5.0
+TIMEOUT_WARN_S = 120
+CLIENTS_WARN = 0.90
+WHY_UNFIT = {
+    "version": "older servers lack commands of the function library, so a run is refused at start",
+    "primary": "only a primary takes writes, so a run is refused at start",
+    "eviction": "committed state may vanish without an error, so a run is refused at start or stopped later",
+}
+
+
+def check_server(facts: ServerFacts) -> list[Finding]:
+    """Returns one finding for each aspect of a server that answers."""
+    return [
+        ok("reachable", f"server {facts.server} answers"),
+        *_fitness(facts),
+        *(check(facts) for check in _CHECKS),
+    ]
+
+
+def _fitness(facts: ServerFacts) -> list[Finding]:
+    info = facts.info
+    product, version = product_of(info)
+    sound = {
+        "version": f"{product} {version}",
+        "primary": f"a primary with {counted(_number(info, 'connected_slaves'), 'replica')}",
+        "eviction": "maxmemory-policy is noeviction",
+    }
+    unfit = {each.about: fail(each.about, each.found, WHY_UNFIT[each.about], each.remedy) for each in unfitness(info)}
+    evicted = _number(info, "evicted_keys")
+    if "eviction" not in unfit and evicted:
+        found = f"maxmemory-policy is noeviction, but {counted(evicted, 'key')} were evicted since the server started"
+        why = "they may have held state of a topology; nothing records which ones they were"
+        unfit["eviction"] = warn("eviction", found, why, "run `txbatch verify TOPOLOGY --refold FACTORY`")
+    return [unfit.get(about) or ok(about, text) for about, text in sound.items()]
+
+
+def check_persistence(facts: ServerFacts) -> Finding:
+    """Judges what the server can lose."""
+    info, settings = facts.info, facts.settings
+    stops = "the server then refuses writes, or loses them at its end"
+    space = "free disk space and look at the server's log"
+    if _text(info, "aof_enabled") == "1" and _text(info, "aof_last_write_status", "ok") != "ok":
+        return fail("persistence", "the last write to the append-only file failed", stops, space)
+    if _text(info, "rdb_last_bgsave_status", "ok") != "ok" and settings.get("save") != "":
+        return fail("persistence", "the last snapshot failed", stops, space)
+    if _text(info, "loading") == "1":
+        why = "it answers when it has loaded its data; a run waits up to 60 s for that"
+        return warn("persistence", "the server is loading its data", why, "wait")
+    if _text(info, "aof_enabled") == "1":
+        return _append_only(settings)
+    if settings.get("save") == "":
+        found = "the server keeps nothing on disk"
+        return warn(
+            "persistence", found, "when it ends, all state is lost and runs begin again", "set appendonly to yes"
+        )
+    found = "the server takes snapshots only" if "save" in settings else "the server has no append-only file"
+    unsaved = f", {_number(info, 'rdb_changes_since_last_save'):,} changes are in none yet"
+    why = "a crash loses every transaction since the last snapshot; the next run repeats them if the input is there"
+    return warn("persistence", found + unsaved, why, "set appendonly to yes (CONFIG SET appendonly yes)")
+
+
+def _append_only(settings: Mapping[str, str]) -> Finding:
+    policy = settings.get("appendfsync", "")
+    if policy == "no":
+        why = "a power cut loses what the system had not written, often 30 s; the next run repeats it"
+        return warn("persistence", "append-only file, appendfsync no", why, "set appendfsync to everysec or always")
+    if settings.get("no-appendfsync-on-rewrite") == "yes" and policy == "always":
+        found = "append-only file, appendfsync always, but no-appendfsync-on-rewrite is yes"
+        why = "while the file is rewritten nothing is forced to disk, so a power cut then loses transactions"
+        return warn("persistence", found, why, "set no-appendfsync-on-rewrite to no")
+    loses = {
+        "always": "a power cut loses nothing that was committed",
+        "everysec": "a power cut may lose the last second",
+    }
+    known = f"appendfsync {policy}: {loses[policy]}" if policy in loses else "appendfsync unknown: CONFIG is blocked"
+    return ok("persistence", f"append-only file, {known}")
+
+
+def check_memory(facts: ServerFacts) -> Finding:
+    """Judges how far the server is from refusing writes."""
+    used, limit = _number(facts.info, "used_memory"), _number(facts.info, "maxmemory")
+    system = _number(facts.info, "total_system_memory")
+    why = "a commit that does not fit is refused and stops the run; what is committed stays"
+    if limit:
+        found, share = f"{_mebibytes(used)} of maxmemory {_mebibytes(limit)} are in use", used / limit
+        remedy = "raise maxmemory, or remove data"
+        if share >= MEMORY_FAIL:
+            return fail("memory", found, why, remedy)
+        return warn("memory", found, why, remedy) if share >= MEMORY_WARN else ok("memory", found)
+    found = f"{_mebibytes(used)} in use, maxmemory is not set"
+    if system and used / system >= SYSTEM_MEMORY_WARN:
+        found += f", and the machine has {_mebibytes(system)}"
+        return warn("memory", found, "the system ends a process that takes it all", "give the machine more memory")
+    return ok("memory", found)
+
+
+def check_library(facts: ServerFacts) -> Finding:
+    """Judges whether a run will find the function library, or may load it."""
+    remedy = "run the topology once as a user that may, or grant what `txbatch acl TOPOLOGY` prints"
+    if facts.library is LibraryState.LOADED:
+        return ok("library", "the function library of this version is loaded")
+    if facts.library is LibraryState.UNKNOWN:
+        why = "a run that does not find it cannot load it"
+        return warn("library", "this user may not list functions", why, remedy)
+    if facts.library is LibraryState.MISSING and facts.may_load:
+        return ok("library", "the function library is not loaded yet; a run loads it")
+    if facts.library is LibraryState.MISSING:
+        found = "the function library is not loaded, and this user may not load it"
+        return fail("library", found, "every write of a run is a call of that library", remedy)
+    found = "the function library of this version has other code, from another build"
+    if facts.may_load:
+        why = "the next run replaces it, for every topology on this server"
+        return warn("library", found, why, "let all runs use one build of txbatch")
+    return fail("library", f"{found}, and this user may not replace it", "runs would use the other code", remedy)
+
+
+def check_rights(facts: ServerFacts) -> Finding:
+    """Judges whether the user may do everything that a run needs."""
+    optional = [name for name in facts.lacking if name.startswith("CLIENT|")]
+    needed = [name for name in facts.lacking if name not in optional and not name.startswith("FUNCTION|")]
+    remedy = f"grant what `txbatch acl {facts.topology_id}` prints, and undo any rename-command"
+    why = "a run checks this at its start and is refused"
+    if needed or facts.lacking_on_keys:
+        lacking = [*needed, *(facts.lacking_on_keys or ())]
+        found = (
+            f"this user may not run {', '.join(lacking)} on keys '{{{facts.topology_id}}}:*', or the server lacks them"
+        )
+        return fail("rights", found, why, remedy)
+    if facts.lacking_on_keys is None:
+        found = "the rights on keys could not be asked for: the function library is not loaded"
+        return warn("rights", found, f"{why} if one is missing", "run the topology once, then look again")
+    if optional:
+        why = "without them a drop cannot tell that the topology was running; nothing else needs them"
+        return warn("rights", f"this user may not run {', '.join(optional)}", why, remedy)
+    return ok("rights", f"this user may run every command on keys '{{{facts.topology_id}}}:*'")
+
+
+def check_clock(facts: ServerFacts) -> Finding:
+    """Judges the server's clock; only people depend on it, no code does."""
+    ahead = facts.clock_ahead_s
+    if ahead is None:
+        return ok("clock", "not compared: this user may not ask for the time, and a run does not either")
+    found = f"the server's clock is {abs(ahead):.1f} s {'ahead of' if ahead >= 0 else 'after'} this machine's"
+    if abs(ahead) < CLOCK_WARN_S:
+        return ok("clock", found)
+    why = "the protocol uses no clock, but logs of both cannot be put in order, and certificates may be refused"
+    return warn("clock", found, why, "synchronise both by NTP")
+
+
+def check_connections(facts: ServerFacts) -> Finding:
+    """Judges how the server treats connections."""
+    settings, info = facts.settings, facts.info
+    limit = int(settings.get("maxclients") or info.get("maxclients") or 0)
+    clients, timeout_s = _number(info, "connected_clients"), int(settings.get("timeout") or 0)
+    if limit and clients >= CLIENTS_WARN * limit:
+        why = "beyond that the server refuses connections, and a run repeats its call for 60 s, then stops"
+        return warn("connections", f"{clients:,} of at most {limit:,} clients are connected", why, "raise maxclients")
+    if 0 < timeout_s < TIMEOUT_WARN_S:
+        found = f"the server closes connections that are idle for {timeout_s} s"
+        why = "a run that waits for input reconnects each time, and a drop no longer sees that it is running"
+        return warn("connections", found, why, f"set timeout to 0 or at least {TIMEOUT_WARN_S}")
+    idle = (
+        ""
+        if "timeout" not in settings
+        else f", idle ones are closed after {timeout_s} s"
+        if timeout_s
+        else ", idle ones stay"
+    )
+    return ok("connections", f"{counted(clients, 'client')} connected{idle}")
+
+
+def check_latency(facts: ServerFacts) -> Finding:
+    """Judges how long one call takes."""
+    middle, worst = median(facts.round_trips_ms), max(facts.round_trips_ms)
+    found = f"a call takes {middle:.2f} ms, {worst:.2f} ms at worst of {len(facts.round_trips_ms)}"
+    if middle < LATENCY_WARN_MS:
+        return ok("latency", found)
+    why = "each commit and each wave waits for such a call, one after the other"
+    return warn("latency", found, why, "run nearer to the server, or commit larger groups (--commit-group-max)")
+
+
+_CHECKS: tuple[Callable[[ServerFacts], Finding], ...] = (
+    check_persistence,
+    check_memory,
+    check_library,
+    check_rights,
+    check_clock,
+    check_connections,
+    check_latency,
+)
+
+
+def _text(info: Mapping[str, str], name: str, default: str = "") -> str:
+    return info.get(name, default)
+
+
+def _number(info: Mapping[str, str], name: str) -> int:
+    text = info.get(name, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"

@@ -1,0 +1,152 @@
+"""Compares a topology with its refold: descriptions, the position in the input, and every state. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from coordinator.operating.inspection.finding import Finding, fail, has_failed, ok, warn
+from coordinator.operating.inspection.verify.part_check import Faults, bytes_shown, first_few, restore
+from coordinator.topology.building.topology_description import TopologyChange
+from state.keys import Keys
+from state.printable import counted, one_line
+from state.records.stored_records import Content, StateImage, StoredRecords
+
+SUBJECT = "refold"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedState:
+    """A topology as it is stored: one of the two that are compared.
+
+    Attributes:
+        records: what txbatch stores.
+        image: the states, at the same committed txid.
+    """
+
+    records: StoredRecords
+    image: StateImage
+
+
+@dataclass(frozen=True, slots=True)
+class Refolded:
+    """What a refold gave.
+
+    Attributes:
+        state: of the scratch topology.
+        moved: metadata fields of committed transactions that tell of other input than the original's.
+    """
+
+    state: RecordedState
+    moved: tuple[str, ...] = ()
+
+
+def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding]:
+    """Returns the differences between what is stored and its refold up to the same txid.
+
+    States are compared only if both have read the input up to the same position: otherwise they are answers to
+    different questions.
+
+    Args:
+        keys: of the topology.
+        stored: what the server holds.
+        refold: what the input gives.
+    """
+    refolded = refold.state
+    committed = int(stored.image.committed or 0)
+    if refolded.image.committed != stored.image.committed:
+        found = (
+            f"the input gives no more than txid {refolded.image.committed}, but txid {committed} is committed; "
+            "no state was compared"
+        )
+        why = "input that was read is gone or was cut into smaller transactions, or the committed txid was altered"
+        return [fail(SUBJECT, found, why, f"restore the input and the parameters of the factory, or {restore(keys)}")]
+    if refold.moved:
+        fields = first_few(repr(one_line(field, 60)) for field in refold.moved)
+        found = (
+            f"the input was cut differently, or holds other data now: metadata {fields} differs; no state was compared"
+        )
+        why = (
+            "the stored position was altered, or the input or the parameters that cut it have changed since; a state "
+            "is comparable only if both sides have read the same"
+        )
+        return [fail(SUBJECT, found, why, f"restore the input and the parameters of the factory, or {restore(keys)}")]
+    findings = _other_input(stored.records, refolded.records) if committed else []
+    for name in sorted(stored.image.states.keys() | refolded.image.states.keys()):
+        findings += _compare_state(keys, name, stored.image.states.get(name), refolded.image.states.get(name))
+    count = len(stored.image.states)
+    if has_failed(findings):
+        return findings
+    equal = "its state is equal" if count == 1 else f"all {count} states are equal"
+    return [*findings, ok(SUBJECT, f"recomputed up to txid {committed}: {equal}")]
+
+
+def check_same_topology(change: TopologyChange) -> list[Finding]:
+    """Returns how the topology to refold differs from the one that is stored; other states cannot be compared."""
+    if change.states:
+        found = f"the factory's topology has other states than the stored one: {first_few(change.states)}"
+        remedy = "give the factory and the parameters of the last run"
+        return [fail(SUBJECT, found, "other states cannot be compared, so nothing was recomputed", remedy)]
+    if change.said:
+        found = f"the factory's topology differs from the stored one: {first_few(change.said)}"
+        why = "if this changes what is computed, the states differ for that reason alone"
+        return [warn(SUBJECT, found, why, "give the factory and the parameters of the last run")]
+    return []
+
+
+def _other_input(stored: StoredRecords, refolded: StoredRecords) -> list[Finding]:
+    before, now = (records.control.get("source_fingerprint", "") for records in (stored, refolded))
+    if before == now:
+        return []
+    found = f"the input has another fingerprint now: stored {one_line(before, 200)!r}, given {one_line(now, 200)!r}"
+    why = "what was read may still be unchanged, as when lines were appended; a difference between states would show it"
+    return [warn(SUBJECT, found, why, "restore the input if it should be the same")]
+
+
+def _compare_state(keys: Keys, name: str, stored: Content, refolded: Content) -> list[Finding]:
+    faults = Faults()
+    for difference in _differences(stored, refolded):
+        faults.add(difference)
+    if not faults:
+        return []
+    found = f"state {keys.state(name)!r} differs from its refold in {counted(faults.count, 'place')}: {faults}"
+    why = (
+        "the value was changed, deleted or added outside txbatch, or lost; or the topology's code has changed, or does "
+        "not compute the same twice"
+    )
+    return [fail(SUBJECT, found, why, f"make sure that the code is unchanged and repeatable, then {restore(keys)}")]
+
+
+def _differences(stored: Content, refolded: Content) -> Iterator[str]:
+    match stored, refolded:
+        case Mapping(), Mapping():
+            for field in sorted(stored.keys() | refolded.keys()):
+                if stored.get(field) != refolded.get(field):
+                    yield f"field {bytes_shown(field)} {_both(stored.get(field), refolded.get(field))}"
+        case frozenset(), frozenset():
+            for member in sorted(stored ^ refolded):
+                yield f"member {bytes_shown(member)} is " + ("surplus" if member in stored else "missing")
+        case tuple(), tuple():
+            yield from _list_differences(stored, refolded)
+        case _ if stored != refolded:
+            yield _both(_one(stored), _one(refolded))
+
+
+def _list_differences(stored: tuple[bytes, ...], refolded: tuple[bytes, ...]) -> Iterator[str]:
+    """Yields items that only one of the lists has, or, if both have the same, the first place of another order."""
+    surplus, missing = Counter(stored) - Counter(refolded), Counter(refolded) - Counter(stored)
+    for word, items in (("surplus", surplus), ("missing", missing)):
+        for item in sorted(items):
+            yield f"item {bytes_shown(item)} is {word}" + (f" {items[item]} times" if items[item] > 1 else "")
+    if not surplus and not missing and stored != refolded:
+        place = next(i for i, (ours, theirs) in enumerate(zip(stored, refolded, strict=True)) if ours != theirs)
+        yield f"the order differs from item {place} on"
+
+
+def _both(stored: bytes | None, refolded: bytes | None) -> str:
+    return f"holds {bytes_shown(stored)}, expected {bytes_shown(refolded)}"
+
+
+def _one(content: Content) -> bytes | None:
+    return content if isinstance(content, bytes) else None

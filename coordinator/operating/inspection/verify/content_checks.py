@@ -1,0 +1,184 @@
+"""Checks the keys below a topology's hash tag, and every value of its states against its declaration. Pure."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from coordinator.operating.inspection.finding import Finding
+from coordinator.operating.inspection.verify.part_check import Faults, PartCheck, bytes_shown, restore
+from coordinator.topology.building.topology_description import DescribedState
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.write_set import MAX_INTEGER, StateKind, ValueType
+from state.keys import Keys, split_member
+from state.kinds.state_family import part_of_text
+from state.printable import counted, one_line
+from state.records.stored_records import StoredKey
+
+HASH = "hash"
+_INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
+_FLOAT = re.compile(rb"[0-9.eE+-]+")
+_WITH_FIELDS = (StateKind.HASH, StateKind.SORTED_SET, StateKind.SET)
+
+
+def own_keys(keys: Keys) -> dict[str, str]:
+    """Returns the keys of txbatch itself -> their Redis type.
+
+    Records of a new kind are named here; what is in them has a check of its own, called by `verifier`.
+    """
+    records = (keys.control, keys.metadata, keys.receipts, keys.history, keys.offsets, keys.quarantine)
+    hashes = (*records, keys.pulse, keys.stories)
+    return dict.fromkeys(hashes, HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
+
+
+def state_of_key(keys: Keys, key: str, states: Mapping[str, DescribedState]) -> DescribedState | None:
+    """Returns the state that a key holds or has a part of; None if no declared state has such a key."""
+    name, part = split_member(keys.state_name(key))
+    state = states.get(name)
+    if state is None or (part is None) != (state.part_type is None):
+        return None
+    if part is not None and state.part_type is not None:
+        try:
+            part_of_text(part, state.part_type)
+        except ValueError:
+            return None
+    return state
+
+
+def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, DescribedState] | None) -> list[Finding]:
+    """Returns what is wrong with the keys, or one finding that says how many there are.
+
+    Each is somebody's, of the right type, and expires only if it was declared to.
+
+    Args:
+        keys: of the topology.
+        found: every key below its tag.
+        states: its states as declared; None if that is unknown, and no key can be called foreign.
+    """
+    check, declared = PartCheck(keys, "keys"), states or {}
+    own, foreign, mistyped, expiring, lasting = own_keys(keys), Faults(), Faults(), Faults(), Faults()
+    present: dict[str, DescribedState | None] = {}
+    for each in found:
+        shown = repr(one_line(each.key, 100))
+        state = present[each.key] = state_of_key(keys, each.key, declared)
+        if each.ttl_ms >= 0 and not (state and state.expires):
+            expiring.add(f"{shown} in {each.ttl_ms / 1000:,.0f} s")
+        elif each.ttl_ms < 0 and state and state.expires:
+            lasting.add(shown)
+        expected = own.get(each.key) or (state and state.kind.redis_type)
+        if not expected:
+            foreign.add(f"{shown}, a {each.kind}")
+        elif each.kind != expected:
+            mistyped.add(f"{shown} is a {each.kind}, expected a {expected}")
+    if mistyped:
+        why = "something else wrote the key; the next commit to it is refused, and what it held is lost"
+        check.damaged(mistyped, why)
+    if expiring:
+        why = "nothing declares that these expire; when their time has passed, committed state disappears silently"
+        check.damaged(f"keys expire: {expiring}", why, "run PERSIST on each, now")
+    if lasting:
+        why = "every commit to it sets its expiry; something else has removed that, so the key stays for good"
+        check.doubtful(f"keys were declared to expire and do not: {lasting}", why, "set it by PEXPIREAT")
+    if foreign and states is not None:
+        what = f"{counted(foreign.count, 'key')} below the topology's tag that it has not declared: {foreign}"
+        why = "a state that was declared once keeps its key, and anything else there is deleted by `txbatch drop`"
+        check.doubtful(what, why, "remove what you do not need, or declare it")
+    return check.findings(_present(keys, present, declared))
+
+
+def _present(keys: Keys, present: Mapping[str, DescribedState | None], declared: Mapping[str, DescribedState]) -> str:
+    there = sum(state is not None for state in present.values())
+    whole = (name for name, state in declared.items() if state.part_type is None)
+    missing = sum(keys.state(name) not in present for name in whole)
+    empty = f", {missing} declared ones hold nothing" if missing else ""
+    expiry = "none expires" + (" but those declared to" if any(state.expires for state in declared.values()) else "")
+    return f"{counted(len(present), 'key')}, {there} of them declared states{empty}; types match, {expiry}"
+
+
+class ValuesCheck:
+    """Checks the entries of one state, piece by piece: form, range and encoding.
+
+    Args:
+        keys: of the topology.
+        state: as declared.
+    """
+
+    def __init__(self, keys: Keys, state: DescribedState) -> None:
+        self._keys, self._state = keys, state
+        self._faults = Faults()
+        self._count = 0
+        self._check_field = _CHECKS[state.field_type]
+        self._check_value = _CHECKS[ValueType.FLOAT if state.kind is StateKind.SORTED_SET else state.value_type]
+        if state.kind is StateKind.HYPERLOGLOG:
+            self._check_value = _no_hyperloglog
+
+    def check(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
+        """Takes in some entries; an entry may be given twice."""
+        has_fields, has_values = self._state.kind in _WITH_FIELDS, self._state.kind is not StateKind.SET
+        for field, value in entries:
+            self._count += 1
+            if has_fields and (fault := self._check_field(field)):
+                self._faults.add(f"field {bytes_shown(field)} is {fault}")
+            if has_values and (fault := self._check_value(value)):
+                at = f"field {bytes_shown(field)} holds" if has_fields else "it holds"
+                self._faults.add(f"{at} {bytes_shown(value)}, {fault}")
+
+    def findings(self) -> list[Finding]:
+        """Returns what was found; called once, after the last piece."""
+        check, state = PartCheck(self._keys, "values"), self._state
+        what = f"{state.kind.value} {self._keys.state(state.name)!r}"
+        if self._faults:
+            why = f"declared as {state.value_type.value}; the next commit or read that meets such a value stops the run"
+            check.damaged(f"{what}: {self._faults}", why, f"correct the value, or {restore(self._keys)}")
+        return check.findings(f"{what}: {self._count:,} entries, each as declared")
+
+
+def _no_integer(stored: bytes) -> str:
+    if not _INTEGER.fullmatch(stored):
+        return "not an integer in plain decimal"
+    is_small = len(stored) <= len(str(-MAX_INTEGER))
+    return "" if is_small and abs(int(stored)) <= MAX_INTEGER else f"outside ±{MAX_INTEGER}"
+
+
+def _no_float(stored: bytes) -> str:
+    try:
+        is_finite = math.isfinite(float(stored))
+    except ValueError:
+        return "not a number"
+    return "" if is_finite and _FLOAT.fullmatch(stored) else "not a finite number"
+
+
+def _no_text(stored: bytes) -> str:
+    try:
+        stored.decode()
+    except UnicodeDecodeError:
+        return "not valid UTF-8"
+    return ""
+
+
+def _no_json(stored: bytes) -> str:
+    try:
+        json.loads(stored)
+    except ValueError:
+        return "not JSON"
+    return ""
+
+
+def _no_hyperloglog(stored: bytes) -> str:
+    return "" if stored.startswith(b"HYLL") else "not a HyperLogLog"
+
+
+def _anything(_: bytes) -> str:
+    return ""
+
+
+_CHECKS: dict[ValueType, Callable[[bytes], str]] = {
+    ValueType.INT: _no_integer,
+    ValueType.FLOAT: _no_float,
+    ValueType.STR: _no_text,
+    ValueType.BYTES: _anything,
+    ValueType.DECIMAL: _no_integer,
+    ValueType.JSON: _no_json,
+}

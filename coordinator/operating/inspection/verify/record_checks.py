@@ -1,0 +1,243 @@
+"""Checks what every topology has on record: its control record, receipts and history, and what was set aside. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from coordinator.operating.inspection.finding import Finding
+from coordinator.operating.inspection.verify.part_check import Faults, PartCheck, first_few, restore
+from coordinator.topology.building.topology_description import declared_states_of
+from state.commits.dead_letters import letter_of
+from state.commits.quarantine import unpack_record
+from state.commits.write_set import MAX_INTEGER
+from state.errors import StateRefusedError
+from state.keys import Keys
+from state.printable import counted, one_line
+from state.records.receipt import RECEIPTS_KEPT, Receipt, parse_receipt
+from state.records.stored_records import StoredRecords
+from state.records.transaction_history import parse_record
+
+NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
+_FENCE = re.compile(r"[1-9][0-9]*:[0-9a-f]{32}")
+_FORMS = {
+    "fence": (_FENCE, "a number, a colon and 32 hexadecimal digits"),
+    "generation": (re.compile(r"[0-9a-f]{32}"), "32 hexadecimal digits"),
+    "committed": (NUMBER, "a whole number"),
+    "revision": (NUMBER, "a whole number"),
+    "metadata_sum": (re.compile(r"[0-9a-f]{16}"), "16 hexadecimal digits"),
+    "last_call": (re.compile(r"|[0-9a-f]{16}"), "16 hexadecimal digits or nothing"),
+}
+_WHY_MISSING = "a commit writes its receipts with the committed txid, in one step; one of the two was changed since"
+_WHY_ALTERED = "all transactions of a group have one digest and one range, and groups follow one another"
+_WHY_HISTORY = (
+    "a commit writes receipt and record in one step; one of the two was changed since; no run depends on the history"
+)
+
+
+def committed_of(records: StoredRecords) -> int | None:
+    """Returns the committed txid, or None if it cannot be read."""
+    return _number(records, "committed")
+
+
+def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> list[Finding]:
+    """Returns what is wrong with the control record, or one finding that says what it holds.
+
+    Args:
+        keys: of the topology.
+        records: what is stored.
+        known_format: the format that this version of txbatch reads and writes.
+    """
+    check, control = PartCheck(keys, "control"), records.control
+    if control.get("format") != known_format:
+        check.damaged(
+            f"stored format is {control.get('format', '')!r}, expected {known_format!r}",
+            "another version of txbatch wrote it, or it is damaged; nothing else can be judged",
+            f"use the version that wrote it, or {restore(keys)}",
+        )
+        return check.findings()
+    for name, (pattern, form) in _FORMS.items():
+        if not pattern.fullmatch(held := control.get(name, "")):
+            found = f"field {name!r} of key {keys.control!r} holds {one_line(held, 100)!r}, expected {form}"
+            check.damaged(found, "the next run would be refused, or continue from a wrong place")
+    _check_numbers(check, records)
+    _check_descriptions(check, control)
+    if control.get("begun") != control.get("ended"):
+        found = f"write {control.get('begun', '')} was applied over {control.get('ended', '')}"
+        why = "part of a write that was lost in a power failure is in the state; a run would be refused as TORN"
+        check.damaged(found, why)
+    if "dropping" in control:
+        why = "until that drop is finished, the topology cannot run"
+        check.doubtful("a drop was begun and not finished", why, f"run `txbatch drop {keys.topology_id}`")
+    return check.findings(
+        f"committed up to txid {control.get('committed', '')}, revision {control.get('revision', '')}, "
+        f"owner {control.get('fence', '').partition(':')[0]}, descriptions readable"
+    )
+
+
+def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
+    """Returns what is wrong with the receipts, or one finding that says which range is complete.
+
+    There is one for each txid that has to have one; their groups are in order and do not overlap.
+    """
+    committed = committed_of(records)
+    if committed is None:
+        return []
+    check, first = PartCheck(keys, "receipts"), max(1, committed - RECEIPTS_KEPT + 1)
+    receipts = _parsed_receipts(check, records)
+    expected = set(range(first, committed + 1))
+    if missing := sorted(expected - receipts.keys()):
+        found = f"txids {first_few(missing)} have no receipt, although txid {committed} is committed"
+        check.damaged(found, _WHY_MISSING)
+    if surplus := sorted(receipts.keys() - expected):
+        found = f"txids {first_few(surplus)} have a receipt, expected those from {first} to {committed} only"
+        check.damaged(found, _WHY_MISSING)
+    faults = Faults()
+    for txid in sorted(receipts):
+        if fault := _misfit(txid, receipts, first):
+            faults.add(fault)
+    if faults:
+        check.damaged(faults, _WHY_ALTERED)
+    last = receipts.get(committed)
+    if last is not None and check.is_sound and last.last_txid != committed:
+        found = f"txid {committed} was published with a group that ends at {last.last_txid}, but it is the last one"
+        check.damaged(found, _WHY_MISSING)
+    if not committed:
+        return check.findings("none, and nothing is committed")
+    groups = len({(receipt.first_txid, receipt.digest) for receipt in receipts.values()})
+    return check.findings(f"complete from txid {first} to {committed}, published in {counted(groups, 'group')}")
+
+
+def check_history(
+    keys: Keys, records: Iterable[tuple[str, bytes]], receipts: Mapping[str, str], history_from: str
+) -> list[Finding]:
+    """Returns what is wrong with the history, or one finding that says how long it is.
+
+    Each record can be read, and its receipt is the one that is stored as such.
+
+    Args:
+        keys: of the topology.
+        records: txid and record, perhaps read later than the rest.
+        receipts: txid -> receipt, as stored.
+        history_from: the lowest txid that may have a record, read after the records; "" if there is none.
+    """
+    check, faults, seen = PartCheck(keys, "history"), Faults(), set[str]()
+    for txid, record in records:
+        seen.add(txid)
+        if not NUMBER.fullmatch(txid):
+            faults.add(f"field {one_line(txid, 40)!r} is not a txid")
+            continue
+        try:
+            parse_record(keys, int(txid), record)
+        except StateRefusedError:
+            faults.add(f"the record of txid {txid} cannot be read")
+            continue
+        receipt = record.partition(b"\n")[0].decode()
+        if receipts.get(txid, receipt) != receipt:
+            faults.add(f"the record of txid {txid} has receipt {receipt!r}, and the receipt is {receipts[txid]!r}")
+    if faults:
+        check.damaged(faults, _WHY_HISTORY)
+    first = int(history_from) if NUMBER.fullmatch(history_from) else None
+    expected = {txid for txid in receipts if NUMBER.fullmatch(txid) and first is not None and int(txid) >= first}
+    if missing := sorted(map(int, expected - seen)):
+        check.damaged(f"txids {first_few(missing)} have a receipt, and no record", _WHY_HISTORY)
+    begins = "" if first is None or not seen else f", from txid {first:,} on"
+    return check.findings(f"{counted(len(seen), 'record')}{begins}; each has the receipt of its transaction")
+
+
+def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
+    """Returns what is wrong with what was set aside, or one finding that says how much there is; none for nothing.
+
+    Args:
+        keys: of the topology.
+        quarantined: txid -> record, as stored.
+        letters: member and score, as stored.
+    """
+    check, faults, letter_count = PartCheck(keys, "set aside"), Faults(), 0
+    for txid, packed in quarantined.items():
+        try:
+            unpack_record(keys, txid, packed)
+        except StateRefusedError as error:
+            faults.add(str(error).partition("; ")[0])
+    for member, score in letters:
+        letter_count += 1
+        try:
+            of_txid = int(float(score))
+            if not member.startswith(f"{of_txid}.".encode()):
+                raise StateRefusedError(f"a dead letter of txid {of_txid} has the number of another")
+            letter_of(of_txid, member)
+        except (StateRefusedError, ValueError, OverflowError) as error:
+            faults.add(str(error).partition("; ")[0])
+    if faults:
+        check.damaged(faults, "what cannot be read cannot be replayed")
+    if not quarantined and not letter_count:
+        return []
+    records, held = counted(len(quarantined), "record"), counted(letter_count, "dead letter")
+    return check.findings(f"{records} of quarantined batches and {held} can be read")
+
+
+def _number(records: StoredRecords, field: str) -> int | None:
+    text = records.control.get(field, "")
+    return int(text) if NUMBER.fullmatch(text) else None
+
+
+def _check_numbers(check: PartCheck, records: StoredRecords) -> None:
+    committed, revision = _number(records, "committed"), _number(records, "revision")
+    if committed is None or revision is None:
+        return
+    if max(committed, revision) > MAX_INTEGER:
+        found = f"committed is {committed} and revision {revision}, one of them beyond {MAX_INTEGER}"
+        check.damaged(found, "numbers beyond that are not exact on the server")
+    fence = records.control.get("fence", "")
+    owners = int(fence.partition(":")[0]) if _FENCE.fullmatch(fence) else 0
+    groups = len({text.partition(" ")[2] for text in records.receipts.values()})
+    if revision < owners + groups and "dropping" not in records.control:
+        found = (
+            f"revision is {revision}, fewer writes than the {owners} starts of runs and {groups} commits on record need"
+        )
+        check.damaged(found, "the revision counts every write; an older one would let writes be applied a second time")
+
+
+def _check_descriptions(check: PartCheck, control: Mapping[str, str]) -> None:
+    description = control.get("topology", "")
+    try:
+        declared_states_of(description)
+    except ValueError as error:
+        found = f"the stored description {one_line(description, 100)!r} of the topology cannot be read ({error})"
+        check.damaged(found, "the types of its states are unknown, so their content is not checked")
+    if not control.get("source_fingerprint"):
+        why = "the next run cannot tell whether its input is the same"
+        check.damaged("the fingerprint of the input is missing", why)
+
+
+def _parsed_receipts(check: PartCheck, records: StoredRecords) -> dict[int, Receipt]:
+    faults, receipts = Faults(), {}
+    for txid, text in records.receipts.items():
+        try:
+            receipt = parse_receipt(check.keys, text)
+        except StateRefusedError:
+            receipt = None
+        if receipt is None or not NUMBER.fullmatch(txid):
+            faults.add(f"field {one_line(txid, 40)!r} holds {one_line(text, 100)!r}")
+        else:
+            receipts[int(txid)] = receipt
+    if faults:
+        found = f"key {check.keys.receipts!r} has what is not a receipt: {faults}"
+        check.damaged(found, "txbatch does not write such text")
+    return receipts
+
+
+def _misfit(txid: int, receipts: dict[int, Receipt], first_kept: int) -> str:
+    """Returns how a receipt contradicts itself or its neighbour below, "" if it does not."""
+    own = receipts[txid]
+    if not own.first_txid <= txid <= own.last_txid:
+        return f"txid {txid} was published with txids {own.first_txid} to {own.last_txid}, which do not hold it"
+    below = receipts.get(txid - 1)
+    if below is None or txid <= first_kept:
+        return ""
+    if own.first_txid == txid:
+        if below.last_txid != txid - 1:
+            return f"txid {txid} begins a group, but the one below ends at txid {below.last_txid}"
+    elif (below.digest, below.first_txid, below.last_txid) != (own.digest, own.first_txid, own.last_txid):
+        return f"txids {txid - 1} and {txid} are of one group, but their receipts differ"
+    return ""

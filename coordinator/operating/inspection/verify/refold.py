@@ -1,0 +1,182 @@
+"""Computes a topology's state again, from its input, on a scratch server (driver).
+
+A refold is an ordinary run under another topology id, on a private server in a temporary folder that is deleted
+afterwards. It ends after the transaction that the original has committed last. It never touches the original, and
+tells the spout's committer nothing, so nothing is acknowledged upstream. What bolts do outside declared state they do
+again, as at every replay.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from coordinator.engines.local.pickling import pickle_spec
+from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded
+from coordinator.operating.inspection.verify.stall_watch import StallWatch, stall_after_s
+from coordinator.run import run
+from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.row_spout import RowSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.planning.plan import make_plan
+from coordinator.transactional.assembly import has_external_effects
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
+from coordinator.transactional.options import RunOptions
+from coordinator.transactional.start.spout_start import SpoutStart
+from state.codec import unpack
+from state.commits.write_set import StateKind
+from state.errors import TopologyError
+from state.keys import parse_metadata_field
+from state.records.stored_records import StoredRecords
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.topology import RedisTopology
+
+SCRATCH_PREFIX = "refold-"
+NAME_LENGTH_MAX = 64
+
+Runner = Callable[[Topology, str, RunOptions], object]
+"""Runs a topology to the end of its options, with its state on the server of that address."""
+ScratchServer = Callable[[], AbstractContextManager[str]]
+"""Opens a server that holds nothing, and gives its address."""
+
+
+def refuse_unrepeatable(topology: Topology) -> None:
+    """Refuses topologies whose state a second run cannot, or must not, compute; called before anything is read.
+
+    Raises:
+        TopologyError: the message names the spout or the committer, and the reason.
+    """
+    spout = topology.spout
+    name = f"spout {spout.component_id!r} ({type(spout.spec).__name__})"
+    reason = ""
+    if kind_of(spout.spec).is_opaque:
+        reason = f"{name} is opaque: it cuts other batches when it reads again, so the same txid holds other input"
+    elif isinstance(spout.spec, RowSpout):
+        reason = f"{name} reads DataFrames of the session that runs it: a new one need not return the same rows"
+    elif has_external_effects(topology):
+        owners = [c.component_id for c in topology.components if getattr(c.spec, "external_effects", False)]
+        reason = f"committer {owners[0]!r} has external effects, which would happen again"
+    if reason:
+        raise TopologyError(
+            f"topology {topology.topology_id!r} cannot be refolded: {reason}; verify it without --refold"
+        )
+
+
+def refold(
+    stored: RecordedState,
+    kinds: Mapping[str, StateKind],
+    with_parts: Set[str],
+    *,
+    topology: Topology,
+    run_to: Runner,
+    server: ScratchServer,
+) -> Refolded:
+    """Computes the state again, up to the transaction that the original has committed last.
+
+    Args:
+        stored: the original.
+        kinds: state name -> kind, of the states to return.
+        with_parts: those of them that have one key for each part.
+        topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
+        run_to: runs it.
+        server: where the scratch state is kept meanwhile.
+
+    Raises:
+        TransactionError: the run failed; see `coordinator.run.run`.
+    """
+    last_txid = int(stored.image.committed)
+    scratch = replace(topology, topology_id=f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX])
+    with server() as url:
+        if last_txid:
+            run_to(scratch, url, RunOptions(last_txid=last_txid, tells_spout=False))
+        found = RedisTopology(url, scratch.topology_id)
+        try:
+            read = found.records()
+            records, image = read.records(), read.image(kinds, with_parts)
+        finally:
+            found.close()
+    refolded = RecordedState(records, image if last_txid else replace(image, committed="0"))
+    return Refolded(refolded, _moved(topology, stored.records, records, last_txid))
+
+
+def _moved(topology: Topology, stored: StoredRecords, refolded: StoredRecords, last_txid: int) -> tuple[str, ...]:
+    """Returns metadata fields of committed transactions that say they have read something else.
+
+    What is pending was cut from input still to be read, and what the spout noted is not a position.
+    """
+    ours, theirs = _settled(stored.metadata, last_txid), _settled(refolded.metadata, last_txid)
+    fields = [field for field in sorted(ours.keys() | theirs.keys()) if ours.get(field) != theirs.get(field)]
+    if not fields:
+        return ()
+    plan = make_plan(topology, pickle_spec)
+    start = SpoutStart(topology, plan.wirings[plan.emitter_tasks[0]].context(), tries=1, pause=lambda _: None)
+    with ExitStack() as resources:
+        spout = start.coordinator(resources)
+
+        def position(packed: bytes) -> Any:
+            return start.position(spout, unpack(packed))
+
+        return tuple(
+            field
+            for field in fields
+            if field not in ours
+            or field not in theirs
+            or not field.startswith(f"{COORDINATOR_SCOPE}:")
+            or position(ours[field]) != position(theirs[field])
+        )
+
+
+def _settled(metadata: Mapping[str, bytes], last_txid: int) -> dict[str, bytes]:
+    found = {}
+    for field, packed in metadata.items():
+        scope, txid = parse_metadata_field(field)
+        if txid <= last_txid and not is_own_scope(scope):
+            found[field] = packed
+    return found
+
+
+@contextmanager
+def scratch_server() -> Iterator[str]:
+    """Yields the address of a private server in a temporary folder, which is deleted with it."""
+    with (
+        tempfile.TemporaryDirectory(prefix="txbatch-refold-") as folder,
+        EmbeddedServer(Path(folder) / "data") as server,
+    ):
+        yield server.url
+
+
+def on_spark(master: str, conf: Mapping[str, str], factory_module: str) -> Runner:
+    """Returns a runner that starts Spark for each run.
+
+    Args:
+        master: Spark master on this machine: the scratch server listens on a Unix socket.
+        conf: Spark settings.
+        factory_module: shipped to the executors.
+
+    Raises:
+        TopologyError: the master is on other machines.
+    """
+    if not master.startswith("local") or master.startswith("local-cluster"):
+        raise TopologyError(
+            f"--refold runs on this machine, since its scratch server is private, but --master is {master!r}; give "
+            "local[*]"
+        )
+
+    def run_to(topology: Topology, url: str, options: RunOptions) -> None:
+        with StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic) as watch:
+            run(
+                topology,
+                redis_url=url,
+                master=master,
+                conf=conf,
+                options=options,
+                factory_module=factory_module,
+                on_start=watch.begin,
+            )
+
+    return run_to

@@ -1,0 +1,242 @@
+"""Reads what a server holds of a topology, and has every part of it checked (driver).
+
+Records are read at one moment. Keys and values are checked as they are met: each must be sound at any moment, so it
+does not matter that a run commits meanwhile. What is compared with a refold is read at one moment again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+
+from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
+from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded, check_same_topology, compare
+from coordinator.operating.inspection.verify.content_checks import HASH, ValuesCheck, check_keys, state_of_key
+from coordinator.operating.inspection.verify.metadata_chain import check_metadata
+from coordinator.operating.inspection.verify.record_checks import (
+    check_aside,
+    check_control,
+    check_history,
+    check_receipts,
+)
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_description import DescribedState, changes, declared_states_of, described
+from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.commits.write_set import StateKind
+from state.errors import TopologyError
+from state.keys import parse_metadata_field
+from state.records.stored_records import MISSING, StoredKey, StoredRecords
+from state.redis_client.function_library import STORED_FORMAT
+from state.redis_topology.all_records import RedisRecords
+
+IMAGE_TRIES = 5
+"""How often records and states are read before they are of one transaction; a run may commit in between."""
+
+_COMPARED_BY = {"control", "keys", "metadata", "receipts"}
+"""Subjects that have to be sound: they say up to where to recompute, and what to compare."""
+
+FINDS = (
+    "finds: control record, metadata, receipts and history lost, unreadable or in contradiction; metadata added or "
+    "altered; a position or revision that was moved; half a write; quarantined batches and dead letters that cannot be "
+    "read; fields and values that are not of their declared type or range; keys of another type, keys that expire "
+    "undeclared or do not as declared, undeclared keys"
+)
+_FOUND_BY_NOTHING = (
+    "quarantined batches and dead letters that were deleted, or altered and can still be read; a receipt altered alike "
+    "in the history; altered metadata in the history, and lost records of it but for the last 1,024 transactions"
+)
+FINDS_NOT = (
+    "does not find: keys, fields, members and items of a state that were deleted or added, and values replaced by "
+    "others of their type (--refold does); metadata altered together with its checksum, if each transaction still has "
+    f"some; {_FOUND_BY_NOTHING}"
+)
+NOT_REFOLDED_FINDS_NOT = FINDS_NOT.replace("--refold does", "a refold does, and none was made")
+REFOLD_FINDS_NOT = (
+    "does not find: input and state changed alike; changes in states that expire, and in HyperLogLogs that leave the "
+    "count as it is; metadata of uncommitted transactions altered together with its checksum; "
+    f"{_FOUND_BY_NOTHING}"
+)
+
+Refold = Callable[[RecordedState, dict[str, StateKind], Set[str]], Refolded]
+"""Computes the state of the original again, and returns the named states, of which some have parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The result of a verification.
+
+    Attributes:
+        topology_id: the topology that was verified.
+        committed: its last committed txid when it was read, as stored.
+        findings: in the order of the checks.
+        can_and_cannot: what such a verification finds, and what it does not.
+    """
+
+    topology_id: str
+    committed: str
+    findings: tuple[Finding, ...]
+    can_and_cannot: tuple[str, str]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing has to be fixed."""
+        return not has_failed(self.findings)
+
+
+class Verifier:
+    """Verifies one topology; made for one command.
+
+    Args:
+        stored: reads what the server holds.
+    """
+
+    def __init__(self, stored: RedisRecords) -> None:
+        self._stored = stored
+        self._keys = stored.keys
+
+    def verify(self, topology: Topology | None = None, refold: Refold | None = None) -> Verification:
+        """Checks everything that can be checked, and with a topology and its refold compares the states.
+
+        Raises:
+            TopologyError: nothing is stored, or the topology is another one.
+            StateRefusedError: the server refuses a command.
+            StateUnreachableError: no answer.
+            TransactionError: the refold failed.
+        """
+        records = self._stored.records()
+        if all(kind == MISSING for kind in records.kinds.values()):
+            raise TopologyError(f"topology {self._keys.topology_id!r} is not stored there; check its id and the server")
+        findings = self._record_findings(records)
+        states = _states(records)
+        found = list(self._stored.stored_keys())
+        findings += check_keys(self._keys, found, states)
+        findings += self._history_findings(records, {each.key: each.kind for each in found})
+        findings += self._aside_findings({each.key: each.kind for each in found})
+        sound_states = _of_declared_kind(self._stored, found, states or {})
+        for name, names in sound_states.items():
+            findings += self._values_findings((states or {})[name], names)
+        can_and_cannot = (FINDS, FINDS_NOT)
+        if topology is not None and refold is not None:
+            more, is_refolded = self._refolded(topology, refold, records, findings, states or {})
+            findings += more
+            can_and_cannot = (FINDS, NOT_REFOLDED_FINDS_NOT)
+            if is_refolded:
+                can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
+        committed = records.control.get("committed", "")
+        return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
+
+    def _record_findings(self, records: StoredRecords) -> list[Finding]:
+        """Checks the records of which there is one for every topology."""
+        findings = check_control(self._keys, records, known_format=STORED_FORMAT)
+        if records.control.get("format") != STORED_FORMAT:
+            return findings
+        return [*findings, *check_metadata(self._keys, records), *check_receipts(self._keys, records)]
+
+    def _history_findings(self, records: StoredRecords, kinds: Mapping[str, str]) -> list[Finding]:
+        """Checks the history, unless its key has another type, which was found already."""
+        has_history = kinds.get(self._keys.history, HASH) == HASH and records.control.get("format") == STORED_FORMAT
+        if not has_history or "history_from" not in records.control:
+            return []
+        found = dict(self._stored.history())
+        return check_history(self._keys, found.items(), records.receipts, self._stored.history_from())
+
+    def _aside_findings(self, kinds: Mapping[str, str]) -> list[Finding]:
+        """Checks what was set aside, unless its key has another type, which was found already."""
+        keys = self._keys
+        has_batches = kinds.get(keys.quarantine) == HASH
+        has_letters = kinds.get(keys.state(DEAD_LETTERS_STATE)) == StateKind.SORTED_SET.value
+        quarantined = self._stored.quarantined() if has_batches else {}
+        return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
+
+    def _values_findings(self, state: DescribedState, names: list[str]) -> list[Finding]:
+        check = ValuesCheck(self._keys, state)
+        for name in names:
+            for entries in self._stored.entries(name, state.kind):
+                check.check(entries)
+        return check.findings()
+
+    def _refolded(
+        self,
+        topology: Topology,
+        refold: Refold,
+        records: StoredRecords,
+        findings: list[Finding],
+        states: dict[str, DescribedState],
+    ) -> tuple[list[Finding], bool]:
+        """Compares with a refold, unless one would prove nothing; returns what was found, and whether it was made."""
+        why_not = self._why_not_refolded(records, findings)
+        if why_not is not None:
+            return [why_not], False
+        changed = check_same_topology(changes(records.control["topology"], described(topology)))
+        if has_failed(changed):
+            return changed, False
+        expiring = sorted(name for name, state in states.items() if state.expires)
+        if expiring:
+            why = "what a key holds that expires depends on the time at which it is looked at"
+            found = f"{', '.join(map(repr, expiring))} not compared"
+            changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
+        compared = {name: state for name, state in states.items() if not state.expires}
+        with_parts = {name for name, state in compared.items() if state.part_type is not None}
+        kinds = {name: state.kind for name, state in compared.items()}
+        stored = self._at_one_moment(kinds, with_parts)
+        return [*changed, *compare(self._keys, stored, refold(stored, kinds, with_parts))], True
+
+    def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
+        """Returns why a refold would prove nothing: what is stored is too damaged, or was not read in order."""
+        what = "the state was not recomputed"
+        blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
+        if blocking:
+            why = f"what is wrong with {' and '.join(sorted(blocking))} has to be repaired first"
+            return warn("refold", what, why, "repair it, then verify again")
+        if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
+            why = "a refold reads the input in its order, and replays were committed out of it"
+            return warn("refold", what, why, "verify it without --refold")
+        if self._stored.quarantined():
+            why = "a refold reads everything, and quarantined batches are not in the state"
+            return warn("refold", what, why, "verify it without --refold")
+        return None
+
+    def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> RecordedState:
+        """Reads records and states of the same committed transaction.
+
+        Raises:
+            TopologyError: a run commits too fast.
+        """
+        for _ in range(IMAGE_TRIES):
+            image = self._stored.image(kinds, with_parts)
+            records = self._stored.records()
+            if records.control.get("committed") == image.committed:
+                return RecordedState(records, image)
+        raise TopologyError(
+            f"topology {self._keys.topology_id!r} committed during each of {IMAGE_TRIES} readings; stop its run, or "
+            "verify it without --refold"
+        )
+
+
+def _states(records: StoredRecords) -> dict[str, DescribedState] | None:
+    try:
+        return declared_states_of(records.control.get("topology", ""))
+    except ValueError:
+        return None
+
+
+def _of_declared_kind(
+    stored: RedisRecords, found: list[StoredKey], states: dict[str, DescribedState]
+) -> dict[str, list[str]]:
+    """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
+
+    Only their content can be read.
+    """
+    kinds = {each.key: each.kind for each in found}
+    sound: dict[str, list[str]] = {}
+    for name, state in sorted(states.items()):
+        if state.part_type is not None:
+            sound[name] = []
+        elif kinds.get(stored.keys.state(name), state.kind.redis_type) == state.kind.redis_type:
+            sound[name] = [name]
+    for key, kind in sorted(kinds.items()):
+        part_of = state_of_key(stored.keys, key, states)
+        if part_of is not None and part_of.part_type is not None and kind == part_of.kind.redis_type:
+            sound[part_of.name].append(stored.keys.state_name(key))
+    return sound

@@ -1,0 +1,65 @@
+"""Writes a new project: the template's files, under the user's name."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from coordinator.operating.starter.project_name import check_project_name
+from state.errors import TopologyError
+
+TEMPLATE = Path(__file__).with_name("template")
+TEMPLATE_NAME = "myproject"
+"""The template's own name: wherever it stands, in a path or in a text, the user's name takes its place."""
+HIDDEN = {"gitignore": ".gitignore"}
+"""Files whose names begin with a dot only in the project, because packaging tools leave hidden files out."""
+CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".txbatch"})
+
+
+def write_project(name: str, parent: Path) -> list[Path]:
+    """Writes the folder `name` below `parent` and returns its files, as paths within it; called by ``txbatch init``.
+
+    Raises:
+        TopologyError: the name is not fit, or something of that name exists already; nothing was written.
+        OSError: a file could not be written; the folder is removed again.
+    """
+    folder = parent / name
+    check_project_name(name, installed_at)
+    try:
+        folder.mkdir()
+    except FileExistsError as error:
+        raise TopologyError(
+            f"{str(folder)!r} exists already, and nothing in it was changed; choose another name, or remove it first"
+        ) from error
+    try:
+        return sorted(_copied(source, folder, name) for source in template_files())
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def template_files() -> Iterator[Path]:
+    """Yields the files of the template, without what tools have left there."""
+    for path in sorted(TEMPLATE.rglob("*")):
+        if path.is_file() and not CACHES & set(path.relative_to(TEMPLATE).parts):
+            yield path
+
+
+def installed_at(name: str) -> str | None:
+    """Returns where Python finds a top-level package or module, None if nowhere."""
+    found = importlib.util.find_spec(name)
+    if found is None:
+        return None
+    return found.origin or next(iter(found.submodule_search_locations or ()), name)
+
+
+def _copied(source: Path, folder: Path, name: str) -> Path:
+    parts = source.relative_to(TEMPLATE).parts
+    within = Path(*(HIDDEN.get(part, part).replace(TEMPLATE_NAME, name) for part in parts))
+    target = folder / within
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = source.read_text(encoding="utf-8").replace(TEMPLATE_NAME, name)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return within

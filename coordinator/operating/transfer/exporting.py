@@ -1,0 +1,125 @@
+"""Writes a topology's state and position as JSON Lines, all as of one committed transaction (driver)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import IO, Any
+
+from coordinator.operating.transfer.state_lines import lines_of
+from coordinator.topology.building.topology_description import DescribedState, declared_states_of
+from state.errors import StateRefusedError, TopologyError
+from state.keys import Keys
+from state.printable import json_line
+from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
+from state.redis_topology.refusals import TORN_REMEDY
+from state.troubles import Trouble
+
+VERSION = 1
+EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told", "history_from")
+"""What the control hash tells of the position; the rest is of one life of the topology on one server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An export.
+
+    Attributes:
+        committed_txid: the last transaction that it holds.
+        line_count: its lines, the first and the last included.
+    """
+
+    committed_txid: int
+    line_count: int
+
+
+class LineWriter:
+    """Writes lines, and at the end their digest."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out, self._digest, self.line_count = out, blake2b(digest_size=8), 0
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Writes one line."""
+        packed = json_line(line, allow_nan=False).encode() + b"\n"
+        self._digest.update(packed)
+        self._out.write(packed)
+        self.line_count += 1
+
+    def end(self) -> None:
+        """Writes the last line."""
+        self.line_count += 1
+        ending = {"end": {"lines": self.line_count, "digest": self._digest.hexdigest()}}
+        self._out.write(json_line(ending).encode() + b"\n")
+
+
+def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
+    """Writes an export; called once by `txbatch state export`, at any time.
+
+    Args:
+        export: reads the server.
+        keys: of the topology.
+        out: an empty, seekable file: if a run commits meanwhile, writing starts again from its beginning.
+
+    Raises:
+        TopologyError: nothing is stored.
+        StateRefusedError: what is stored cannot be read, or not at one moment.
+        StateUnreachableError: no answer.
+    """
+    for _ in range(TRIES):
+        out.seek(0)
+        out.truncate()
+        try:
+            return _written(export, keys, out)
+        except MovedError:
+            continue
+    raise busy_error(keys.topology_id)
+
+
+def described_states(keys: Keys, control: dict[str, str]) -> dict[str, DescribedState]:
+    """Returns the states that a stored topology has declared.
+
+    Raises:
+        TopologyError: nothing is stored.
+        StateRefusedError: a drop was left unfinished, the state has half of a lost write in it, or the description
+            cannot be read.
+    """
+    if not control:
+        raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server").about(
+            Trouble.UNKNOWN_TOPOLOGY
+        )
+    if "dropping" in control:
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r} is being dropped, and what is left of it is no state; run `txbatch drop "
+            f"{keys.topology_id}` again"
+        ).about(Trouble.DROPPING)
+    if control.get("begun") != control.get("ended"):
+        raise StateRefusedError(f"the state of topology {keys.topology_id!r} is torn: {TORN_REMEDY}").about(
+            Trouble.TORN
+        )
+    try:
+        return declared_states_of(control.get("topology", ""))
+    except ValueError as error:
+        raise StateRefusedError(
+            f"topology {keys.topology_id!r}: its stored description cannot be read ({error}); see `txbatch verify "
+            f"{keys.topology_id}`"
+        ).about(Trouble.DAMAGED) from None
+
+
+def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
+    states = described_states(keys, export.control())
+    kinds = {name: state.kind for name, state in states.items()}
+    with_parts = frozenset(name for name, state in states.items() if state.part_type is not None)
+    writer, committed = LineWriter(out), 0
+    for piece in export.pieces(kinds, with_parts):
+        if isinstance(piece, dict):
+            if described_states(keys, piece) != states:
+                raise MovedError("another topology was started while it was read")
+            control = {field: piece[field] for field in EXPORTED_FIELDS if field in piece}
+            committed = int(control["committed"])
+            writer.write({"txbatch": "state", "version": VERSION, "topology": keys.topology_id, "control": control})
+        else:
+            for line in lines_of(piece, states):
+                writer.write(line)
+    writer.end()
+    return Exported(committed, writer.line_count)

@@ -1,0 +1,156 @@
+"""Reads an export back: the whole file is checked before the server is touched (driver)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import IO, Any
+
+from coordinator.operating.transfer.exporting import EXPORTED_FIELDS, VERSION
+from coordinator.operating.transfer.state_lines import LineReader
+from coordinator.topology.building.topology_description import DescribedState, declared_states_of
+from state.errors import StateRefusedError, TopologyError
+from state.keys import RESERVED_NAME, Keys
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import Entries, StoredPiece
+from state.redis_client.connection import ENTRIES_AT_ONCE
+from state.redis_client.function_library import STORED_FORMAT
+from state.redis_topology.importing import RedisImport
+
+_METADATA = f"{RESERVED_NAME}:metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """An export that was read to its end and is complete.
+
+    Attributes:
+        topology_id: the topology it was made of.
+        committed_txid: the last transaction it holds.
+        control: those fields of the exported control hash that describe the position.
+        states: the declared states.
+        line_count: its lines.
+    """
+
+    topology_id: str
+    committed_txid: int
+    control: dict[str, str]
+    states: dict[str, DescribedState]
+    line_count: int
+
+
+def checked_export(file: IO[bytes]) -> Export:
+    """Reads a file to its end, and returns what it exports.
+
+    Raises:
+        StateRefusedError: it is no export, or of another version, or not whole.
+    """
+    digest, count, ending, metadata = blake2b(digest_size=8), 0, None, dict[str, bytes]()
+    export: Export | None = None
+    reader = LineReader({})
+    for number, packed in enumerate(file, start=1):
+        line = _parsed(packed, number)
+        count = number
+        if ending is not None:
+            raise _refused(number, "it follows the last line")
+        if number == 1:
+            export = _first(line)
+            reader = LineReader(export.states)
+        elif "end" in line:
+            ending = line["end"]
+            continue
+        else:
+            piece = _read(reader, line, number)
+            if piece.name == _METADATA:
+                metadata.update((field.decode(), value) for field, value in piece.entries)
+        digest.update(packed)
+    if export is None or ending != {"lines": count, "digest": digest.hexdigest()}:
+        raise StateRefusedError(
+            f"the file is not a complete export: it has {count:,} lines, which its last line does not match; it was "
+            "cut or altered, so take another copy"
+        )
+    if str(MetadataSum(metadata)) != export.control["metadata_sum"]:
+        raise StateRefusedError("the file is not a sound export: its metadata does not match its checksum")
+    return Export(export.topology_id, export.committed_txid, export.control, export.states, count)
+
+
+def import_state(target: RedisImport, export: Export, file: IO[bytes], *, generation: str, replaces: bool) -> int:
+    """Puts a checked export into a topology, everything at once, and returns how many keys it replaced.
+
+    Args:
+        target: writes to the server.
+        export: what `checked_export` has returned.
+        file: the same file, from its start.
+        generation: 128 random bits in hexadecimal.
+        replaces: whether to delete what the topology holds now.
+
+    Raises:
+        TopologyError: the topology exists, and `replaces` is false.
+        StateRefusedError, StateUnreachableError: it was not imported.
+    """
+    target.begin()
+    for piece in _pieces(export, file):
+        target.stage(piece)
+    return target.restore(export.control, generation=generation, replaces=replaces)
+
+
+def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
+    """Yields the file's entries, those of one key together as far as they fit."""
+    reader = LineReader(export.states)
+    entries: Entries = []
+    last: StoredPiece | None = None
+    for number, packed in enumerate(file, start=1):
+        line = _parsed(packed, number)
+        if number == 1 or "end" in line:
+            continue
+        piece = _read(reader, line, number)
+        if not piece.entries:
+            continue
+        if last is not None and (piece.name != last.name or len(entries) == ENTRIES_AT_ONCE):
+            yield replace(last, entries=entries)
+            entries = []
+        entries += piece.entries
+        last = piece
+    if last is not None:
+        yield replace(last, entries=entries)
+
+
+def _first(line: dict[str, Any]) -> Export:
+    if line.get(RESERVED_NAME) != "state":
+        raise _refused(1, "it is not how an export of `txbatch state export` begins")
+    if line.get("version") != VERSION:
+        raise _refused(1, f"the export has version {line.get('version')!r}, expected {VERSION}; use its own txbatch")
+    try:
+        control = {field: str(line["control"][field]) for field in EXPORTED_FIELDS if field in line["control"]}
+        states = declared_states_of(control["topology"])
+        export = Export(Keys(line["topology"]).topology_id, int(control["committed"]), control, states, 0)
+        found_format = control["format"]
+        control["metadata_sum"], control["source_fingerprint"]
+    except (KeyError, TypeError, ValueError, TopologyError) as error:
+        raise _refused(1, f"it lacks a part of the position ({error})") from None
+    if found_format != STORED_FORMAT:
+        raise _refused(1, f"the state has format {found_format!r}, expected {STORED_FORMAT!r}; use its own txbatch")
+    return export
+
+
+def _parsed(packed: bytes, number: int) -> dict[str, Any]:
+    try:
+        line = json.loads(packed)
+    except ValueError:
+        line = None
+    if not isinstance(line, dict):
+        raise _refused(number, "it is not a JSON object")
+    return line
+
+
+def _read(reader: LineReader, line: dict[str, Any], number: int) -> StoredPiece:
+    try:
+        return reader.read(line)
+    except (ValueError, TypeError) as error:
+        raise _refused(number, str(error)) from None
+
+
+def _refused(number: int, why: str) -> StateRefusedError:
+    return StateRefusedError(f"line {number:,} of the export cannot be used: {why}; nothing was changed")

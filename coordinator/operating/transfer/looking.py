@@ -1,0 +1,191 @@
+"""Looks at single states, as they are declared: their totals, their entries, one field (driver)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.operating.transfer.exporting import described_states
+from coordinator.operating.transfer.state_lines import lines_of
+from coordinator.topology.building.topology_description import DescribedState
+from state.errors import TopologyError
+from state.keys import member_name, split_member
+from state.kinds.state_family import part_of_text
+from state.records.stored_records import Entries, StoredPiece
+from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
+from state.redis_topology.exporting import RedisExport
+from state.values.state_kind import Side, StateKind, ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class StateTotals:
+    """One declared state, and how much of it there is.
+
+    Attributes:
+        state: as declared.
+        key: its Redis key; for a state with parts, the pattern of their keys.
+        entry_count: fields, members or items of all parts; values that exist.
+        part_count: parts that exist; None for a state with one key.
+    """
+
+    state: DescribedState
+    key: str
+    entry_count: int
+    part_count: int | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns plain data for JSON."""
+        state = self.state
+        shown: dict[str, Any] = {"name": state.name, "key": self.key, "kind": state.kind.value, "holds": _holds(state)}
+        if state.keep:
+            shown["keeps"] = state.keep
+        if self.part_count is not None:
+            shown |= {"parts": self.part_count, "expires": state.expires}
+        return {**shown, "entries": self.entry_count}
+
+    def as_row(self) -> tuple[str, str, str, str]:
+        """Returns key, kind, what it holds, and how much, for readers."""
+        kind = self.state.kind.value + (f", {self.state.keep}" if self.state.keep else "")
+        parts = "" if self.part_count is None else f" in {self.part_count:,} parts"
+        expiry = ", expiring" if self.state.expires else ""
+        return self.key, kind, _holds(self.state), f"{self.entry_count:,}{parts}{expiry}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenState:
+    """A state, or one part of it, that a user has named.
+
+    Attributes:
+        name: as `Keys.state` takes it.
+        state: as declared.
+        has_part: False for a state with parts of which none was named.
+    """
+
+    name: str
+    state: DescribedState
+    has_part: bool
+
+
+def state_totals(export: RedisExport, records: RedisRecords) -> tuple[int, list[StateTotals]]:
+    """Returns the committed txid and the totals of every declared state, counted at one moment.
+
+    Raises:
+        TopologyError: nothing is stored.
+        StateRefusedError, StateUnreachableError: it cannot be read.
+    """
+    states = described_states(records.keys, export.control())
+    names = {
+        name: [name] if state.part_type is None else records.part_names(name) for name, state in sorted(states.items())
+    }
+    asked: list[tuple[str, ...]] = [("HGET", records.keys.control, "committed")]
+    asked += [(COUNT_COMMANDS[states[name].kind], records.keys.state(each)) for name in names for each in names[name]]
+    committed, *counts = records.at_once(asked)
+    found = iter(counts)
+    totals = []
+    for name, members in names.items():
+        state, sizes = states[name], [next(found) for _ in members]
+        present = [size for size in sizes if isinstance(size, int) and size]
+        key = records.keys.state(name) + ("" if state.part_type is None else f":<{state.part_type.value}>")
+        totals.append(StateTotals(state, key, sum(present), None if state.part_type is None else len(present)))
+    return int(committed or 0), totals
+
+
+def chosen_state(export: RedisExport, text: str) -> ChosenState:
+    """Returns the state that a user has named, with or without a part, quoted as in its key or not.
+
+    Raises:
+        TopologyError: the topology is not stored, or declares no such state.
+    """
+    keys, states = export.keys, described_states(export.keys, export.control())
+    name, part = split_member(text)
+    if part is None and ":" in text:  # the part as it is listed, not as it is spelled in a key
+        name, _, part = text.partition(":")
+        with suppress(ValueError):
+            text = member_name(name, part)
+    state = states.get(name)
+    if state is None:
+        known = ", ".join(sorted(states)) or "none"
+        raise TopologyError(f"topology {keys.topology_id!r} declares no state {name!r}; declared: {known}")
+    if part is not None and state.part_type is None:
+        raise TopologyError(f"state {name!r} of topology {keys.topology_id!r} has no parts; name it without {part!r}")
+    if part is not None and state.part_type is not None:
+        try:
+            part_of_text(part, state.part_type)
+        except ValueError as error:
+            raise TopologyError(f"part {part!r} of state {name!r} is not a {state.part_type.value}: {error}") from None
+    return ChosenState(text, state, part is not None or state.part_type is None)
+
+
+def lines_of_state(
+    records: RedisRecords, chosen: ChosenState, *, is_raw: bool = False, from_lowest: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yields the entries of a state as in an export, or its parts if none was named.
+
+    Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
+    highest. Of a HyperLogLog its count is shown.
+
+    Args:
+        records: of the topology.
+        chosen: the state.
+        is_raw: yield what a HyperLogLog holds instead.
+        from_lowest: begin a sorted set with the lowest score in any case.
+
+    Raises:
+        TopologyError: the part that was named is not there.
+    """
+    states = {chosen.state.name: chosen.state}
+    if not chosen.has_part:
+        for name in records.part_names(chosen.name):
+            yield {"state": chosen.state.name, "part": split_member(name)[1]}
+        return
+    is_missing = chosen.state.part_type is not None
+    if chosen.state.kind is StateKind.HYPERLOGLOG and not is_raw:
+        count = records.distinct_count(chosen.name)
+        if count or not is_missing:
+            state, part = split_member(chosen.name)
+            yield {"state": state} | ({} if part is None else {"part": part}) | {"count": count}
+            return
+    for entries in _pieces(records, chosen, from_lowest=from_lowest):
+        for line in lines_of(StoredPiece(chosen.name, chosen.state.kind, entries), states):
+            is_missing = False
+            yield line
+    if is_missing:  # a part that is empty has no key
+        name, part = split_member(chosen.name)
+        raise TopologyError(f"state {name!r} has no part {part!r}; `txbatch state get TOPOLOGY {name}` lists its parts")
+
+
+def _pieces(records: RedisRecords, chosen: ChosenState, *, from_lowest: bool) -> Iterator[Entries]:
+    if chosen.state.kind is not StateKind.SORTED_SET:
+        return records.entries(chosen.name, chosen.state.kind)
+    keeps_lowest = chosen.state.keep.startswith(Side.LOWEST)
+    return records.ranked(chosen.name, from_lowest=from_lowest or keeps_lowest)
+
+
+def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[str, Any]:
+    """Returns the entry of one field or member, as in an export.
+
+    Raises:
+        TopologyError: the state has no fields, or not this one.
+    """
+    kind = chosen.state.kind
+    if not chosen.has_part:
+        raise TopologyError(f"state {chosen.name!r} has parts; name one, as in {chosen.name}:PART")
+    stored = records.entry(chosen.name, kind, field.encode())
+    if stored is None:
+        raise TopologyError(f"state {chosen.name!r} has no entry {field!r}")
+    (line,) = lines_of(StoredPiece(chosen.name, kind, [(field.encode(), stored)]), {chosen.state.name: chosen.state})
+    return line
+
+
+def _holds(state: DescribedState) -> str:
+    value = state.value_type.value + (f"({state.scale})" if state.value_type is ValueType.DECIMAL else "")
+    match state.kind:
+        case StateKind.HASH:
+            return f"{state.field_type.value} -> {value}"
+        case StateKind.SORTED_SET:
+            return f"{state.field_type.value} -> score"
+        case StateKind.SET | StateKind.HYPERLOGLOG:
+            return state.field_type.value
+    return value

@@ -1,0 +1,138 @@
+"""The pages of what was set aside, newest first: refused tuples, and batches that failed on every attempt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.operating.inspection.wording import words_by_scope, words_or_values
+from coordinator.operating.ui.views import words
+from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.words import Clock, ShownTime
+from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
+from state.commits.dead_letters import DeadLetter
+from state.commits.quarantine import QuarantineRecord
+from state.printable import block
+from state.records.topology_overview import LettersShown
+
+PAGE = 50
+_VALUE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class LetterRow:
+    """A refused tuple.
+
+    Attributes:
+        letter_id: as `txbatch dead-letters` names it.
+        txid: its transaction.
+        refused_by: component and task.
+        came_from: component and stream that emitted it, or that it was never emitted.
+        reason: why it was refused.
+        values: names and values.
+    """
+
+    letter_id: str
+    txid: int
+    refused_by: str
+    came_from: str
+    reason: str
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LettersView:
+    """A page of dead letters.
+
+    Attributes:
+        heading: of the topology.
+        stored: how many there are.
+        rows: some of them.
+        newer, older: queries of other pages; "" if there is none.
+    """
+
+    heading: Heading
+    stored: str
+    rows: tuple[LetterRow, ...]
+    newer: str
+    older: str
+
+
+def letters_view(heading: Heading, found: LettersShown) -> LettersView:
+    """Returns a page of dead letters."""
+    following = found.offset + len(found.letters)
+    newer = f"?from={max(0, found.offset - PAGE)}" if found.offset else ""
+    older = f"?from={following}" if found.letters and following < found.stored_count else ""
+    return LettersView(heading, words.count(found.stored_count), tuple(map(_letter_row, found.letters)), newer, older)
+
+
+def _letter_row(letter: DeadLetter) -> LetterRow:
+    came_from = f"{words.name(letter.source_component)}/{words.name(letter.stream_id)}"
+    pairs = zip(letter.fields, letter.values, strict=False)
+    return LetterRow(
+        letter_id=letter.letter_id,
+        txid=letter.txid,
+        refused_by=f"{words.name(letter.component_id)}[{letter.task_index}]",
+        came_from=came_from if letter.stream_id else "never emitted",
+        reason=words.reason(letter.reason),
+        values=tuple((words.name(str(field)), words.value(value, _VALUE_LIMIT)) for field, value in pairs),
+    )
+
+
+_TRACEBACK_LINES = 60
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """A batch that was set aside.
+
+    Attributes:
+        txid: of the transaction that was committed empty in its place.
+        at: when.
+        place: component and task that failed.
+        attempts: how many were made.
+        reason: what the last failure said.
+        tuple_text: the tuple at which it failed, "" if it was none.
+        traceback: lines of the user's traceback, "" if there is none.
+        contained: what re-creates the batch, a line each.
+    """
+
+    txid: int
+    at: ShownTime
+    place: str
+    attempts: str
+    reason: str
+    tuple_text: str
+    traceback: str
+    contained: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineView:
+    """The quarantine of a topology, the newest first."""
+
+    heading: Heading
+    rows: tuple[QuarantineRow, ...]
+
+
+def quarantine_view(heading: Heading, found: Sequence[QuarantineRecord], clock: Clock) -> QuarantineView:
+    """Returns the quarantine."""
+    return QuarantineView(heading, tuple(_quarantine_row(record, clock) for record in reversed(found)))
+
+
+def _quarantine_row(record: QuarantineRecord, clock: Clock) -> QuarantineRow:
+    cause, batch = record.cause, record.batch
+    metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
+    contained = words_or_values(metadata, words_by_scope(record.source_fingerprint, metadata))
+    contained += [f"began at {scope}: {words.value(at)}" for scope, at in sorted(batch.starts.items())]
+    contained.append(f"number {batch.number:,} of the spout's batches")
+    return QuarantineRow(
+        txid=record.txid,
+        at=clock.shown(record.set_aside_at_s),
+        place=f"{words.name(cause.component_id)}[{cause.task_index}]" if cause.component_id else "no known component",
+        attempts=words.count(cause.attempt_count),
+        reason=words.reason(cause.reason),
+        tuple_text=words.reason(cause.tuple_text),
+        traceback=block(cause.traceback_text, lines_max=_TRACEBACK_LINES).rstrip() if cause.traceback_text else "",
+        contained=tuple(words.line(each) for each in contained),
+    )

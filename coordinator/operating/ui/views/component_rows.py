@@ -1,0 +1,145 @@
+"""What each component of a run has done, the slowest first, how much it takes a second, and the graph with its flow."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordinator.operating.ui.charts.flow_chart import flow_chart
+from coordinator.operating.ui.charts.svg import Svg, share_bar
+from coordinator.operating.ui.views import words
+from coordinator.topology.building.picture_maker import picture_of_description
+from coordinator.topology.pictures.topology_picture import TopologyPicture
+from state.records.run_pulse import ComponentFigures, RunFigures, RunPulse
+
+SPAN_S = 10.0
+"""Rates are over about the last ten seconds, as those of the pulse are."""
+TOPOLOGIES_MAX = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRate:
+    """Tuples a second."""
+
+    taken: float
+    emitted: float
+
+
+class FlowRates:
+    """Compares the totals that runs report at each look; used by one thread at a time, once per look."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, tuple[str, deque[tuple[float, dict[str, ComponentFigures]]]]] = OrderedDict()
+
+    def of(self, topology_id: str, pulse: RunPulse) -> dict[str, FlowRate]:
+        """Notes what a run has reported, and returns the rates of its components; none at the first look."""
+        fence, looks = self._seen.pop(topology_id, ("", deque()))
+        if fence != pulse.run.fence:
+            looks = deque()
+        self._seen[topology_id] = (pulse.run.fence, looks)
+        if len(self._seen) > TOPOLOGIES_MAX:
+            self._seen.popitem(last=False)
+        if not looks or pulse.now.at > looks[-1][0]:
+            looks.append((pulse.now.at, pulse.now.components))
+        while len(looks) > 2 and looks[1][0] <= pulse.now.at - SPAN_S:
+            looks.popleft()
+        (begin, before), (end, after) = looks[0], looks[-1]
+        seconds = end - begin
+        if seconds <= 0:
+            return {}
+        zero = ComponentFigures()
+        return {
+            name: FlowRate(
+                max(0, done.tuples_in - before.get(name, zero).tuples_in) / seconds,
+                max(0, done.tuples_out - before.get(name, zero).tuples_out) / seconds,
+            )
+            for name, done in after.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentRow:
+    """A component in the table.
+
+    Attributes:
+        name: its id.
+        taken, emitted: tuples, in all.
+        rate: tuples a second, taken or, by a spout, emitted; "—" until two looks have been compared.
+        failed, refused: tuples of failed attempts, and dead letters.
+        busy: time of its tasks.
+        share: part of the run's whole busy time, in percent, with its bar.
+        bar: the same, drawn.
+    """
+
+    name: str
+    taken: str
+    emitted: str
+    rate: str
+    failed: str
+    refused: str
+    busy: str
+    share: str
+    bar: Svg
+
+
+def component_rows(figures: RunFigures, rates: Mapping[str, FlowRate]) -> tuple[ComponentRow, ...]:
+    """Returns the components of a run, the busiest first."""
+    busy = sum(done.busy_s for done in figures.components.values())
+    slowest = sorted(figures.components.items(), key=lambda item: (-item[1].busy_s, item[0]))
+    return tuple(_row(component_id, done, rates.get(component_id), busy) for component_id, done in slowest)
+
+
+def graph_of(
+    topology_id: str, description: str, figures: RunFigures | None, rates: Mapping[str, FlowRate]
+) -> Svg | None:
+    """Returns the graph of a topology with what flows through it, None if its description cannot be read.
+
+    Args:
+        topology_id: its id.
+        description: as stored.
+        figures: of its last run, None if it has reported nothing.
+        rates: of its components, as far as they are known.
+    """
+    picture = picture_of_description(topology_id, description)
+    if picture is None:
+        return None
+    components = {} if figures is None else figures.components
+    notes = {name: _note(name, components[name], rates, picture) for name in components}
+    return flow_chart(picture, notes, _edge_rates(picture, rates))
+
+
+def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_s: float) -> ComponentRow:
+    part = done.busy_s / busy_s if busy_s else 0.0
+    flow = None if rate is None else max(rate.taken, 0.0) or rate.emitted
+    return ComponentRow(
+        name=words.name(component_id),
+        taken=words.count(done.tuples_in),
+        emitted=words.count(done.tuples_out),
+        rate=words.UNKNOWN if flow is None else words.rate(flow),
+        failed=words.count(done.failed),
+        refused=words.count(done.dead_letters),
+        busy=f"{done.busy_s:,.1f} s",
+        share=f"{part:.0%}",
+        bar=share_bar(part),
+    )
+
+
+def _note(name: str, done: ComponentFigures, rates: Mapping[str, FlowRate], picture: TopologyPicture) -> str:
+    is_spout = any(node.component_id == name and node.kind == "spout" for node in picture.nodes)
+    rate = rates.get(name)
+    if rate is None:
+        return f"{words.rate(done.tuples_out if is_spout else done.tuples_in)} tuples"
+    return f"{words.rate(rate.emitted if is_spout else rate.taken)} tuples/s"
+
+
+def _edge_rates(picture: TopologyPicture, rates: Mapping[str, FlowRate]) -> dict[tuple[str, str, str], str]:
+    """Returns the flow of each edge that is the only one of its component; of several, the pulse has only the sum."""
+    by_target: dict[str, list[tuple[str, str, str]]] = {}
+    for edge in picture.edges:
+        by_target.setdefault(edge.target, []).append((edge.source, edge.target, edge.stream_id))
+    return {
+        edges[0]: f"{words.rate(rates[target].taken)}/s"
+        for target, edges in by_target.items()
+        if len(edges) == 1 and target in rates
+    }

@@ -1,0 +1,107 @@
+"""The first page: the topologies of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.operating.ui.views import words
+from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
+from coordinator.watching.reports.durations import duration
+from state.records.run_pulse import Standing, standing_of
+from state.redis_topology.listing import ListedTopology
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRow:
+    """A topology in the list.
+
+    Attributes:
+        name: its id.
+        is_readable: whether it has a page.
+        state, tone: what its run is doing.
+        note: what else there is to know of that state.
+        committed, lag, transactions, tuples: figures; rates a second.
+        fraction: part of the input that is cut, None if unknown.
+        where: host and process of its run.
+        since: when the run began, or ended.
+        since_what: "began" or "ended" or "last heard".
+    """
+
+    name: str
+    is_readable: bool
+    state: str
+    tone: Tone
+    note: str = ""
+    committed: str = UNKNOWN
+    lag: str = UNKNOWN
+    transactions: str = UNKNOWN
+    tuples: str = UNKNOWN
+    fraction: float | None = None
+    where: str = ""
+    since: ShownTime | None = None
+    since_what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TopologiesView:
+    """The list.
+
+    Attributes:
+        rows: by id.
+        summary: how many there are, and how many of them need a look.
+    """
+
+    rows: tuple[TopologyRow, ...]
+    summary: str
+
+
+def topologies_view(found: Sequence[ListedTopology], clock: Clock) -> TopologiesView:
+    """Returns the list of topologies."""
+    rows = tuple(_row(each, clock) for each in found)
+    tones = [row.tone for row in rows]
+    parts = [f"{len(rows):,} {'topology' if len(rows) == 1 else 'topologies'}"]
+    parts += [f"{tones.count(tone):,} {said}" for tone, said in ((Tone.GOOD, "running"), (Tone.BAD, "in trouble"))]
+    return TopologiesView(rows, " · ".join(part for part in parts if not part.startswith("0 ") or part == parts[0]))
+
+
+def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
+    shown = words.name(listed.topology_id)
+    if listed.fault:
+        return TopologyRow(shown, is_readable=False, state="unreadable", tone=Tone.BAD, note=words.reason(listed.fault))
+    committed = words.count(int(listed.committed)) if listed.committed.isdecimal() else UNKNOWN
+    if listed.is_dropping:
+        note = f"its drop was not finished: run txbatch drop {shown} again, unless a drop is running"
+        return TopologyRow(
+            shown, is_readable=True, state="being dropped", tone=Tone.WAITS, note=note, committed=committed
+        )
+    pulse = listed.pulse
+    standing = standing_of(pulse, now=clock.now, connected=listed.connected)
+    state, tone = words.state_of_run(pulse, standing)
+    if pulse is None:
+        note = "it reports nothing about itself" if standing is Standing.RUNNING else "no run has reported anything"
+        return TopologyRow(shown, is_readable=True, state=state, tone=tone, note=note, committed=committed)
+    figures, runs = pulse.now, standing is Standing.RUNNING
+    note = words.reason(figures.error)
+    if standing is Standing.SILENT:
+        note = f"for {duration(clock.now - pulse.seen_at)}: it was killed, or cannot reach this server"
+    what, since = ("began", pulse.run.started_at) if runs else ("ended", figures.at)
+    if standing is Standing.SILENT:
+        what, since = "last heard", pulse.seen_at
+    if not note and figures.quarantined:
+        note = f"{figures.quarantined:,} {'batch' if figures.quarantined == 1 else 'batches'} set aside"
+    return TopologyRow(
+        name=shown,
+        is_readable=True,
+        state=state,
+        tone=tone,
+        note=note,
+        committed=committed,
+        lag=f"{figures.lag_s:.1f} s" if runs else UNKNOWN,
+        transactions=words.rate(figures.transactions_per_s) if runs else UNKNOWN,
+        tuples=words.rate(figures.tuples_per_s) if runs else UNKNOWN,
+        fraction=figures.fraction,
+        where=f"{words.name(pulse.run.host)}:{pulse.run.pid}",
+        since=clock.shown(since),
+        since_what=what,
+    )

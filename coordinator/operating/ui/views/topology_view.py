@@ -1,0 +1,220 @@
+"""The page of one topology: its run, what flows, what is in flight, how long things take, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from coordinator.operating.ui.charts.svg import Svg, share_bar, split_bar
+from coordinator.operating.ui.views import words
+from coordinator.operating.ui.views.component_rows import ComponentRow, FlowRate, component_rows, graph_of
+from coordinator.operating.ui.views.heading import Heading, heading_of
+from coordinator.operating.ui.views.run_charts import Chart, charts_of
+from coordinator.operating.ui.views.words import Clock
+from coordinator.watching.reports.durations import duration
+from state.records.run_pulse import RunFigures, RunPulse, Standing
+from state.records.story_choice import LOWER_FAILED
+from state.records.topology_overview import TopologyOverview
+
+WINDOW_ORDER = ("waiting", "processing", "processed", "committing")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure at the top of the page.
+
+    Attributes:
+        name: what it is.
+        value: its value.
+        note: what else there is to say of it.
+    """
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """Attempts that failed for one reason.
+
+    Attributes:
+        kind: the reason, in the words of `txbatch inspect`.
+        count: how many.
+        bar: their share of the most frequent.
+    """
+
+    kind: str
+    count: str
+    bar: Svg
+
+
+@dataclass(frozen=True, slots=True)
+class LastFailureView:
+    """The attempt that failed last.
+
+    Attributes:
+        txid: of its transaction.
+        kind, reason: why it failed.
+        ago: when.
+    """
+
+    txid: int
+    kind: str
+    reason: str
+    ago: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyView:
+    """One topology.
+
+    Attributes:
+        heading: its name and what its run is doing.
+        figures: the most important ones.
+        graph: None if its description cannot be read.
+        window, window_bar: how many attempts are in flight in each state.
+        charts: of the last minutes.
+        charts_told: what they cover; "" if there are none.
+        components: the slowest first.
+        failures: by reason, the most frequent first.
+        last_failure: None if nothing failed.
+        run, stored: names and texts about the run and about what is stored.
+        untold: why there are no figures; "" if there are.
+    """
+
+    heading: Heading
+    figures: tuple[Figure, ...]
+    graph: Svg | None
+    window: tuple[tuple[str, str], ...] = ()
+    window_bar: Svg | None = None
+    charts: tuple[Chart, ...] = ()
+    charts_told: str = ""
+    components: tuple[ComponentRow, ...] = ()
+    failures: tuple[FailureRow, ...] = ()
+    last_failure: LastFailureView | None = None
+    run: tuple[tuple[str, str], ...] = ()
+    stored: tuple[tuple[str, str], ...] = ()
+    untold: str = ""
+
+
+def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: Clock) -> TopologyView:
+    """Returns the page of a topology.
+
+    Args:
+        seen: what is known of it.
+        rates: of its components; empty at the first look, and for a run that has ended.
+        clock: of the page.
+    """
+    heading, pulse = heading_of(seen, clock), seen.pulse
+    shown_rates = rates if seen.standing is Standing.RUNNING else {}
+    figures = None if pulse is None else pulse.now
+    graph = graph_of(seen.topology_id, seen.description, figures, shown_rates)
+    if pulse is None or figures is None:
+        return TopologyView(heading, _figures(seen), graph, stored=_stored(seen), untold=_untold(seen))
+    window = _window(figures)
+    return TopologyView(
+        heading,
+        _figures(seen),
+        graph,
+        window=tuple((state, words.count(number)) for state, number in window),
+        window_bar=split_bar([(state, state, number) for state, number in window]),
+        charts=charts_of(pulse.samples, figures, clock) if pulse.samples else (),
+        charts_told=_covered(pulse, clock),
+        components=component_rows(figures, shown_rates),
+        failures=_failures(figures),
+        last_failure=_last_failure(figures, clock),
+        run=_run(pulse, clock),
+        stored=_stored(seen),
+    )
+
+
+def _figures(seen: TopologyOverview) -> tuple[Figure, ...]:
+    committed = words.UNKNOWN if seen.committed_txid is None else words.count(seen.committed_txid)
+    shown = [Figure("committed", committed, "last txid")]
+    if seen.pulse is None:
+        return tuple(shown)
+    now = seen.pulse.now
+    if seen.standing is Standing.RUNNING:
+        shown.append(Figure("transactions/s", words.rate(now.transactions_per_s), "last 10 s"))
+        shown.append(Figure("tuples/s", words.rate(now.tuples_per_s), "last 10 s"))
+        shown.append(Figure("commit lag", f"{now.lag_s:.1f} s", "since the last commit"))
+    else:
+        took = max(0.0, now.at - seen.pulse.run.started_at)
+        shown.append(Figure("this run", words.count(now.committed), f"transactions in {duration(took)}"))
+        shown.append(Figure("tuples", words.rate(now.tuples), "by the spout"))
+    if now.fraction is not None:
+        shown.append(Figure("input cut", f"{now.fraction:.0%}"))
+    void = now.failures.get(LOWER_FAILED, 0)
+    with_them = f", and {words.count(void)} with them" if void else ""
+    failed = words.count(sum(now.failures.values()) - void)
+    shown.append(Figure("attempts failed", failed, f"of {words.count(now.attempts)}{with_them}"))
+    return tuple(shown)
+
+
+def _window(figures: RunFigures) -> list[tuple[str, int]]:
+    """Returns the states in the order of an attempt's life; one that this version does not know comes last."""
+    known = [(state, figures.window.get(state, 0)) for state in WINDOW_ORDER]
+    return known + [(words.name(state), count) for state, count in figures.window.items() if state not in WINDOW_ORDER]
+
+
+def _covered(pulse: RunPulse, clock: Clock) -> str:
+    if not pulse.samples:
+        return ""
+    begin, end = pulse.samples[0].at, pulse.samples[-1].at
+    text = f"{clock.time_of_day(begin)} to {clock.time_of_day(end)}"
+    return f"{text}, earlier runs included" if begin < pulse.run.started_at else text
+
+
+def _failures(figures: RunFigures) -> tuple[FailureRow, ...]:
+    ordered = sorted(figures.failures.items(), key=lambda item: (-item[1], item[0]))
+    most = ordered[0][1] if ordered else 0
+    return tuple(
+        FailureRow(words.name(kind), words.count(n), share_bar(n / most if most else 0)) for kind, n in ordered
+    )
+
+
+def _last_failure(figures: RunFigures, clock: Clock) -> LastFailureView | None:
+    last = figures.last_failure
+    if last is None:
+        return None
+    return LastFailureView(last.txid, words.name(last.kind), words.reason(last.reason), clock.since(last.at))
+
+
+def _run(pulse: RunPulse, clock: Clock) -> tuple[tuple[str, str], ...]:
+    run, now = pulse.run, pulse.now
+    versions = ", ".join(f"{words.name(part)} {words.name(number)}" for part, number in sorted(run.versions.items()))
+    shown = [
+        ("host", words.name(run.host)),
+        ("process", f"{run.pid}, user {words.name(run.user)}"),
+        ("began", f"{clock.shown(run.started_at).text}, {clock.since(run.started_at)}"),
+        ("last heard", clock.since(pulse.seen_at)),
+        ("Spark master", words.name(run.master)),
+        ("versions", versions),
+        ("waits for", f"durability {words.name(run.durability)}"),
+        ("this run", f"{now.committed:,} transactions, {now.waves:,} waves, {now.commit_groups:,} commits"),
+    ]
+    if now.server_away_count:
+        shown.append(("server away", f"{now.server_away_count:,} times, {now.server_away_s:.1f} s in all"))
+    return tuple(shown)
+
+
+def _stored(seen: TopologyOverview) -> tuple[tuple[str, str], ...]:
+    shown = [("power cut", f"may take {words.reason(seen.can_lose)}")]
+    shown += [("confirmed", f"up to txid {txid:,} at durability {level}") for level, txid in seen.durable.items()]
+    if seen.history_from is not None:
+        shown.append(("history", f"from txid {seen.history_from:,}"))
+    shown += [("source", words.reason(seen.source)), ("generation", words.name(seen.generation))]
+    return tuple(shown)
+
+
+def _untold(seen: TopologyOverview) -> str:
+    if seen.standing is Standing.RUNNING:
+        return (
+            "A run is connected and reports nothing about itself: it has just begun, or was started with --no-pulse. "
+            "What it is doing, how fast, and why attempts failed is not known here."
+        )
+    return (
+        "No run has reported anything: the last one was started with --no-pulse, or by an older version. Who ran, how "
+        "fast, and why attempts failed is not known; what is committed is."
+    )

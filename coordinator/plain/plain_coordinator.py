@@ -1,0 +1,246 @@
+"""Runs a plain topology in waves: calls the spouts, lets an engine process what they emit, and acks or fails it.
+
+The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then `ack` or
+`fail` once for each message, never two calls at a time. Only one wave is in flight at a time; the spouts rest while it
+is. Nothing here imports Spark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import Random
+
+from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.user_calls import close_all
+from coordinated_bolt.plain.wave_frames import WaveId
+from coordinator.plain.driving import emitted_now, end_on
+from coordinator.plain.plain_engine import PlainEngine, WaveDrained
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_plan import PlainPlan
+from coordinator.plain.plain_wave_size import PlainWaveSize
+from coordinator.plain.spout_wave import SpoutOutbox, SpoutWave
+from coordinator.transactional.engine import WaveCrashed
+from coordinator.watching.failure_cause import CrashKind
+from coordinator.watching.log_fields import fields
+from coordinator.watching.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from state.errors import EngineError, WaveCrashError
+from state.fault_points import reached
+from state.printable import counted
+
+_LOG = logging.getLogger("txbatch")
+SHORTEST_PAUSE_S = 0.001
+LONGEST_PAUSE_S = 0.1
+
+
+class PlainCoordinator:
+    """One run of a plain topology: call `run` once, on one thread.
+
+    Args:
+        plan: of the topology.
+        engine: runs its waves; closed by the caller.
+        options: limits of the run.
+        clock: seconds, monotonic.
+        clock_ns: the same in nanoseconds, read several times for every message; None derives it from `clock`.
+        sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
+        draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
+        on_progress: called with the statistics after every wave, on the calling thread.
+        observers: told what happens; see `coordinator.watching.run_observer`.
+
+    Attributes:
+        statistics: of the run so far.
+    """
+
+    def __init__(
+        self,
+        plan: PlainPlan,
+        engine: PlainEngine,
+        options: PlainRunOptions,
+        *,
+        clock: Callable[[], float],
+        clock_ns: Callable[[], int] | None = None,
+        sleep: Callable[[float], None],
+        draw_bits: Callable[[int], int],
+        on_progress: Callable[[PlainStatistics], None] | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self._engine, self._options = engine, options
+        self._clock, self._sleep, self._draw_bits = clock, sleep, draw_bits
+        self._on_progress = on_progress
+        self._observers = Observers(observers)
+        self._topology_id, self._message_timeout_s = plan.topology_id, plan.message_timeout_s
+        self._size = PlainWaveSize(options.wave_tuples_max, options.max_crashes)
+        self._is_draining = False
+        self.statistics = PlainStatistics()
+        self._outboxes = {task: SpoutOutbox(plan.wirings[task]) for task in plan.spout_tasks}
+        self._wave_count = 0
+        self._wave = self._new_wave()
+        self._sent_count = 0  # tuples of earlier waves
+        self._meters = {plan.wirings[task].component_id: MetricsObserver() for task in plan.spout_tasks}
+        for component_id, meter in self._meters.items():
+            self.statistics.components[component_id] = meter.metrics
+        self._spouts = {
+            task: SpoutTask(
+                plan.wirings[task],
+                self._outboxes[task],
+                Random(draw_bits(64)),
+                max_spout_pending=plan.max_spout_pending,
+                observer=self._meters[plan.wirings[task].component_id],
+                clock=clock_ns or self._now_ns,
+            )
+            for task in plan.spout_tasks
+        }
+        self._turns = deque(self._spouts.values())
+
+    def drain(self) -> None:
+        """Ends the run after the current wave; may be called from a signal handler or any thread.
+
+        The messages of that wave are acked or failed as usual. What spouts emit in these last calls is not sent.
+        """
+        self._is_draining = True
+
+    def run(self) -> PlainStatistics:
+        """Runs until drained or, with `stop_when_idle`, until the spouts have nothing more to emit.
+
+        However it ends, every spout is closed. If it ends with an error, the messages of the current wave are neither
+        acked nor failed.
+
+        Raises:
+            UserCodeError: a spout or bolt raised, or emitted a value that cannot travel; a `FailedException` of a
+                spout counts too.
+            WaveCrashError: waves crash, however small.
+            EngineError: Spark is gone or cannot work.
+        """
+        opened: list[SpoutTask] = []
+        self._observers.notify(RunBegan(self._topology_id, self.statistics, self._message_timeout_s))
+        try:
+            for spout in self._spouts.values():
+                opened.append(spout)
+                end_on(spout.start())
+            for spout in self._spouts.values():
+                end_on(spout.activate())
+            self._run_waves()
+            for spout in self._spouts.values():
+                end_on(spout.deactivate())
+        except BaseException as error:
+            self._count()
+            self._observers.notify(RunEnded(error))
+            for spout in opened:
+                failure = spout.close()
+                if failure is not None:  # the first error is the one to report
+                    _LOG.warning("closing a spout after another error, %s", failure.to_error())
+            raise
+        failure = close_all(spout.close for spout in opened)
+        self._count()
+        self._observers.notify(RunEnded(None if failure is None else failure.to_error()))
+        end_on(failure)
+        return self.statistics
+
+    def _run_waves(self) -> None:
+        idle_rounds = 0
+        self.statistics.is_interrupted = self._options.stop_when_idle
+        while not self._is_draining:
+            tuple_count = self._fill()
+            self._count()
+            if tuple_count:
+                idle_rounds = 0
+                self._run_wave(tuple_count)
+                self._observers.notify(TurnEnded(is_idle=False))
+                continue
+            self._observers.notify(TurnEnded(is_idle=True))
+            idle_rounds += 1
+            if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
+                self.statistics.is_interrupted = False
+                return
+            self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
+
+    def _fill(self) -> int:
+        """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained.
+
+        Returns:
+            The number of tuples in the wave, each counted once however many tasks receive it.
+        """
+        full_s = self._clock() + self._options.wave_fill_s
+        turns, spout_count, asked_in_vain = self._turns, len(self._turns), 0
+        tuple_count = self._emitted_count() - self._sent_count  # spouts may have emitted when they were told of acks
+        while asked_in_vain < spout_count and not self._is_draining:
+            if tuple_count and self._is_full(tuple_count, full_s):
+                break
+            spout = turns[0]
+            turns.rotate(-1)  # turns carry over to the next wave
+            emitted_count = emitted_now(spout)
+            tuple_count += emitted_count
+            asked_in_vain = 0 if emitted_count else asked_in_vain + 1
+        self._sent_count += tuple_count
+        return tuple_count
+
+    def _is_full(self, tuple_count: int, full_s: float) -> bool:
+        return (
+            tuple_count >= self._size.limit
+            or self._wave.byte_count >= self._options.wave_bytes_max
+            or self._clock() >= full_s
+        )
+
+    def _emitted_count(self) -> int:
+        return sum(spout.emitted_count for spout in self._turns)
+
+    def _count(self) -> None:
+        """Brings the statistics up to what the spouts have done."""
+        self.statistics.emitted = self._emitted_count()
+        metrics = [meter.metrics for meter in self._meters.values()]
+        self.statistics.acked = sum(sum(each.acked.values()) for each in metrics)
+        self.statistics.failed = sum(sum(each.failed.values()) for each in metrics)
+
+    def _run_wave(self, tuple_count: int) -> None:
+        wave, self._wave = self._wave, self._new_wave()
+        closed, started_s = wave.close(), self._clock()
+        self.statistics.wave_started(started_s)
+        self._observers.notify(WaveStarted(closed.wave_id.number, tuple_count=tuple_count))
+        reached("plain_wave.submitting")
+        ended = self._engine.run_wave(closed)
+        reached("plain_wave.drained")
+        ended_s = self.statistics.last_result_s = self._clock()
+        self.statistics.wave_ended(ended_s, ended_s - started_s, tuple_count)
+        crash = ended.reason if isinstance(ended, WaveCrashed) else None
+        self._observers.notify(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
+        acked: frozenset[int] = frozenset()
+        if isinstance(ended, WaveDrained):
+            end_on(next(iter(ended.failures), None))
+            acked = ended.acked
+            self.statistics.worked(ended.metrics)
+            self._size.drained(tuple_count)
+        else:
+            self._crashed(ended, tuple_count)
+        for task, root in wave.roots:  # in the order of their emission
+            failure = self._spouts[task].end(root, is_acked=root in acked)
+            if failure is not None:
+                end_on(failure)
+            reached("plain_message.told")
+        self._count()
+        self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
+        if self._on_progress is not None:
+            self._on_progress(self.statistics)
+
+    def _crashed(self, crashed: WaveCrashed, tuple_count: int) -> None:
+        self.statistics.crashed_waves += 1
+        _LOG.warning(
+            "wave %d of %s crashed and its messages fail: %s",
+            crashed.wave_id,
+            counted(tuple_count, "tuple"),
+            crashed.reason,
+            extra=fields(wave=crashed.wave_id, reason=crashed.reason),
+        )
+        if crashed.kind is CrashKind.CERTAIN:
+            raise EngineError(f"Spark cannot run the topology: {crashed.reason}")
+        if self._size.crashed(tuple_count):
+            raise WaveCrashError(self._size.crashes_alone, crashed.reason)
+
+    def _now_ns(self) -> int:
+        return int(self._clock() * 1e9)
+
+    def _new_wave(self) -> SpoutWave:
+        self._wave_count += 1
+        return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._outboxes)

@@ -1,0 +1,54 @@
+"""The interface between the driver of a plain topology and an engine: run one wave, report how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.plain.wave_frames import WaveId
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.transactional.engine import WaveCrashed
+
+
+@dataclass(frozen=True, slots=True)
+class PlainWave:
+    """What the spouts have emitted for one wave.
+
+    Attributes:
+        wave_id: distinguishes its frames from those of other waves, and seeds the random draws of its bolts.
+        frames: messages for bolts and ackers, packed.
+    """
+
+    wave_id: WaveId
+    frames: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaveDrained:
+    """Every bolt has executed its tuples; nothing of the wave is in flight.
+
+    Attributes:
+        acked: roots whose trees are complete; all others of the wave have failed.
+        failures: exceptions of user code; any of them ends the run.
+        metrics: component id -> what its tasks did.
+    """
+
+    acked: frozenset[int]
+    failures: tuple[Failure, ...] = ()
+    metrics: Mapping[str, ComponentMetrics] = field(default_factory=dict)
+
+
+class PlainEngine(Protocol):
+    """Runs waves, one at a time."""
+
+    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
+        """Runs a wave and waits for its end.
+
+        Raises:
+            EngineError: the engine can run nothing more.
+        """
+
+    def close(self) -> None:
+        """Cancels what runs and frees everything."""

@@ -1,0 +1,103 @@
+"""Plans a plain topology: its tasks, wired to their neighbours, in the chain of stages that each wave passes through.
+
+A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
+level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
+has the partitions, and the bolts chained to it run there. The ackers are last, after every bolt has reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
+from coordinated_bolt.wiring import TaskWiring
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.topology.planning.chaining import chained_wirings, chains_of, hand_overs, unchained
+from coordinator.topology.planning.placement import workers
+from coordinator.topology.planning.stage_chain import Stage, StageChain
+from coordinator.topology.planning.task_plan import TaskPlan, levels_of, tasks_by_level
+from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from state.errors import TopologyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class PlainPlan(TaskPlan):
+    """Everything an engine needs to run a plain topology, ships once, and every stage reads.
+
+    Attributes:
+        chain: the bolts level by level, then the ackers if there are any.
+        chains: the bolts.
+        acker_tasks: task ids of the ackers; empty if nothing is tracked.
+        spout_tasks: task ids of all spouts.
+        tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
+        message_timeout_s: see `PlainTopology`.
+        max_spout_pending: see `PlainTopology`.
+    """
+
+    spout_tasks: tuple[int, ...]
+    tick_periods_s: dict[int, float]
+    message_timeout_s: float | None
+    max_spout_pending: int
+
+    @property
+    def is_tracked(self) -> bool:
+        """Whether there are ackers, which then form the last stage."""
+        return bool(self.acker_tasks)
+
+
+def make_plain_plan(
+    topology: PlainTopology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True
+) -> PlainPlan:
+    """Plans a plain topology.
+
+    Args:
+        topology: a checked topology.
+        pickle_spec: pickles what is shipped.
+        worker_count: see `make_plan`.
+        is_chained: see `make_plan`.
+
+    Raises:
+        TopologyError: `pickle_spec` refused a component, or the period of a bolt's tick tuples is invalid.
+    """
+    tasks_of = number_tasks(topology)
+    worker_of = workers(executors_of(topology, tasks_of), worker_count)
+    wirings = make_wirings(topology, tasks_of, pickle_spec, worker_of)
+    spouts = [spout.component_id for spout in topology.spouts]
+    if is_chained:
+        # tasks of a sub-topology count what each of them is sent, so they stay by themselves
+        alone = [component.component_id for component in topology.components if component.master_id is not None]
+        chains = [*chains_of(topology, {*spouts, *alone}), *((component_id,) for component_id in alone)]
+    else:
+        chains = unchained(topology, spouts)
+    wirings = chained_wirings(wirings, hand_overs(topology, chains))
+    spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
+    tasks_at = tasks_by_level(chains, levels_of(topology, chains), tasks_of)
+    del tasks_at[0]  # the spouts
+    acker_tasks = tasks_of[ACKER_COMPONENT]
+    stages = [*(tuple(tasks_at[level]) for level in sorted(tasks_at)), *([acker_tasks] if acker_tasks else [])]
+    return PlainPlan(
+        topology_id=topology.topology_id,
+        chain=StageChain(tuple(map(Stage, stages)), driver_tasks=spout_tasks),
+        wirings=wirings,
+        acker_tasks=acker_tasks,
+        spout_tasks=spout_tasks,
+        tick_periods_s={
+            task: _checked_period(wiring)
+            for task, wiring in wirings.items()
+            if task not in spout_tasks and wiring.coordination is None and TICK_TUPLE_FREQ_SECS in wiring.conf
+        },
+        message_timeout_s=topology.message_timeout_s,
+        max_spout_pending=topology.max_spout_pending,
+        chains=tuple(chains),
+    )
+
+
+def _checked_period(wiring: TaskWiring) -> float:
+    period = wiring.conf[TICK_TUPLE_FREQ_SECS]
+    if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0 < period < float("inf"):
+        raise TopologyError(
+            f"component {wiring.component_id!r}: {TICK_TUPLE_FREQ_SECS!r} is {period!r}; give a number of seconds "
+            "above 0"
+        )
+    return period

@@ -1,5 +1,0 @@
-"""The engine on Spark: everything that imports pyspark.
-
-What a task does with a batch is decided elsewhere, in `coordinated_bolt`, `committers` and `coordinator/emitting`;
-here it becomes stages, jobs and a session.
-"""

@@ -1,0 +1,64 @@
+"""A topology as it is run to replay dead letters: the spout can send each component what it has refused. Pure.
+
+For every subscription of the topology the spout gets one more stream, which only that subscriber receives, by the same
+grouping. Its tuples bear the names of the component and the stream that the subscription is to, so the subscriber
+cannot tell a letter from the tuple that it once was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinator.spouts.row_spout import RowSpout
+from coordinator.topology.building.topology import Component, Subscription, Topology
+from state.errors import TopologyError
+
+_PREFIX = "letters:"
+"""Begins the ids of these streams; no user's stream can have such an id, because names cannot contain a colon."""
+
+
+def letter_stream(component_id: str, source_component: str, stream_id: str) -> str:
+    """Returns the id of the spout's stream that carries a component's letters from one of its subscriptions."""
+    return f"{_PREFIX}{source_component}:{stream_id}:{component_id}"
+
+
+def is_of_letters(subscription: Subscription) -> bool:
+    """Whether a subscription was added for a replay, and belongs to no description of the topology."""
+    return subscription.stream_id.startswith(_PREFIX)
+
+
+def with_letter_streams(topology: Topology) -> Topology:
+    """Returns the topology with these streams; called once, before it is planned (driver).
+
+    Raises:
+        TopologyError: the spout reads DataFrames, and cannot emit anything else.
+    """
+    if isinstance(topology.spout.spec, RowSpout):
+        raise TopologyError(
+            f"the dead letters of topology {topology.topology_id!r} cannot be replayed, because its spout reads "
+            "DataFrames; write them to a file with `txbatch dead-letters export`, and read that with another topology"
+        )
+    by_id = {component.component_id: component for component in topology.components}
+    added = {
+        letter_stream(component.component_id, s.upstream_id, s.stream_id): by_id[s.upstream_id].streams[s.stream_id]
+        for component in topology.components
+        for s in component.subscriptions
+    }
+    specs = {stream_id: _standing_for(stream_id, spec) for stream_id, spec in added.items()}
+    spout = replace(topology.spout, streams={**topology.spout.streams, **specs})
+    rest = [_hearing(component, spout.component_id) for component in topology.components[1:]]
+    return replace(topology, components=(spout, *rest))
+
+
+def _standing_for(stream_id: str, spec: StreamSpec) -> StreamSpec:
+    source, stream, _ = stream_id.removeprefix(_PREFIX).split(":")
+    return StreamSpec(stream_id, spec.fields, spec.direct, stands_for=(source, stream))
+
+
+def _hearing(component: Component, spout_id: str) -> Component:
+    added = [
+        Subscription(spout_id, letter_stream(component.component_id, s.upstream_id, s.stream_id), s.grouping)
+        for s in component.subscriptions
+    ]
+    return replace(component, subscriptions=(*component.subscriptions, *added))

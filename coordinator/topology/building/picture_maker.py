@@ -1,0 +1,204 @@
+"""Makes the picture of a topology: as it was built, or from its stored description for readers that lack the topology.
+
+The description has no class names, no fields of streams and no plan, so a picture made from it has none either. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from coordinated_bolt.streams.groupings import (
+    AllGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    Grouping,
+    LocalOrShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
+    ShuffleGrouping,
+)
+from coordinator.topology.building.letter_streams import is_of_letters
+from coordinator.topology.building.topology import Component, ComponentGraph, Subscription, Topology
+from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
+from state.keys import Keys
+from state.kinds.handles import DeclaredState, declared_states, key_shown
+from state.printable import one_line
+from state.values.state_kind import StateKind
+
+_GROUPING_WORDS: dict[type[Grouping], str] = {
+    AllGrouping: "all",
+    DirectGrouping: "direct",
+    GlobalGrouping: "global",
+    LocalOrShuffleGrouping: "local or shuffle",
+    NoneGrouping: "none",
+    ShuffleGrouping: "shuffle",
+}
+_NAME_LIMIT = 200
+_INPUT = re.compile(r"([^/:]+)/([^/:]+): (.*)", re.DOTALL)
+_GROUPING = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+_WORDS = {kind.__name__: words for kind, words in _GROUPING_WORDS.items()}
+_WITH_FIELDS = {"FieldsGrouping": "fields", "PartialKeyGrouping": "partial key"}
+_KINDS = ("spout", "bolt", "committer")
+_STORED_NAME_LIMIT = 64
+
+
+def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] = ()) -> TopologyPicture:
+    """Returns the picture of a topology, without what only a plan knows.
+
+    Args:
+        topology: checked.
+        handed_over: (emitting component, receiving component) of the subscriptions that need no shuffle.
+    """
+    in_memory = frozenset(handed_over)
+    return TopologyPicture(
+        topology_id=topology.topology_id,
+        kind="transactional" if isinstance(topology, Topology) else "plain",
+        nodes=tuple(_node(component, Keys(topology.topology_id)) for component in topology.components),
+        edges=tuple(
+            _edge(topology, component, subscription, in_memory)
+            for component in topology.components
+            for subscription in component.subscriptions
+            if not is_of_letters(subscription)
+        ),
+    )
+
+
+def grouping_label(grouping: Grouping) -> str:
+    """Returns how a grouping is called in a picture: "shuffle", "fields word"; of a user's own, its repr."""
+    match grouping:
+        case FieldsGrouping(names):
+            return f"fields {', '.join(names)}"
+        case PartialKeyGrouping(names):
+            return f"partial key {', '.join(names)}"
+    return _GROUPING_WORDS.get(type(grouping)) or one_line(repr(grouping), _NAME_LIMIT)
+
+
+def class_name(thing: Any) -> str:
+    """Returns the name of an object's class, as its module calls it."""
+    return one_line(type(thing).__qualname__.rpartition("<locals>.")[2], _NAME_LIMIT)
+
+
+def _node(component: Component, keys: Keys) -> Node:
+    notes = []
+    if component.master_id is not None:
+        notes.append(f"sub-topology {component.master_id}")
+    if component.has_external_effects:
+        notes.append("external effects")
+    return Node(
+        component_id=component.component_id,
+        kind=component.kind.value,
+        class_name=class_name(component.spec),
+        task_count=component.task_count,
+        states=tuple(_state(handle, keys) for handle in declared_states(type(component.spec)).values()),
+        note=", ".join(notes),
+    )
+
+
+def _edge(
+    topology: ComponentGraph, component: Component, subscription: Subscription, in_memory: frozenset[tuple[str, str]]
+) -> Edge:
+    upstream = topology.component(subscription.upstream_id)
+    return Edge(
+        source=upstream.component_id,
+        target=component.component_id,
+        stream_id=subscription.stream_id,
+        fields=upstream.streams[subscription.stream_id].fields,
+        grouping=grouping_label(subscription.grouping),
+        in_memory=(upstream.component_id, component.component_id) in in_memory,
+    )
+
+
+def _state(handle: DeclaredState, keys: Keys) -> PicturedState:
+    held = _holds(handle.kind, handle.field_type.value, handle.value_type.value)
+    return PicturedState(handle.name, key_shown(handle, keys), handle.kind.redis_type, held)
+
+
+def _holds(kind: StateKind, field: str, value: str) -> str:
+    match kind:
+        case StateKind.HASH:
+            return f"{field} -> {value}"
+        case StateKind.SORTED_SET:
+            return f"{field} -> score"
+        case StateKind.SET | StateKind.HYPERLOGLOG:
+            return field
+    return value
+
+
+def picture_of_description(topology_id: str, description: str) -> TopologyPicture | None:
+    """Returns the picture of a topology, None if its description cannot be read.
+
+    Args:
+        topology_id: a valid name.
+        description: as `topology_description.described` makes it; txbatch of another version may have written it.
+    """
+    try:
+        found = json.loads(description)
+        components: dict[str, Any] = found["components"]
+        inputs = {name: [_input(text) for text in each["inputs"]] for name, each in components.items()}
+        order = _flow_order(inputs)
+        states = _states_of(topology_id, found["states"])
+        nodes = tuple(_described_node(name, components[name], states.get(name, ())) for name in order)
+        edges = tuple(
+            Edge(source, name, stream, (), grouping) for name in order for source, stream, grouping in inputs[name]
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return TopologyPicture(topology_id, "transactional", nodes, edges) if nodes else None
+
+
+def grouping_in_words(text: str) -> str:
+    """Returns how a picture calls the grouping with this repr; see `grouping_label`."""
+    found = _GROUPING.fullmatch(text)
+    if found is not None and found[1] in _WITH_FIELDS:
+        names = re.findall(r"'([^']*)'", found[2])
+        return f"{_WITH_FIELDS[found[1]]} {', '.join(names)}"
+    if found is not None and found[1] in _WORDS:
+        return _WORDS[found[1]]
+    return one_line(text, _STORED_NAME_LIMIT)
+
+
+def _input(text: str) -> tuple[str, str, str]:
+    found = _INPUT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not an input")
+    return found[1], found[2], grouping_in_words(found[3])
+
+
+def _flow_order(inputs: Mapping[str, list[tuple[str, str, str]]]) -> list[str]:
+    """Returns the components so that each stands after those it hears, and by name where that leaves a choice.
+
+    Raises:
+        ValueError: they hear each other in a circle, or one hears a component that is not there.
+    """
+    order: list[str] = []
+    left = sorted(inputs)
+    while left:
+        ready = next((name for name in left if all(source in order for source, _, _ in inputs[name])), None)
+        if ready is None:
+            raise ValueError(f"components {left} have no order")
+        order.append(ready)
+        left.remove(ready)
+    return order
+
+
+def _described_node(name: str, component: Mapping[str, Any], states: tuple[PicturedState, ...]) -> Node:
+    kind = str(component["kind"])
+    if kind not in _KINDS:
+        raise ValueError(f"{kind!r} is not a kind of component")
+    return Node(name, kind, "", int(component["tasks"]), states)
+
+
+def _states_of(topology_id: str, states: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[PicturedState, ...]]:
+    found: dict[str, tuple[PicturedState, ...]] = {}
+    for name, state in sorted(states.items()):
+        kind, value, field = StateKind(state["kind"]), str(state["value"]), str(state["field"])
+        part = ":…" if "parts" in state else ""
+        shown = PicturedState(
+            f"{name}{part}", f"{Keys(topology_id).state(name)}{part}", kind.redis_type, _holds(kind, field, value)
+        )
+        found[str(state["owner"])] = (*found.get(str(state["owner"]), ()), shown)
+    return found

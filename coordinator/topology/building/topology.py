@@ -1,0 +1,142 @@
+"""A topology, built and checked: its components, streams and subscriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from coordinated_bolt.components.basic_bolts import IBasicBolt
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.rich_bolts import IRichBolt
+from coordinated_bolt.components.spouts import ISpout
+from coordinated_bolt.components.task_hook import ITaskHook
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import Grouping
+from coordinator.spouts.kinds.kind_of import Spout
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+
+Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
+
+DEFAULT_MESSAGE_TIMEOUT_S = 60.0
+"""About as long as a person would wait before asking what hangs."""
+
+
+class ComponentKind(Enum):
+    """The role of a component."""
+
+    SPOUT = "spout"
+    BOLT = "bolt"
+    COMMITTER = "committer"
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A stream that a component receives.
+
+    Attributes:
+        upstream_id: id of the component that emits it.
+        stream_id: as the upstream component declares it.
+        grouping: how its tuples are distributed to the subscriber's tasks.
+    """
+
+    upstream_id: str
+    stream_id: str
+    grouping: Grouping
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component of a topology.
+
+    Attributes:
+        component_id: unique in its topology.
+        kind: spout, bolt or committer.
+        spec: the user's object, which is shipped to the executors.
+        parallelism: number of executors asked for.
+        task_count: number of tasks.
+        streams: stream id -> stream that it emits, in the order of declaration.
+        subscriptions: the streams it receives.
+        conf: its own configuration, which takes precedence over the topology's.
+        master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
+        may_chain: whether it may run in one Spark task with a component it hears or is heard by.
+    """
+
+    component_id: str
+    kind: ComponentKind
+    spec: Spec
+    parallelism: int
+    task_count: int
+    streams: Mapping[str, StreamSpec]
+    subscriptions: tuple[Subscription, ...] = ()
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    master_id: str | None = None
+    may_chain: bool = True
+
+    @property
+    def executor_count(self) -> int:
+        """The number of executors that have tasks."""
+        return min(self.parallelism, self.task_count)
+
+    @property
+    def has_external_effects(self) -> bool:
+        """Whether it is a committer that changes anything outside declared state."""
+        return bool(getattr(self.spec, "external_effects", False))
+
+    def __repr__(self) -> str:
+        heard = [f"{s.upstream_id}/{s.stream_id}" for s in self.subscriptions]
+        hears = f" <- {', '.join(heard)}" if heard else ""
+        return f"<{self.kind.value} {self.component_id}: {type(self.spec).__name__} * {self.task_count}{hears}>"
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentGraph:
+    """The parts that every checked topology has; it shows as a picture in notebooks.
+
+    Attributes:
+        topology_id: names the topology and all its keys.
+        components: each after those it subscribes to.
+        conf: the user's configuration, handed to every `prepare`.
+        acker_count: number of acker tasks.
+        task_hooks: hooks of every task; shipped to the executors.
+    """
+
+    topology_id: str
+    components: tuple[Component, ...]
+    conf: Mapping[str, Any] = field(default_factory=dict)
+    acker_count: int = 1
+    task_hooks: tuple[ITaskHook, ...] = ()
+
+    def component(self, component_id: str) -> Component:
+        """Returns the component with that id, which must exist."""
+        return next(c for c in self.components if c.component_id == component_id)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{c.component_id} * {c.task_count} ({c.kind.value})" for c in self.components)
+        return f"{type(self).__name__}({self.topology_id!r}: {shown})"
+
+    def _repr_html_(self) -> str:
+        from coordinator.topology.building.picture_maker import picture_of  # it needs this module
+        from coordinator.topology.pictures.html_picture import html_of
+
+        return html_of(picture_of(self))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Topology(ComponentGraph):
+    """A checked transactional topology, ready to be planned and run; its first component is the spout.
+
+    Attributes:
+        message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before what hangs is
+            named, ended and tried again.
+        letter_limits: how many dead letters it may keep.
+    """
+
+    message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+
+    @property
+    def spout(self) -> Component:
+        """The spout's component."""
+        return self.components[0]

@@ -1,0 +1,110 @@
+"""The checks of the builders; each refuses with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from state.errors import TopologyError
+from state.kinds.handles import declared_states
+
+MAX_PARALLELISM = 10_000
+
+
+def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
+    """Refuses a count that is not an integer from `least` to `MAX_PARALLELISM`."""
+    if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MAX_PARALLELISM:
+        raise TopologyError(f"{what} is {count!r}; give an integer from {least} to {MAX_PARALLELISM}")
+
+
+def check_message_timeout(seconds: float) -> float:
+    """Returns the seconds; refuses what is not a finite number above 0."""
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+        raise TopologyError(f"message timeout is {seconds!r}; give a number of seconds above 0")
+    return float(seconds)
+
+
+def check_is_a(kind: type[ComponentGraph], topology: object, other_way: str) -> None:
+    """Refuses a topology of another kind than this function runs."""
+    if not isinstance(topology, kind):
+        raise TopologyError(
+            f"the topology is a {type(topology).__name__}, but this function runs a {kind.__name__}; {other_way}"
+        )
+
+
+def check_graph(components: Sequence[Component]) -> None:
+    """Refuses a graph with subscriptions that are dangling, do not fit their stream, or form a cycle."""
+    by_id = {component.component_id: component for component in components}
+    if all(component.kind is ComponentKind.SPOUT for component in components):
+        raise TopologyError("the topology has no bolt; add one with set_bolt")
+    for component in components:
+        if component.kind is not ComponentKind.SPOUT and not component.subscriptions:
+            raise TopologyError(
+                f"component {component.component_id!r} has no input; subscribe it to a component, for example with "
+                ".shuffle_grouping(...)"
+            )
+        for subscription in component.subscriptions:
+            _check_subscription(component, subscription.upstream_id, subscription.stream_id, by_id)
+            stream = by_id[subscription.upstream_id].streams[subscription.stream_id]
+            try:
+                subscription.grouping.check(stream.fields, direct=stream.direct)
+            except TopologyError as error:
+                raise TopologyError(
+                    f"component {component.component_id!r} cannot subscribe to stream {stream.stream_id!r} "
+                    f"of {subscription.upstream_id!r}: {error}"
+                ) from None
+    in_flow_order(components)
+
+
+def in_flow_order(components: Sequence[Component]) -> list[Component]:
+    """Returns the components, each after those it subscribes to.
+
+    Raises:
+        TopologyError: they form a cycle.
+    """
+    sorter = TopologicalSorter({c.component_id: sorted({s.upstream_id for s in c.subscriptions}) for c in components})
+    try:
+        position = {component_id: place for place, component_id in enumerate(sorter.static_order())}
+    except CycleError as error:
+        path = " -> ".join(error.args[1])
+        raise TopologyError(f"the topology has a cycle: {path}; remove a subscription, tuples flow one way") from None
+    return sorted(components, key=lambda component: position[component.component_id])
+
+
+def check_states(components: Sequence[Component]) -> None:
+    """Refuses state outside committers, state that two components declare, and keys that no input holds."""
+    owners: dict[str, str] = {}
+    by_id = {component.component_id: component for component in components}
+    for component in components:
+        states = declared_states(type(component.spec))
+        if states and component.kind is not ComponentKind.COMMITTER:
+            raise TopologyError(
+                f"component {component.component_id!r} declares state {sorted(h.name for h in states.values())} but is "
+                "not a committer, and only committers write state; make it an ICommitter or use set_committer_bolt"
+            )
+        for name in sorted(handle.name for handle in states.values()):
+            if name in owners:
+                raise TopologyError(
+                    f"state {name!r} is declared by {owners[name]!r} and by {component.component_id!r}; only one "
+                    "component may write a state, so rename one of them"
+                )
+            owners[name] = component.component_id
+        streams = [by_id[each.upstream_id].streams[each.stream_id] for each in component.subscriptions]
+        known = {field for stream in streams for field in stream.fields}
+        for handle in states.values():
+            unknown = sorted(set(handle.prefetched_by) - known)
+            if unknown:
+                raise TopologyError(
+                    f"state {handle.name!r} of {component.component_id!r} prefetches by {unknown}, which no tuple of "
+                    f"its inputs has; they have {sorted(known)}"
+                )
+
+
+def _check_subscription(component: Component, upstream_id: str, stream_id: str, by_id: dict[str, Component]) -> None:
+    where = f"component {component.component_id!r} subscribes to"
+    if upstream_id not in by_id:
+        raise TopologyError(f"{where} the unknown component {upstream_id!r}; known: {sorted(by_id)}")
+    if stream_id not in by_id[upstream_id].streams:
+        known = sorted(by_id[upstream_id].streams) or "none; set its output_fields"
+        raise TopologyError(f"{where} the unknown stream {stream_id!r} of {upstream_id!r}; declared: {known}")

@@ -1,0 +1,238 @@
+"""Describes a topology in stored text, so that the next start can report what has changed.
+
+The text is one line of JSON, readable for anybody who looks into Redis. Most changes between runs are allowed and only
+reported. A state that is no longer declared, or is declared with other types, must be accepted: what the store holds
+stays as it was, while later writes go elsewhere or have another meaning.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.topology.building.letter_streams import is_of_letters
+from coordinator.topology.building.topology import Component, Topology
+from state.codec import digest64
+from state.errors import StateRefusedError
+from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.state_family import PartType, StateFamily
+from state.printable import one_line
+from state.troubles import Trouble
+from state.values.state_kind import StateKind, ValueType
+
+Described = Mapping[str, Mapping[str, Any]]
+_PART_NAMES = {
+    "value": "value type",
+    "field": "field type",
+    "keep": "what is kept",
+    "parts": "type of its parts",
+    "expires": "expiry of its parts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyChange:
+    """The changes of a topology since an earlier run, one sentence each.
+
+    Attributes:
+        said: changes that are allowed, and only reported.
+        states: changes of states that may have been written before, which the user has to accept.
+    """
+
+    said: tuple[str, ...] = ()
+    states: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedState:
+    """A state as a stored description declares it.
+
+    Attributes:
+        name, kind, value_type, field_type, scale: as of its handle.
+        keep: what is kept of it, as in "highest 100"; empty for everything.
+        part_type: type of its parts; None if it has one key.
+        expires: whether the keys of its parts expire.
+    """
+
+    name: str
+    kind: StateKind
+    value_type: ValueType
+    field_type: ValueType
+    scale: int = 0
+    keep: str = ""
+    part_type: PartType | None = None
+    expires: bool = False
+
+
+def described(topology: Topology) -> str:
+    """Returns the topology as text; equal texts describe equal topologies."""
+    states = {
+        handle.name: _of_state(handle, component)
+        for component in topology.components
+        for handle in declared_states(type(component.spec)).values()
+    }
+    components = {component.component_id: _of_component(component) for component in topology.components}
+    return json.dumps({"components": components, "states": states}, sort_keys=True, ensure_ascii=False)
+
+
+def fingerprint_of(description: str) -> str:
+    """Returns 16 hexadecimal digits that tell a description from any other."""
+    return f"{digest64(description.encode()):016x}"
+
+
+def changes(stored: str, given: str) -> TopologyChange:
+    """Compares two descriptions; if one cannot be read, that is the change, and it has to be accepted."""
+    if stored == given:
+        return TopologyChange()
+    try:
+        before, after = json.loads(stored), json.loads(given)
+        said = [*_of_kind("component", before["components"], after["components"])]
+        owners = _without_owner(before["states"]), _without_owner(after["states"])
+        states = [sentence for sentence in _of_kind("state", *owners) if not _is_of_new_state(sentence)]
+        said += [sentence for sentence in _of_kind("state", *owners) if _is_of_new_state(sentence)]
+        said += _moved(before["states"], after["states"])
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return TopologyChange((), (f"its stored description {one_line(stored, 100)!r} cannot be read",))
+    return TopologyChange(tuple(said), tuple(states))
+
+
+def states_of(description: str) -> set[str]:
+    """Returns the names of the states in a description; none if it cannot be read, which `changes` reports."""
+    try:
+        return set(json.loads(description)["states"])
+    except (ValueError, TypeError, KeyError):
+        return set()
+
+
+def declared_states_of(description: str) -> dict[str, DescribedState]:
+    """Returns state name -> how it was declared by the last run, for `txbatch verify`.
+
+    Raises:
+        ValueError: the description cannot be read.
+    """
+    try:
+        states = json.loads(description)["states"]
+        return {
+            str(name): DescribedState(
+                str(name),
+                StateKind(each["kind"]),
+                ValueType(each["value"]),
+                ValueType(each["field"]),
+                int(each.get("scale", 0)),
+                str(each.get("keep", "")),
+                PartType(each["parts"]) if "parts" in each else None,
+                bool(each.get("expires", False)),
+            )
+            for name, each in states.items()
+        }
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the description has no {error}") from error
+
+
+def summary(description: str) -> str:
+    """Returns a short form of a description for readers; the text itself if it cannot be parsed."""
+    try:
+        found = json.loads(description)
+        parts = [f"{name}*{each['tasks']}[{each['kind']}]" for name, each in found["components"].items()]
+        states = [f"{name}:{each['kind']}" for name, each in found["states"].items()]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return description
+    return f"{', '.join(parts)}; states {', '.join(states) or 'none'}"
+
+
+def check_topology(
+    topology_id: str, change: TopologyChange, *, committed_txid: int, accept_state_changes: bool
+) -> list[str]:
+    """Decides whether a changed topology may run; called once at start, before the takeover (driver).
+
+    Returns:
+        The changes, one sentence each.
+
+    Raises:
+        StateRefusedError: something was committed, a state was removed or has other types, and the user has not
+            accepted that.
+    """
+    if change.states and committed_txid and not accept_state_changes:
+        raise StateRefusedError(
+            f"topology {topology_id!r} is committed up to txid {committed_txid}, and its states have changed since: "
+            f"{'; '.join(change.states)}; what was written keeps its former name and types. Declare the state as it "
+            f"was, start over with `txbatch drop {topology_id}`, choose another topology id, or accept the change with "
+            "--accept-state-changes (in Python RunOptions.accept_state_changes)"
+        ).about(Trouble.STATE_CHANGED)
+    late = f"; what was committed up to txid {committed_txid} is not read again for it, so it is not in there"
+    said = [sentence + late if committed_txid and _is_of_new_state(sentence) else sentence for sentence in change.said]
+    return [*said, *change.states]
+
+
+def _is_of_new_state(sentence: str) -> bool:
+    return sentence.startswith("state ") and sentence.endswith(" is new")
+
+
+def _of_component(component: Component) -> dict[str, Any]:
+    inputs = sorted(
+        f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not is_of_letters(s)
+    )
+    return {
+        "kind": component.kind.value,
+        "tasks": component.task_count,
+        "parallelism": component.parallelism,
+        "inputs": inputs,
+    }
+
+
+def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
+    """Returns a state as text; what most states do not have is left out, so that their text stays as it was."""
+    handle = declared.template if isinstance(declared, StateFamily) else declared
+    described: dict[str, Any] = {
+        "kind": handle.kind.value,
+        "value": handle.value_type.value,
+        "field": handle.field_type.value,
+        "owner": component.component_id,
+    }
+    if handle.value_type is ValueType.DECIMAL:
+        described["scale"] = handle.scale
+    if handle.retention.side is not None:
+        described["keep"] = f"{handle.retention.side.value} {handle.retention.most}"
+    if isinstance(declared, StateFamily):
+        described["parts"] = declared.part_type.value
+        if declared.expire_at is not None:
+            described["expires"] = True
+    return described
+
+
+def _of_kind(kind: str, before: Described, after: Described) -> list[str]:
+    """Returns what was added, what was removed, and which parts of the rest differ."""
+    sentences = [f"{kind} {name!r} was removed" for name in before if name not in after]
+    sentences += [f"{kind} {name!r} is new" for name in after if name not in before]
+    for name in before.keys() & after.keys():
+        sentences += [
+            f"{kind} {name!r}: {_PART_NAMES.get(part, part)} changed from {_text(before[name].get(part))} to "
+            f"{_text(after[name].get(part))}"
+            for part in _changed_parts(before[name], after[name])
+        ]
+    return sorted(sentences)
+
+
+def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    parts = {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
+    if "tasks" in parts:  # usually the parallelism was changed, and the number of tasks follows it
+        parts.discard("parallelism")
+    return sorted(parts)
+
+
+def _without_owner(states: Described) -> dict[str, dict[str, Any]]:
+    return {name: {part: value for part, value in state.items() if part != "owner"} for name, state in states.items()}
+
+
+def _moved(before: Described, after: Described) -> list[str]:
+    return [
+        f"state {name!r}: owner changed from {before[name]['owner']!r} to {after[name]['owner']!r}"
+        for name in sorted(before.keys() & after.keys())
+        if before[name]["owner"] != after[name]["owner"]
+    ]
+
+
+def _text(value: Any) -> str:
+    return "[" + ", ".join(value) + "]" if isinstance(value, list) else str(value)

@@ -1,0 +1,157 @@
+"""A picture of a topology as SVG: self-contained, in the colours of a light or dark page, with a text for readers.
+
+It carries no script, no font and no id, so any number of them may stand in one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+
+from coordinator.topology.pictures.layered_drawing import LINE, Band, Box, Drawing, Line, drawing_of
+from coordinator.topology.pictures.topology_picture import Node, TopologyPicture
+from state.printable import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class _Colours:
+    page: str
+    band: str
+    rim: str
+    ink: str
+    dim: str
+    line: str
+    spout: str
+    bolt: str
+    committer: str
+
+    def rules(self, within: str = "") -> str:
+        """Returns the CSS rules with these colours, spelled out: not every viewer of SVG knows variables."""
+        fills = {
+            "page": self.page,
+            "band": self.band,
+            "box": self.page,
+            "dim": self.dim,
+            "ink": self.ink,
+            "tip": self.line,
+        }
+        strokes = {
+            "band": self.rim,
+            "way": self.line,
+            "spout": self.spout,
+            "bolt": self.bolt,
+            "committer": self.committer,
+        }
+        rules = [f"{within}.txbatch-plan .{name}{{fill:{colour}}}" for name, colour in fills.items()]
+        rules += [f"{within}.txbatch-plan .{name}{{stroke:{colour}}}" for name, colour in strokes.items()]
+        return "".join(rules)
+
+
+_LIGHT = _Colours("#ffffff", "#f6f8fa", "#d0d7de", "#1f2328", "#57606a", "#6e7781", "#0969da", "#6e7781", "#1a7f37")
+_DARK = _Colours("#0d1117", "#161b22", "#3d444d", "#e6edf3", "#9da7b1", "#8b949e", "#58a6ff", "#8b949e", "#3fb950")
+_STYLE = "\n".join(
+    (
+        _LIGHT.rules(),
+        f"@media (prefers-color-scheme:dark){{{_DARK.rules()}}}",
+        # notebooks choose their colours themselves
+        _LIGHT.rules('[data-jp-theme-light="true"] '),
+        _DARK.rules('[data-jp-theme-light="false"] '),
+    )
+)
+_FONT = "ui-monospace, SFMono-Regular, Menlo, 'DejaVu Sans Mono', monospace"
+_FONT_SIZE = 11.5
+"""In pixels; a character of any of these fonts is then at most `CHARACTER` wide."""
+_WEIGHTS = {"spout": 1.5, "bolt": 1.5, "committer": 2.5}
+
+
+def svg_of(picture: TopologyPicture) -> str:
+    """Returns the picture as one SVG element."""
+    return "\n".join(_elements(picture, drawing_of(picture))) + "\n"
+
+
+def _elements(picture: TopologyPicture, drawing: Drawing) -> Iterator[str]:
+    width, height = f"{drawing.width:.0f}", f"{drawing.height:.0f}"
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="txbatch-plan" role="img" width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" font-family="{_FONT}" font-size="{_FONT_SIZE}" '
+        f'aria-label="{_escaped(_title(picture))}">'
+    )
+    yield f"<title>{_escaped(_title(picture))}</title>"
+    yield f"<desc>{_escaped(_description(picture))}</desc>"
+    yield f"<style>{_STYLE}</style>"
+    yield f'<rect class="page" width="{width}" height="{height}" rx="6"/>'
+    yield _text("ink", 16, 18, picture.topology_id, is_bold=True)
+    yield _text("dim", 16, 34, picture.headline)
+    for band in drawing.bands:
+        yield from _band(band)
+    for line in drawing.lines:
+        yield from _line(line)
+    for box in drawing.boxes:
+        yield from _box(box)
+    for number, text in enumerate(drawing.footer):
+        yield _text("dim", 16, drawing.footer_y + LINE * number, text)
+    yield "</svg>"
+
+
+def _band(band: Band) -> Iterator[str]:
+    yield f'<rect class="band" {_extent(band)} rx="6"/>'
+    for number, text in enumerate(band.lines, start=1):
+        yield _text("ink" if number == 1 else "dim", band.x + 12, band.y + 4 + LINE * number, text)
+
+
+def _box(box: Box) -> Iterator[str]:
+    kind = box.node.kind
+    yield f"<g><title>{_escaped(_tooltip(box.node))}</title>"
+    yield (
+        f'<rect class="box {kind}" {_extent(box)} stroke-width="{_WEIGHTS[kind]}" rx="{12 if kind == "spout" else 3}"/>'
+    )
+    top = box.y + (box.height - LINE * len(box.lines)) / 2
+    for number, (tone, text) in enumerate(box.lines, start=1):
+        yield _text(tone, box.x + 12, top + LINE * number - 4, text, is_bold=number == 1)
+    yield "</g>"
+
+
+def _line(line: Line) -> Iterator[str]:
+    (x, y), *rest = line.points
+    path = [f"M{x:.1f} {y:.1f}"]
+    for (bend_x, bend_y), (end_x, _) in zip(rest[::2], rest[1::2], strict=True):
+        middle = (x + bend_x) / 2
+        path.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {bend_y:.1f} {bend_x:.1f} {bend_y:.1f}")
+        path.append(f"H{end_x:.1f}")
+        x, y = end_x, bend_y
+    edge = line.edge
+    story = f"{edge.source} to {edge.target}: {edge.label}; {edge.stream_id}({', '.join(edge.fields)})"
+    yield f"<g><title>{_escaped(story)}</title>"
+    yield f'<path class="way" fill="none" stroke-width="{3 if edge.in_memory else 1.2}" d="{" ".join(path)}"/>'
+    yield f'<path class="tip" d="M{x:.1f} {y:.1f}l-9 -4.5v9z"/>'
+    yield f"{_text('dim', line.label_x, line.label_y, line.label)}</g>"
+
+
+def _text(tone: str, x: float, y: float, text: str, *, is_bold: bool = False) -> str:
+    weight = ' font-weight="bold"' if is_bold else ""
+    return f'<text class="{tone}" x="{x:.1f}" y="{y:.1f}"{weight}>{_escaped(text)}</text>'
+
+
+def _extent(area: Band | Box) -> str:
+    return f'x="{area.x:.1f}" y="{area.y:.1f}" width="{area.width:.1f}" height="{area.height:.1f}"'
+
+
+def _title(picture: TopologyPicture) -> str:
+    return f"{picture.topology_id}: {picture.headline}"
+
+
+def _description(picture: TopologyPicture) -> str:
+    """Says in words what the picture shows."""
+    heard = [f"{edge.target} hears {edge.source} by {edge.label}" for edge in picture.edges]
+    placed = [f"{group.label}: {', '.join(group.members) or 'no component'}" for group in picture.groups]
+    return ". ".join([*placed, *heard, *picture.facts])
+
+
+def _tooltip(node: Node) -> str:
+    states = [f"{state.key}: {state.redis_type} {state.holds}".rstrip() for state in node.states]
+    return "; ".join(filter(None, (f"{node.component_id} ({node.class_name}), {node.role}", node.note, *states)))
+
+
+def _escaped(text: str) -> str:
+    return escape(one_line(text))

@@ -1,0 +1,134 @@
+"""Numbers the tasks of any topology and wires each to its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.tracking import SourceArgs
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, ShippedGrouping
+from coordinated_bolt.streams.routing import OutputStream, Subscriber
+from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
+from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from coordinator.topology.planning.placement import executors, localised
+
+PickleSpec = Callable[[str, Any], bytes]
+"""(component id, spec) -> bytes; raises `TopologyError` if the spec cannot be shipped."""
+
+
+def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
+    """Returns component id -> task ids, from 1, in the order of the components; the ackers last."""
+    tasks_of: dict[str, tuple[int, ...]] = {}
+    following = 1
+    for component in topology.components:
+        tasks_of[component.component_id] = tuple(range(following, following + component.task_count))
+        following += component.task_count
+    tasks_of[ACKER_COMPONENT] = tuple(range(following, following + topology.acker_count))
+    return tasks_of
+
+
+def executors_of(topology: ComponentGraph, tasks_of: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
+    """Returns task id -> executor number, from 1; each acker has its own executor."""
+    ackers = tasks_of[ACKER_COMPONENT]
+    components = [(tasks_of[component.component_id], component.executor_count) for component in topology.components]
+    return executors([*components, (ackers, len(ackers))])
+
+
+def make_wirings(
+    topology: ComponentGraph,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: PickleSpec,
+    worker_of: Mapping[int, int] | None = None,
+) -> dict[int, TaskWiring]:
+    """Returns task id -> wiring, of all tasks but the ackers.
+
+    Args:
+        topology: checked.
+        tasks_of: component id -> task ids, from `number_tasks`.
+        pickle_spec: pickles what is shipped.
+        worker_of: task id -> worker; None or empty if it is not known in advance.
+
+    Raises:
+        TopologyError: `pickle_spec` refused a component.
+    """
+    wirings: dict[int, TaskWiring] = {}
+    hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
+    for component in topology.components:
+        spec = pickle_spec(component.component_id, component.spec)
+        streams = _output_streams(topology, component, tasks_of, pickle_spec)
+        conf = {**topology.conf, **component.conf}
+        targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
+        coordination = _coordination(topology, component, tasks_of)
+        upstream = {
+            task: UpstreamTask(
+                subscription.upstream_id, tuple(topology.component(subscription.upstream_id).streams.values())
+            )
+            for subscription in component.subscriptions
+            for task in tasks_of[subscription.upstream_id]
+        }
+        for index, task in enumerate(tasks_of[component.component_id]):
+            wirings[task] = TaskWiring(
+                topology_id=topology.topology_id,
+                component_id=component.component_id,
+                task_id=task,
+                task_index=index,
+                task_count=component.task_count,
+                tasks_of=tasks_of,
+                conf=conf,
+                spec=spec,
+                upstream=upstream,
+                streams=localised(streams, task, worker_of or {}),
+                targets=tuple(targets),
+                skips_empty_batches=isinstance(component.spec, IBatchBolt) and component.spec.skips_empty_batches,
+                needs_id=component.kind is ComponentKind.COMMITTER,
+                hook_specs=hook_specs,
+                coordination=coordination,
+            )
+    return wirings
+
+
+def _coordination(
+    topology: ComponentGraph, component: Component, tasks_of: dict[str, tuple[int, ...]]
+) -> Coordination | None:
+    """Returns the component's place in its sub-topology, None if it belongs to none."""
+    master_id = component.master_id
+    if master_id is None:
+        return None
+    source_args: dict[str, SourceArgs] = {}
+    if component.component_id != master_id:
+        for subscription in component.subscriptions:
+            is_master = subscription.upstream_id == master_id
+            source_args[subscription.upstream_id] = SourceArgs.SINGLE if is_master else SourceArgs.ALL
+    behind = [
+        other.component_id
+        for other in topology.components
+        if other.master_id == master_id and any(s.upstream_id == component.component_id for s in other.subscriptions)
+    ]
+    return Coordination(source_args, tuple(task for other in behind for task in tasks_of[other]))
+
+
+def _output_streams(
+    topology: ComponentGraph,
+    component: Component,
+    tasks_of: dict[str, tuple[int, ...]],
+    pickle_spec: PickleSpec,
+) -> dict[str, OutputStream]:
+    def shipped(subscriber: str, grouping: Grouping) -> Grouping:
+        if isinstance(grouping, CustomGrouping):
+            return ShippedGrouping(pickle_spec(f"{subscriber}, its custom grouping", grouping))
+        return grouping
+
+    streams = {}
+    for index, spec in enumerate(component.streams.values()):
+        subscribers = tuple(
+            Subscriber(
+                other.component_id, tasks_of[other.component_id], shipped(other.component_id, subscription.grouping)
+            )
+            for other in topology.components
+            for subscription in other.subscriptions
+            if (subscription.upstream_id, subscription.stream_id) == (component.component_id, spec.stream_id)
+        )
+        streams[spec.stream_id] = OutputStream(index, spec, subscribers)
+    return streams

@@ -1,0 +1,78 @@
+"""Starts the pulse of a run, with this machine's clocks and identity (driver)."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import platform
+import socket
+import time
+from importlib.metadata import PackageNotFoundError, version
+
+from coordinator.watching.pulse.pulse_observer import PulseObserver
+from coordinator.watching.pulse.pulse_writer import PulseWriter
+from state.processes import pid_space
+from state.records.run_pulse import RunIdentity, to_json
+from state.redis_topology.store import RedisStore
+
+
+def pulse_observer(store: RedisStore, *, durability: str, history: int, master: str) -> PulseObserver:
+    """Returns the observer that tells the pulse of a run; its writer starts once the run owns the topology.
+
+    Args:
+        store: of the run.
+        durability: the level that the run waits for.
+        history: how many transactions keep their story.
+        master: Spark master.
+    """
+
+    def start_writer() -> PulseWriter:
+        sender = store.pulse_sender()
+        identity = identity_of_this_process(
+            fence=sender.fence,
+            started_at=time.time(),
+            master=master,
+            durability=durability,
+            server_can_lose=store.durability.server_can_lose,
+            history=history,
+        )
+        writer = PulseWriter(sender, to_json(identity), wall_clock=time.time, kept=history)
+        writer.start()
+        return writer
+
+    return PulseObserver(start_writer, clock=time.monotonic, epoch_s=time.time() - time.monotonic())
+
+
+def identity_of_this_process(
+    *, fence: str, started_at: float, master: str, durability: str, server_can_lose: str, history: int
+) -> RunIdentity:
+    """Returns who runs; the arguments are attributes of `RunIdentity` that only the run knows."""
+    versions = {"python": platform.python_version()}
+    versions |= {name: found for name in ("pyspark", "txbatch") if (found := _version(name))}
+    return RunIdentity(
+        fence=fence,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        user=_user(),
+        started_at=round(started_at, 3),
+        versions=versions,
+        master=master,
+        durability=durability,
+        server_can_lose=server_can_lose,
+        history=history,
+        pid_space=pid_space(),
+    )
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        return str(os.getuid())

@@ -1,0 +1,260 @@
+"""What may be observed of a run, of either kind: progress, pulse, logs, metrics and traces are all made of this.
+
+An observer is a function. The driver calls it on the run's thread, with one of the values below, right after it has
+happened. It is called a few times for each wave and commit group, never for each tuple.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.watching.statistics.wave_statistics import WaveStatistics
+from state.attempt import Attempts, TransactionAttempt
+
+_LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class RunCondition:
+    """How a run stands at one moment.
+
+    Attributes:
+        window: state -> attempts in it; empty in a plain topology.
+        is_waiting: the run can only wait for its server.
+        is_draining: it was told to drain, and commits what is in flight.
+    """
+
+    window: Mapping[str, int] = field(default_factory=dict)
+    is_waiting: bool = False
+    is_draining: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunBegan:
+    """The run owns its topology and Spark is up; the first turn follows.
+
+    Attributes:
+        topology_id: of the topology.
+        statistics: of the run; the same object all along, which the run's thread changes.
+        message_timeout_s: how long a wave may take, None for ever.
+        standing: tells how the run stands; asked on the run's thread, now and then: it looks at every attempt in
+            flight.
+    """
+
+    topology_id: str
+    statistics: WaveStatistics
+    message_timeout_s: float | None
+    standing: Callable[[], RunCondition] = field(default=RunCondition, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The driver has gone once more through its loop: many times a second, also while there is nothing to do.
+
+    Attributes:
+        is_idle: nothing is in flight.
+        has_progressed: a phase of a wave or group has ended in this turn, and the statistics are up to date.
+    """
+
+    is_idle: bool
+    has_progressed: bool = False
+
+
+class TransactionCut(NamedTuple):
+    """A transaction that the spout has cut.
+
+    Attributes:
+        txid: of the transaction.
+        cut_s: when, in seconds on the run's clock.
+        byte_count: how much input it has by the spout's estimate, 0 if that is unknown.
+    """
+
+    txid: int
+    cut_s: float
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsIssued:
+    """Attempts were issued; the next wave with room takes them.
+
+    Attributes:
+        attempts: ascending.
+        cuts: the transactions among them that this run has cut, each with its first attempt.
+    """
+
+    attempts: Attempts
+    cuts: tuple[TransactionCut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaveStarted:
+    """A wave was sent to Spark.
+
+    Attributes:
+        wave_id: its number in the run, from 1.
+        attempts: its attempts, ascending; empty in a plain topology.
+        tuple_count: the tuples that spouts of a plain topology emitted into it; 0 elsewhere.
+    """
+
+    wave_id: int
+    attempts: Attempts = ()
+    tuple_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WaveEnded:
+    """The processing phase of a wave has ended.
+
+    Attributes:
+        wave_id: of the wave.
+        attempts: as in `WaveStarted`.
+        seconds: since the wave was started.
+        outcomes: what became of its attempts; empty after a crash, and in a plain topology.
+        crash: why the wave crashed; None if it did not.
+    """
+
+    wave_id: int
+    attempts: Attempts
+    seconds: float
+    outcomes: tuple[AttemptResult, ...] = ()
+    crash: str | None = None
+
+    def task_seconds(self) -> list[tuple[str, float]]:
+        """Returns component id and the time its tasks spent in user code, longest first; computed when called."""
+        spent: Counter[str] = Counter()
+        for outcome in self.outcomes:
+            for component_id, work in outcome.metrics.items():
+                spent[component_id] += sum(work.execute_ns.values()) + work.finish_ns
+        return [(component_id, ns / 1e9) for component_id, ns in spent.most_common() if ns]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCommitted:
+    """A group of transactions was committed in one atomic step.
+
+    Attributes:
+        attempts: ascending.
+        seconds: from sending the commit to its answer, repetitions included.
+        operation_count: changes of state in the commit.
+        byte_count: size of the commit.
+        reports: of the commit tasks; their results begin with those on these attempts, in this order.
+        is_set_aside: the only transaction is empty, because its batch was quarantined.
+        replayed_txid: under which the batch of the only transaction was quarantined before; 0 if it was not.
+        replayed_letters: how many dead letters the only transaction replays.
+    """
+
+    attempts: Attempts
+    seconds: float
+    operation_count: int
+    byte_count: int
+    reports: tuple[TaskReport, ...] = ()
+    is_set_aside: bool = False
+    replayed_txid: int = 0
+    replayed_letters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptsFailed:
+    """The first of these attempts has failed; the others are above it and were dropped with it.
+
+    Attributes:
+        attempts: ascending.
+        phase: "processing" or "commit".
+        cause: why, as one of a few words; see `FailureCause`.
+        reason: why, in full.
+        suspects: the attempts of which one has failed, not known which, because they crashed together; empty if it is
+            the first one.
+    """
+
+    attempts: Attempts
+    phase: str
+    cause: str
+    reason: str
+    suspects: Attempts = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRetried:
+    """An attempt was at fault and its transaction is retried; `AttemptsFailed` names those that were dropped with it.
+
+    Attributes:
+        attempt: that has failed.
+        reason: why, in full.
+        wave_id: its wave; 0 if it was in none.
+    """
+
+    attempt: TransactionAttempt
+    reason: str
+    wave_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The run has ended, or could not begin although it owned its topology; nothing follows.
+
+    Attributes:
+        error: what ended it; None if it is done or was drained.
+    """
+
+    error: BaseException | None
+
+
+Observation = (
+    RunBegan
+    | AttemptsIssued
+    | WaveStarted
+    | WaveEnded
+    | GroupCommitted
+    | AttemptsFailed
+    | AttemptRetried
+    | TurnEnded
+    | RunEnded
+)
+Observer = Callable[[Observation], None]
+
+
+class Observers:
+    """Tells all observers of a run; one that raises is reported once and told nothing more.
+
+    Args:
+        observers: of the run.
+    """
+
+    def __init__(self, observers: Sequence[Observer] = ()) -> None:
+        self._observers = list(observers)
+        self._error: BaseException | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._observers)
+
+    def notify(self, observation: Observation) -> None:
+        """Tells every observer; never raises."""
+        for observer in tuple(self._observers):
+            try:
+                observer(observation)
+            except Exception:  # noqa: BLE001 - an observer must not end a run
+                self._observers.remove(observer)
+                _LOG.exception("observer %r raised and is told nothing more; the run continues", observer)
+
+    def failed(self, error: BaseException) -> None:
+        """Takes what ends the run as soon as it is raised: its caller may close the run as if all were well."""
+        self._error = self._error or error
+
+    @contextmanager
+    def until_the_end(self) -> Iterator[None]:
+        """Encloses everything that a run does once it owns its topology; observers hear how it has ended."""
+        try:
+            yield
+        except BaseException as error:
+            self.failed(error)
+            raise
+        finally:
+            self.notify(RunEnded(self._error))

@@ -1,0 +1,1 @@
+"""The figures of runs, of both kinds of topologies."""

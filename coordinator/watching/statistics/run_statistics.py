@@ -1,0 +1,221 @@
+"""The figures of a run, for progress and for the final summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.watching.failure_cause import FailureCause
+from coordinator.watching.reports.run_report import RunReport, tables_of
+from coordinator.watching.statistics.wave_statistics import WaveStatistics
+from state.printable import counted
+from state.records.durability import DurabilityReport
+
+
+@dataclass(slots=True, repr=False)
+class RunStatistics(WaveStatistics):
+    """The figures of one run of a transactional topology; times are seconds on the run's clock.
+
+    `is_interrupted` means that the run was drained before a finite input had ended; a new run continues. `components`
+    counts all attempts that tasks reported, and `waves` the processing phases.
+
+    Attributes:
+        last_txid: last committed txid, over all runs of the topology.
+        released_txid: last txid known to be as durable as the run has asked, and released upstream; at level memory,
+            `last_txid`.
+        committed: transactions committed by this run.
+        tuples: tuples that the spout emitted in them.
+        attempts: attempts issued.
+        failed_attempts: attempts that failed, or were dropped because a lower one failed.
+        failures: the same by cause; see `FailureCause`.
+        commit_groups: atomic commits.
+        active: attempts in flight.
+        cut_txid: highest txid that is cut into a transaction, over all runs; those above `last_txid` are in flight, or
+            have failed and were dropped.
+        fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
+        counters: counted by components, in committed attempts.
+        dead_letters: tuples that were refused, and stored, with the transactions this run committed.
+        notices: changes of topology and input since the run before, one sentence each.
+        server_away_count: how often the server did not answer a call for a second or more.
+        server_away_s: for how long in all, in seconds.
+        quarantined: txids whose batches this run has quarantined.
+        replayed: quarantined txid -> the txid that this run has published it under.
+        replayed_letters: dead letters that this run has published.
+        durability: what the run waits for, and what its server can lose; None until a server was looked at.
+    """
+
+    last_txid: int = 0
+    released_txid: int = 0
+    committed: int = 0
+    tuples: int = 0
+    attempts: int = 0
+    failed_attempts: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    commit_groups: int = 0
+    active: int = 0
+    cut_txid: int = 0
+    fraction: float | None = None
+    counters: Counter[str] = field(default_factory=Counter)
+    dead_letters: int = 0
+    notices: tuple[str, ...] = ()
+    server_away_count: int = 0
+    server_away_s: float = 0.0
+    quarantined: list[int] = field(default_factory=list)
+    replayed: dict[int, int] = field(default_factory=dict)
+    replayed_letters: int = 0
+    durability: DurabilityReport | None = None
+
+    def started(self, attempt_count: int, now_s: float) -> None:
+        """Counts a wave that was started."""
+        self.wave_started(now_s)
+        self.attempts += attempt_count
+
+    def failed(self, txids: Sequence[int], culprit: int, cause: FailureCause) -> None:
+        """Counts the attempts that are lost with the one that has failed."""
+        self.failed_attempts += len(txids)
+        for txid in txids:
+            self.failures[(cause if txid == culprit else FailureCause.LOWER_FAILED).value] += 1
+
+    def commit_lag_s(self, now_s: float) -> float:
+        """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
+        return self.since_commit_s(now_s) if self.active else 0.0
+
+    def since_commit_s(self, now_s: float) -> float:
+        """Returns the seconds since the last commit, or since the first wave before it; 0 before that."""
+        since = self.last_result_s or self.first_wave_s
+        return 0.0 if since is None else max(0.0, now_s - since)
+
+    def committed_one(self, txid: int, outcome: AttemptResult) -> None:
+        """Counts a transaction that was committed."""
+        self.last_txid = txid
+        self.committed += 1
+        self.tuples += outcome.tuple_count
+        self.counters.update(outcome.counters)
+        self.worked(outcome.metrics.items(), is_committed=True)
+
+    def set_aside(self, txid: int, now_s: float) -> None:
+        """Counts a transaction that was committed empty, because its batch was quarantined."""
+        self.last_txid = txid
+        self.quarantined.append(txid)
+        self.last_result_s = now_s
+        self.moment(now_s, self.committed, self.failed_attempts)
+
+    def failed_outcomes(self, outcomes: Iterable[AttemptResult]) -> None:
+        """Counts the work of attempts whose processing phase failed, or that are void."""
+        for outcome in outcomes:
+            self.worked(outcome.metrics.items(), is_committed=False)
+
+    def worked(self, reports: Iterable[tuple[str, TaskMetrics]], *, is_committed: bool) -> None:
+        """Counts the work of tasks of these components on an attempt that was committed, or failed."""
+        for component_id, work in reports:
+            self.component(component_id).add(work, is_committed=is_committed)
+
+    def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
+        """Counts a group that was committed; `counted` has the counters of its committers."""
+        self.commit_groups += 1
+        self.last_result_s = now_s
+        for counters in counted:
+            self.counters.update(counters)
+        self.moment(now_s, self.committed, self.failed_attempts)
+
+    def processed(self, now_s: float, seconds: float, attempt_count: int) -> None:
+        """Notes that the processing phase of a wave has ended."""
+        self.wave_ended(now_s, seconds, attempt_count)
+        self.moment(now_s, self.committed, self.failed_attempts)
+
+    def copied(self) -> RunStatistics:
+        """Returns a copy that stays as it is; called on the run's own thread."""
+        return replace(
+            self,
+            components={component_id: done.copied() for component_id, done in self.components.items()},
+            history=self.history.copied(),
+            counters=Counter(self.counters),
+            quarantined=[*self.quarantined],
+            replayed={**self.replayed},
+        )
+
+    def figures(self) -> list[tuple[str, Any]]:
+        """Returns (name, value) of the figures that tables and reports show."""
+        figures: list[tuple[str, Any]] = [
+            ("committed transactions", self.committed),
+            ("last txid", self.last_txid),
+            ("tuples", self.tuples),
+            ("seconds", round(self.seconds, 3)),
+            ("transactions/s", self.per_second(self.committed)),
+            ("attempts", self.attempts),
+            ("failed attempts", self.failed_attempts),
+            ("waves", self.waves),
+            ("commits", self.commit_groups),
+        ]
+        figures += [("quarantined", len(self.quarantined))] if self.quarantined else []
+        figures += [("dead letters", self.dead_letters)] if self.dead_letters else []
+        figures += [("server away, seconds", round(self.server_away_s, 3))] if self.server_away_count else []
+        figures += sorted(self.counters.items())
+        return figures
+
+    def report(self, title: str = "run") -> RunReport:
+        """Returns a report of the run so far: figures, tables, and plots if matplotlib is installed.
+
+        Args:
+            title: names the run in it.
+        """
+        run = self.copied()
+        return RunReport(title, run.figures(), "committed transactions", "attempts", run.components, run.history)
+
+    def __repr__(self) -> str:
+        return (
+            f"RunStatistics({self.committed:,} committed up to txid {self.last_txid:,}, "
+            f"{counted(self.tuples, 'tuple')} in {self.seconds:.1f} s, {self.failed_attempts:,} of "
+            f"{counted(self.attempts, 'attempt')} failed, {counted(self.waves, 'wave')}, "
+            f"{counted(self.commit_groups, 'commit')})"
+        )
+
+    def _repr_html_(self) -> str:
+        return tables_of("run", self.figures(), self.components)
+
+    def to_dict(self, topology_id: str) -> dict[str, Any]:
+        """Returns the fields of the final JSON line."""
+        fields: dict[str, Any] = {
+            "topology": topology_id,
+            "committed": self.committed,
+            "last_txid": self.last_txid,
+            "tuples": self.tuples,
+            "seconds": round(self.seconds, 3),
+            "attempts": self.attempts,
+            "failed_attempts": self.failed_attempts,
+            "waves": self.waves,
+            "commit_groups": self.commit_groups,
+        }
+        if self.failures:
+            fields["failures"] = dict(sorted(self.failures.items()))
+        if self.quarantined:
+            fields["quarantined"] = self.quarantined
+        if self.replayed:
+            fields["replayed"] = [{"quarantined": old, "txid": new} for old, new in self.replayed.items()]
+        if self.durability is not None:
+            fields["durability"] = self.durability.to_dict(self.released_txid)
+        if self.notices:
+            fields["notices"] = list(self.notices)
+        if self.server_away_count:
+            fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
+        if self.counters:
+            fields["counters"] = dict(sorted(self.counters.items()))
+        if self.replayed_letters:
+            fields["replayed_letters"] = self.replayed_letters
+        if self.dead_letters:
+            fields["dead_letters"] = self.dead_letters
+        if self.components:
+            fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
+        return fields
+
+
+def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
+    """Returns what commit tasks did for the attempts at these places of a group, by component id."""
+    for report in reports:
+        for result in report.results[places]:
+            yield from result.metrics.items()

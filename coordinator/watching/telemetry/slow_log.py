@@ -1,0 +1,79 @@
+"""Logs waves and commits that took unusually long, with what the time was spent on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coordinator.watching.bounded_log import BoundedLog
+from coordinator.watching.log_fields import fields
+from coordinator.watching.run_observer import GroupCommitted, Observation, RunEnded, WaveEnded
+from state.attempt import TransactionAttempt
+from state.printable import counted, one_line
+
+SLOW_COMMIT_S = 1.0
+"""A commit that takes longer is slow: one of 50,000 changes keeps a server busy for about 60 ms."""
+SLOW_WAVE_S = 5.0
+SLOW_WAVE_FACTOR = 3.0
+"""A wave is slow if it takes longer than `SLOW_WAVE_S`, and this many times as long as earlier ones on average."""
+COMPONENTS_SHOWN = 3
+
+
+class SlowLog:
+    """Observes a run and logs what was slow; the first wave, which starts the workers, is never called slow.
+
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._waves, self._commits = BoundedLog(clock), BoundedLog(clock)
+        self._wave_count = 0
+        self._wave_total_s = 0.0
+
+    def __call__(self, observation: Observation) -> None:
+        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        match observation:
+            case WaveEnded(crash=None):
+                self._wave_ended(observation)
+            case GroupCommitted(seconds=seconds) if seconds > SLOW_COMMIT_S:
+                self._commit_was_slow(observation)
+            case RunEnded():
+                self._waves.close()
+                self._commits.close()
+            case _:
+                pass
+
+    def _wave_ended(self, wave: WaveEnded) -> None:
+        if self._wave_count and wave.seconds > SLOW_WAVE_S:
+            usual_s = self._wave_total_s / self._wave_count
+            if wave.seconds > SLOW_WAVE_FACTOR * usual_s:
+                self._wave_was_slow(wave, usual_s)
+        self._wave_count += 1
+        self._wave_total_s += wave.seconds
+
+    def _wave_was_slow(self, wave: WaveEnded, usual_s: float) -> None:
+        spent = [f"{seconds:.1f} s in {one_line(name)!r}" for name, seconds in wave.task_seconds()[:COMPONENTS_SHOWN]]
+        reason = f"its tasks spent {', '.join(spent)}" if spent else "no time of its tasks is known"
+        of_txids = f" ({_names(wave.attempts)})" if wave.attempts else ""
+        message = (
+            f"wave {wave.wave_id}{of_txids} took {wave.seconds:.1f} s, where earlier ones took {usual_s:.1f} s on "
+            f"average; {reason}"
+        )
+        self._waves.warn(message, {**_span(wave.attempts), **fields(wave=wave.wave_id, reason=reason)})
+
+    def _commit_was_slow(self, commit: GroupCommitted) -> None:
+        reason = f"{counted(commit.operation_count, 'change')}, {commit.byte_count / 1e6:.1f} MB"
+        message = (
+            f"the commit of {_names(commit.attempts)} took {commit.seconds:.1f} s ({reason}); look at the server, its "
+            "disk and the network in between"
+        )
+        self._commits.warn(message, {**_span(commit.attempts), **fields(phase="commit", reason=reason)})
+
+
+def _names(attempts: tuple[TransactionAttempt, ...]) -> str:
+    first, last = attempts[0].txid, attempts[-1].txid
+    return f"txid {first}" if first == last else f"txids {first}..{last}"
+
+
+def _span(attempts: tuple[TransactionAttempt, ...]) -> dict[str, int]:
+    return {"txid": attempts[0].txid, "last_txid": attempts[-1].txid} if attempts else {}

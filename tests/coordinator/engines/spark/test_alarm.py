@@ -1,0 +1,73 @@
+"""When the alarm rings, and what it says; that it rings is tested on Spark."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.engines.spark.alarm import Alarm, Deadline, OverdueError, alarm_for
+from state.attempt import TransactionAttempt
+from state.errors import Interruption
+from tests.support.tasks.wirings import wire
+
+STARTED_S = 1_000_000.0
+WIRING = wire(BaseBatchBolt(), component_id="work")
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "later_s", "left_s"),
+    [
+        (60.0, 0.0, 58.0),  # a little before the driver cancels the wave
+        (3.0, 0.0, 2.7),
+        (60.0, 10.0, 48.0),  # earlier stages have used up some of the time
+        (60.0, -3600.0, 58.0),  # the worker's clock is behind
+        (60.0, 29.0, 29.0),  # never less than half of the time
+        (60.0, 30.0, 58.0),  # the task has waited for an executor
+        (60.0, 3600.0, 58.0),  # as before, or the worker's clock is ahead
+    ],
+)
+def test_the_alarm_rings_before_the_driver_gives_up_and_clocks_may_differ(timeout_s, later_s, left_s):
+    deadline = Deadline(STARTED_S, timeout_s)
+
+    assert deadline.seconds_left(STARTED_S + later_s) == pytest.approx(left_s)
+
+
+def test_the_alarm_names_component_task_attempt_and_timeout():
+    alarm = Alarm(WIRING, 60.0)
+    alarm.begin(TransactionAttempt(7, 0xAB))
+    with pytest.raises(OverdueError) as caught:
+        alarm.ring(14, None)
+
+    told = str(caught.value)
+    assert told.startswith("component 'work', task 0, attempt 7:")
+    assert told.endswith(" had not returned when the message timeout of 60 s ran out")
+    assert isinstance(caught.value, Interruption)  # so that no executor takes it for the user's error
+
+
+def test_the_alarm_names_the_chained_task_that_runs_and_later_the_head_again():
+    def told() -> str:
+        with pytest.raises(OverdueError) as caught:
+            alarm.ring(14, None)
+        return str(caught.value)
+
+    alarm = Alarm(WIRING, 60.0)
+    alarm.begin(TransactionAttempt(7, 0xAB), wire(BaseBatchBolt(), component_id="next"))
+    assert told().startswith("component 'next', task 0, attempt 7:")
+    alarm.begin(TransactionAttempt(8, 0xAB))
+    assert told().startswith("component 'work', task 0, attempt 8:")
+
+
+def test_the_alarm_names_the_task_of_several_in_one_spark_task_that_runs():
+    alarm = Alarm(WIRING, 60.0)
+    told = []
+    for wiring in alarm.through([WIRING, wire(BaseBatchBolt(), component_id="other")]):
+        alarm.begin(TransactionAttempt(7, 0xAB))
+        with pytest.raises(OverdueError) as caught:
+            alarm.ring(14, None)
+        told.append((wiring.component_id, str(caught.value).partition(",")[0]))
+    assert told == [("work", "component 'work'"), ("other", "component 'other'")]
+
+
+def test_outside_of_a_worker_there_is_no_alarm():
+    with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
+        alarm.begin(TransactionAttempt(1, 1))

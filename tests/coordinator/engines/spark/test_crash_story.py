@@ -1,0 +1,127 @@
+"""The cause is told first, with what helps, whatever Spark prints around it."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.engines.spark.crash_story import crash_story
+from coordinator.watching.failure_cause import CrashKind
+
+JAVA_STACK = "\n".join(f"\tat org.apache.spark.{name}(Executor.scala:{name})" for name in range(60))
+CALLING = "An error occurred while calling z:org.apache.spark.api.python.PythonRDD.runJob.\n"
+LOST = "Job aborted due to stage failure: Task 0 in stage 18.0 failed 1 times, most recent failure: "
+TASK = "Lost task 0.0 in stage 18.0 (TID 6) (10.0.0.7 executor 3): "
+WORKER = "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py"
+NO_MSGPACK = f"""\
+Traceback (most recent call last):
+  File "{WORKER}", line 4327, in invoke_udf
+    run_process()
+  File "{WORKER}", line 4100, in read_command
+    command = serializer._read_with_length(file)
+  File "/usr/lib/python3.11/importlib/__init__.py", line 126, in import_module
+    return _bootstrap._gcd_import(name[level:], package, level)
+  File "/tmp/spark-1/userFiles-2/txbatch_code_00.zip/state/codec.py", line 16, in <module>
+    import msgpack
+ModuleNotFoundError: No module named 'msgpack'
+ SQLSTATE: 38000
+"""
+IN_A_BOLT = f"""\
+Traceback (most recent call last):
+  File "{WORKER}", line 4327, in invoke_udf
+    run_process()
+  File "/home/ada/jobs/count.py", line 12, in execute
+    self.parse(tup["line"])
+    ^^^^^^^^^^^^^^^^^^^^^^^
+  File "/home/ada/jobs/count.py", line 31, in parse
+    raise Weird("two",
+  File "/tmp/x/txbatch_code_00.zip/coordinated_bolt/outbox.py", line 3, in add
+    box
+count.Weird: two
+lines
+"""
+
+
+def python_exception(traceback: str) -> Exception:
+    head = "org.apache.spark.api.python.PythonException: [PYTHON_EXCEPTION] An exception was thrown from the worker: "
+    failed = f"{CALLING}: org.apache.spark.SparkException: {LOST}{TASK}{head}{traceback}\n{JAVA_STACK}\n"
+    return RuntimeError(f"{failed}\nDriver stacktrace:\n{JAVA_STACK}\nCaused by: {head}{traceback}\n{JAVA_STACK}")
+
+
+def java_exception(text: str) -> Exception:
+    return RuntimeError(
+        f"{CALLING}: org.apache.spark.SparkException: {LOST}{TASK}{text}\n{JAVA_STACK}\nDriver stacktrace:"
+    )
+
+
+def test_a_module_that_executors_lack_is_named_first_with_the_remedy_and_is_not_tried_again() -> None:
+    story = crash_story(python_exception(NO_MSGPACK))
+
+    assert story.reason.startswith("ModuleNotFoundError: No module named 'msgpack'; executors run a Python that cannot")
+    assert "PYSPARK_PYTHON" in story.reason
+    assert "txbatch explain spark" in story.reason
+    assert story.kind is CrashKind.CERTAIN
+
+
+def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None:
+    assert (
+        crash_story(python_exception(IN_A_BOLT)).reason == "count.Weird: two | lines (/home/ada/jobs/count.py, line 31)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning", "advice", "kind"),
+    [
+        (
+            'java.io.IOException: Cannot run program "/none/python": error=2, No such file or directory',
+            'Cannot run program "/none/python": error=2, No such file or directory; ',
+            "PYSPARK_PYTHON",
+            CrashKind.CERTAIN,
+        ),
+        (
+            "java.io.IOException: No space left on device",
+            "No space left on device; ",
+            "spark.local.dir",
+            CrashKind.CERTAIN,
+        ),
+        (
+            "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed). Consider setting "
+            "'spark.sql.execution.pyspark.udf.faulthandler.enabled' or'spark.python.worker.faulthandler.enabled'",
+            "a worker ended without a word: killed, out of memory, ",
+            "native code (Spark: Python worker exited unexpectedly (crashed))",
+            CrashKind.LOST,
+        ),
+        ("java.lang.OutOfMemoryError: heap", "java.lang.OutOfMemoryError: heap; ", "driver.memory", CrashKind.LOST),
+        (
+            "ExecutorLostFailure (executor 3 exited): SIGKILL",
+            "ExecutorLostFailure (executor 3 exited)",
+            "",
+            CrashKind.LOST,
+        ),
+    ],
+)
+def test_a_cause_in_java_is_told_without_what_wraps_it(text: str, beginning: str, advice: str, kind: CrashKind) -> None:
+    story = crash_story(java_exception(text))
+
+    assert story.reason.startswith(beginning)
+    assert advice in story.reason
+    assert "\n" not in story.reason
+    assert story.kind is kind
+
+
+def test_a_task_that_was_overdue_tells_its_own_story() -> None:
+    text = "component 'work', task 0, attempt 4:12ab had not returned when the message timeout of 60 s ran out"
+    traceback = IN_A_BOLT.replace("count.Weird: two\nlines", f"coordinator.engines.spark.alarm.OverdueError: {text}")
+
+    story = crash_story(python_exception(traceback))
+
+    assert story.reason == f"{text} (/home/ada/jobs/count.py, line 31)"
+    assert story.kind is CrashKind.OVERDUE
+
+
+@pytest.mark.parametrize("error", [RuntimeError(), ValueError("\n\n")])
+def test_an_error_without_words_is_told_by_its_kind(error: Exception) -> None:
+    assert crash_story(error).reason == type(error).__name__
+
+
+def test_a_story_is_never_longer_than_a_screen() -> None:
+    assert len(crash_story(RuntimeError("x" * 10_000)).reason) <= 1000

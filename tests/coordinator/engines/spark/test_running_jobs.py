@@ -1,0 +1,124 @@
+"""What is known of jobs that Spark has accepted: from a status tracker that is scripted."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from coordinator.engines.spark import running_jobs
+from coordinator.engines.spark.running_jobs import RunningJobs
+from state.errors import EngineError
+
+
+class Tracker:
+    """Spark's status tracker over one job of group "g", of one stage.
+
+    Attributes:
+        is_submitted: whether Spark has the job.
+        tasks: how many tasks of it are active.
+    """
+
+    def __init__(self) -> None:
+        self.is_submitted, self.tasks = False, 0
+
+    def getJobIdsForGroup(self, _: str) -> list[int]:  # noqa: N802 - Spark's names
+        return [3, 7] if self.is_submitted else [3]
+
+    def getActiveJobsIds(self) -> list[int]:  # noqa: N802
+        return [7] if self.is_submitted else []
+
+    def getJobInfo(self, _: int) -> Any:  # noqa: N802
+        return SimpleNamespace(stageIds=[1])
+
+    def getStageInfo(self, _: int) -> Any:  # noqa: N802
+        return SimpleNamespace(numActiveTasks=self.tasks, numCompletedTasks=0, numFailedTasks=0)
+
+
+class Clock:
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(running_jobs, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def tracker():
+    return Tracker()
+
+
+@pytest.fixture
+def jobs(tracker):
+    context: Any = SimpleNamespace(statusTracker=lambda: tracker)
+    watch: Any = SimpleNamespace(call=lambda function: function())
+    return RunningJobs(context, watch)
+
+
+def test_a_wave_waits_whenever_spark_has_its_job_and_twice_in_a_row_runs_none_of_its_tasks(jobs, tracker, clock):
+    jobs.began("g", 5)
+    seen = []
+    for now, is_submitted, tasks in [
+        (20.0, False, 0),
+        (40.0, True, 0),
+        (40.5, True, 0),
+        (41.0, True, 0),
+        (42.0, True, 1),
+        (50.0, True, 0),
+        (60.0, True, 1),
+    ]:
+        clock.now, tracker.is_submitted, tracker.tasks = now, is_submitted, tasks
+        seen.append(jobs.waiting())
+    assert seen == [(), (), (), (5,), (), (), ()]
+
+
+def test_every_wave_that_waits_is_named(jobs, tracker, clock):
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    jobs.began("h", 2)
+    for clock.now in (1.0, 2.0):
+        waiting = jobs.waiting()
+    assert waiting == (1, 2)
+    jobs.ended("g")
+    assert (jobs.waiting(), jobs.waves(), "g" in jobs, "h" in jobs) == ((2,), {2}, False, True)
+
+
+def test_a_job_is_not_asked_about_before_it_has_had_time_to_end(jobs, tracker, clock):
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    for clock.now in (0.5, 0.9):
+        assert jobs.waiting() == ()
+    for clock.now in (1.0, 2.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,)
+
+
+def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
+    tracker.is_submitted, tracker.tasks = True, 1
+    jobs.began("g", 1)
+    clock.now = 1000.0
+    assert jobs.waiting() == ()
+    tracker.tasks = 0
+    for clock.now in (1400.0, 1700.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,), "a long time without a look is no wait"
+    clock.now = 1701.0
+    with pytest.raises(EngineError, match="has run no task of a job for 301 s: the cluster gives the run no executor"):
+        jobs.waiting()
+
+
+def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker, clock, monkeypatch):
+    tracker.is_submitted = True
+    monkeypatch.setattr(running_jobs, "_lacks_executors", lambda _, group: group == "waits")
+    jobs.began("waits", 1)
+    jobs.began("works", 2)
+    for clock.now in (1.0, 200.0, 400.0, 600.0):
+        waiting = jobs.waiting()
+    assert waiting == (1,)

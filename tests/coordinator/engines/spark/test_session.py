@@ -1,0 +1,70 @@
+"""Which sessions a run takes, and what it says of others before anything is written."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from pyspark import SparkConf
+
+from coordinator.engines.spark.session import slots_of
+from coordinator.run import run
+from state.errors import TopologyError
+from tests.support.spark.bolts import numbers_topology
+
+
+def refusal(redis_url, **more):
+    with pytest.raises(TopologyError) as caught:
+        run(numbers_topology(1), redis_url=redis_url, **more)
+    return str(caught.value)
+
+
+@pytest.mark.redis
+def test_a_spark_connect_session_is_refused_before_anything_is_written(redis_backend):
+    connect_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
+    text = refusal(redis_backend.url, spark=connect_session)
+
+    assert text.startswith("a Spark Connect session cannot run txbatch: it has no RDDs")
+    assert redis_backend.client().keys("*") == []
+
+
+@pytest.mark.redis
+def test_what_is_neither_a_session_nor_a_context_is_refused(redis_backend):
+    assert "give a SparkSession or a SparkContext" in refusal(redis_backend.url, spark="local")
+
+
+@pytest.mark.redis
+def test_settings_together_with_a_session_are_refused(redis_backend):
+    text = refusal(redis_backend.url, spark=object(), conf={"spark.cores.max": "1"})
+
+    assert text == "conf is for a session of our own; set it on the session you pass as spark=…"
+
+
+def context_with(master, parallelism=2, **settings):
+    """A context as `slots_of` asks it."""
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(f"spark.{name.replace('_', '.')}", value)
+    return SimpleNamespace(master=master, defaultParallelism=parallelism, getConf=lambda: conf)
+
+
+def test_a_local_master_has_as_many_slots_as_cores():
+    assert slots_of(context_with("local[6]", 6, cores_max="99")) == 6
+    assert slots_of(context_with("local", 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "slots"),
+    [
+        ({}, None),
+        ({"executor_cores": "4"}, None),
+        ({"cores_max": "12", "executor_cores": "4"}, 12),
+        ({"cores_max": "12", "task_cpus": "5"}, 2),
+        ({"executor_instances": "3", "executor_cores": "4"}, 12),
+        ({"default_parallelism": "40", "cores_max": "12"}, 40),
+    ],
+    ids=["nothing", "cores of an executor", "cores", "cpus of a task", "executors", "parallelism"],
+)
+def test_a_cluster_has_the_slots_it_was_asked_for_whatever_has_registered(settings, slots):
+    parallelism = int(settings.get("default_parallelism", 2))  # else it counts the executors that are there
+    assert slots_of(context_with("spark://master:7077", parallelism, **settings)) == slots

@@ -1,0 +1,175 @@
+"""``txbatch dead-letters`` on a real server."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from coordinator.operating.cli.letter_json import json_value
+from state.codec import pack, unpack
+from state.commits.dead_letters import add_letters, pack_letter
+from state.commits.write_set import WriteSet
+from state.redis_topology.store import RedisStore
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.stores.builders import acquire, attempt, commit_of
+
+pytestmark = pytest.mark.redis
+
+
+def letter(value: Any, reason: str = "not a number") -> bytes:
+    return pack_letter(
+        "check", 1, source_component="lines", stream_id="default", fields=["line"], values=[value], reason=reason
+    )
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    """Of a server with topology "wc": two letters of txid 1, none of 2, one of 3."""
+    assert redis_backend.url is not None
+    store = RedisStore(redis_backend.url, "wc")
+    store.check_server()
+    acquire(store)
+    write_set = WriteSet()
+    refused = {1: [letter("a\x1b[31m"), letter(b"\xff", "not text")], 3: [letter(Decimal("1.50"))]}
+    add_letters(write_set, [(txid, [(4, letters)]) for txid, letters in refused.items()], 10)
+    assert store.commit(commit_of(write_set, attempt(1), attempt(2), attempt(3))).status == "OK"
+    store.close()
+    return redis_backend.url
+
+
+ended = partial(txbatch, "dead-letters")
+
+
+def test_a_list_for_people_shows_reason_and_values_without_control_characters(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended("list", "wc", "--redis", url, "--limit", "2") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"wc on {url}: 3 dead letters, committed up to txid 3",
+        "1.0  check[1] <- lines/default: not a number",
+        "    line = 'a\\x1b[31m'",
+        "1.1  check[1] <- lines/default: not text",
+        "    line = b'\\xff'",
+        "more with --after 1.1",
+    ]
+
+
+def test_a_list_as_json_continues_after_the_last_letter(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("list", "wc", "--redis", url, "--after", "1.0", "--limit", "1", "--json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert {name: first[name] for name in ("topology", "committed", "stored", "next")} == {
+        "topology": "wc",
+        "committed": 3,
+        "stored": 3,
+        "next": "1.1",
+    }
+    assert ended("list", "wc", "--redis", url, "--after", first["next"], "--json") == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["next"] is None
+    assert second["letters"] == [
+        {
+            "id": "3.0",
+            "txid": 3,
+            "component": "check",
+            "task": 1,
+            "source": "lines",
+            "stream": "default",
+            "values": {"line": {"$decimal": "1.50"}},
+            "reason": "not a number",
+        }
+    ]
+
+
+def test_an_export_is_complete_up_to_a_transaction_and_says_how_to_delete_it(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended("export", "wc", "--redis", url, "--until", "2") == 0
+    shown = capsys.readouterr()
+    assert [json.loads(line)["id"] for line in shown.out.splitlines()] == ["1.0", "1.1"]
+    assert shown.err == (
+        "exported 2 dead letters of topology 'wc', complete up to txid 2; to delete them: "
+        "`txbatch dead-letters drop wc --until 2`\n"
+    )
+
+
+def test_a_drop_deletes_what_was_exported_and_nothing_else(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("drop", "wc", "--redis", url, "--until", "2", "--yes") == 0
+    assert capsys.readouterr().out == f"topology 'wc': 2 dead letters up to txid 2 deleted on {url}\n"
+    assert ended("drop", "wc", "--redis", url, "--until", "2", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"topology": "wc", "until": 2, "dropped": 0}
+    assert ended("list", "wc", "--redis", url) == 0
+    assert "3.0  check[1]" in capsys.readouterr().out
+
+
+def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    letters = ("--letter", "3.0", "--letter", "1.0")
+    assert ended("drop", "wc", "--redis", url, *letters, "--yes") == 0
+    assert capsys.readouterr().out == f"topology 'wc': 2 dead letters 1.0, 3.0 deleted on {url}\n"
+    assert ended("list", "wc", "--redis", url) == 0
+    assert [line.split(" ")[0] for line in capsys.readouterr().out.splitlines() if "<-" in line] == ["1.1"]
+    assert ended("drop", "wc", "--redis", url, "--letter", "1.1", "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"topology": "wc", "letters": ["1.1"], "dropped": 1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("drop", "wc", "--yes"), 2, "give either --until TXID, or --letter ID for each letter to delete"),
+        (("drop", "wc", "--until", "1", "--letter", "1.0"), 2, "give either --until TXID, or --letter ID"),
+        (("drop", "wc", "--letter", "1.0", "--letter", "2.0", "--yes"), 2, "topology 'wc' has no dead letter 2.0;"),
+        (("drop", "wc", "--letter", "1", "--yes"), 2, "--letter '1' is not the id of a dead letter"),
+        (
+            ("republish", "m:f", "--letter", "1.0", "--component", "check"),
+            2,
+            "--component and --letter exclude each other",
+        ),
+        (("list", "others"), 2, "topology 'others' is not stored on"),
+        (("export", "others"), 2, "topology 'others' is not stored on"),
+        (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),
+        (
+            ("replay", "tests.support.topologies.checked_orders:topology", "-p", "input=README.md"),
+            2,
+            "topology 'checked_orders' is not stored on",
+        ),
+        (("list", "wc", "--after", "3"), 2, "--after '3' is not the id of a dead letter; give one as listed"),
+        (("drop", "wc", "--until", "4", "--yes"), 4, "were not dropped: txid 4 is not committed; the last one is 3"),
+        (("drop", "wc", "--until", "3"), 2, "Standard input is not a terminal to ask on; give --yes to delete"),
+    ],
+)
+def test_a_mistake_changes_nothing_and_is_explained(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    assert ended(*arguments, "--redis", url) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert ended("list", "wc", "--redis", url, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stored"] == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ([1, 2.5, None, True, "ä"], [1, 2.5, None, True, "ä"]),
+        (float("nan"), {"$float": "nan"}),
+        (b"text", {"$text": "text"}),
+        (b"\xff", {"$bytes": "/w=="}),
+        ((1, (2,)), {"$tuple": [1, {"$tuple": [2]}]}),
+        ({3, 1}, {"$set": [1, 3]}),
+        (frozenset("b"), {"$frozenset": ["b"]}),
+        ({"a": b"x"}, {"a": {"$text": "x"}}),
+        ({1: "x"}, {"$map": [[1, "x"]]}),
+        ({"$date": "2026-11-21"}, {"$map": [["$date", "2026-11-21"]]}),
+        (dt.date(2026, 11, 21), {"$date": "2026-11-21"}),
+        (dt.datetime(2026, 11, 21, 1, 2, 3, tzinfo=dt.UTC), {"$datetime": "2026-11-21T01:02:03+00:00"}),
+        (2**70, 2**70),
+    ],
+)
+def test_every_value_that_can_be_stored_has_a_form_of_its_own_in_json(value: Any, shown: Any) -> None:
+    found = json_value(unpack(pack(value)))
+    assert found == shown
+    assert json.loads(json.dumps(found)) == found

@@ -1,0 +1,208 @@
+"""``txbatch status`` and ``txbatch drop`` on a real server."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import redis
+
+from coordinator.operating.cli.exits import exit_code_of
+from state.errors import FencedError
+from state.records.durability import Durability, DurabilityLevel
+from state.redis_server.embedded import EmbeddedServer
+from state.redis_topology.store import RedisStore
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
+
+pytestmark = pytest.mark.redis
+NONCE = "ab" * 16
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def start(url: str, topology_id: str = "words") -> None:
+    store = RedisStore(url, topology_id)
+    store.check_server()
+    store.acquire(nonce=NONCE, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
+    store.store_metadata({"coordinator:1": [1, 2]})
+    store.close()
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    assert redis_backend.url is not None
+    start(redis_backend.url)
+    return redis_backend.url
+
+
+def test_status_says_what_is_confirmed_and_what_can_be_lost(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = RedisStore(url, "words")
+    store.check_server()
+    acquire(store, "e" * 32, topology="graph", source_fingerprint="files")
+    for txid in (1, 2):
+        store.commit(commit_of(counts(a=1), attempt(txid)))
+        store._asked = Durability(DurabilityLevel.FSYNC)
+        store.note_durable(1)
+    store.close()
+    assert txbatch("status", "words", "--redis", url) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  confirmed         up to txid 1 at durability fsync" in lines
+    assert "  can be lost       a power cut may take from this server everything (appendonly no, no snapshots)" in lines
+    (receipt,) = (line for line in lines if line.startswith("  last receipt"))
+    assert receipt.endswith("durability memory")  # of txid 2, which nothing has confirmed yet
+
+
+def test_status_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("status", "words", "--redis", url, "--json") == 0
+
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["fence"].endswith(NONCE)
+    assert {name: shown[name] for name in shown if name != "fence"} == {
+        "topology_id": "words",
+        "committed_txid": 0,
+        "generation": "cd" * 16,
+        "topology": "graph",
+        "source_fingerprint": "files",
+        "metadata_count": 1,
+        "quarantined_count": 0,
+        "last_receipt": None,
+        "is_dropping": False,
+        "durable": {},
+        "server_can_lose": "everything (appendonly no, no snapshots)",
+        "standing": "untold",
+        "run": None,
+    }
+
+
+def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("status", "words", "--redis", url) == 0
+
+    shown = capsys.readouterr().out
+    assert f"words on {url}" in shown
+    assert "committed         up to txid 0" in shown
+    assert "source            files" in shown
+
+
+@pytest.mark.parametrize("command", [("status", "others"), ("drop", "others", "--yes")])
+def test_an_unknown_topology(url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+    assert txbatch(*command, "--redis", url) == 2
+
+    assert f"topology 'others' is not stored on {url}" in capsys.readouterr().err
+
+
+def test_a_name_that_is_none(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("status", "a:b", "--redis", url) == 2
+
+    assert "topology id 'a:b' is not a valid name" in capsys.readouterr().err
+
+
+def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+    client = redis_backend.client()
+    client.hset("{words}:counts", "a", "1")
+    client.hset("{other}:counts", "a", "1")
+
+    assert txbatch("drop", "words", "--redis", url, "--yes") == 0
+
+    assert capsys.readouterr().out == f"topology 'words' was dropped: 3 keys deleted on {url}\n"
+    assert client.keys() == [b"{other}:counts"]
+
+
+def test_drop_says_that_the_topology_was_running(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RedisStore(url, "words")
+    run.acquire(nonce="ef" * 16, new_generation="cd" * 16, topology="graph", source_fingerprint="files")
+    other = RedisStore(url, "words2")
+    other.acquire(nonce="ef" * 16, new_generation="ce" * 16, topology="graph", source_fingerprint="files")
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n"))
+    try:
+        assert txbatch("drop", "words", "--redis", url) == 0
+        shown = capsys.readouterr()
+        assert "(committed up to txid 0; it is running)" in shown.err
+        assert shown.out.endswith(f"on {url}; it was running: that run stops at its next write, with exit code 3\n")
+        with pytest.raises(FencedError, match="topology 'words' was dropped during this run") as fenced:
+            run.confirm()
+        assert exit_code_of(fenced.value) == 3
+        other.confirm()
+    finally:
+        run.close()
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        ("HSET", "{words}:txbatch:control", "committed", "x"),
+        ("HSET", "{words}:txbatch:control", "revision", "x"),
+        ("HSET", "{words}:txbatch:metadata", "coordinator:1", "\\xc1"),
+        ("HSET", "{words}:txbatch:receipts", "0", "not a receipt"),
+        ("SET", "{words}:txbatch:metadata", "text"),
+        ("SET", "{words}:txbatch:receipts", "text"),
+        ("SET", "{words}:txbatch:control", "text"),
+    ],
+)
+def test_what_is_damaged_can_be_dropped_as_its_message_says(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], damage: tuple[str, ...]
+) -> None:
+    client = redis_backend.client()
+    client.execute_command(*damage)
+    if damage[2] != "coordinator:1":
+        assert txbatch("status", "words", "--redis", url) == 4
+        assert f"`txbatch drop words --redis {url}`" in capsys.readouterr().err
+    assert txbatch("drop", "words", "--redis", url, "--yes") == 0
+    assert client.keys() == []
+
+
+def test_drop_asks_nobody_without_a_terminal(
+    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+
+    assert txbatch("drop", "words", "--redis", url) == 2
+
+    assert "Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err
+    assert redis_backend.client().dbsize() == 2
+
+
+@pytest.mark.parametrize(("answer", "code", "kept"), [("y\n", 0, 0), ("\n", 2, 2), ("no\n", 2, 2), ("", 2, 2)])
+def test_drop_asks_on_a_terminal(
+    url: str, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch, *, answer: str, code: int, kept: int
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+
+    assert txbatch("drop", "words", "--redis", url) == code
+
+    assert redis_backend.client().dbsize() == kept
+
+
+def test_a_private_server_is_started_where_it_was_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with EmbeddedServer(tmp_path / "data") as server:
+        start(server.url)
+
+    assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 0
+    assert txbatch("drop", "words", "--data-dir", str(tmp_path / "data"), "--yes") == 0
+    assert txbatch("status", "words", "--data-dir", str(tmp_path / "data")) == 2
+
+    assert f"words on the private server in '{tmp_path / 'data'}'" in capsys.readouterr().out
+
+
+def test_a_suggested_drop_names_the_directory_that_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "data")
+    with EmbeddedServer(folder) as server:
+        start(server.url)
+        with redis.Redis.from_url(server.url) as client:
+            client.hset("{words}:txbatch:control", "committed", "x")
+
+    assert txbatch("status", "words", "--data-dir", folder) == 4
+
+    assert f"`txbatch drop words --data-dir {folder}`" in capsys.readouterr().err

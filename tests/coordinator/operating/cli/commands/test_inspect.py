@@ -1,0 +1,185 @@
+"""``txbatch inspect`` and ``txbatch rerun``: what is shown of one transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from coordinator.operating.cli.commands.inspect import lines
+from coordinator.server_choice import choose_server
+from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
+from state.redis_topology.history import KnownTransaction
+from state.redis_topology.store import RedisStore
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
+
+STORY = TransactionStory(
+    cut_at=1_000.0,
+    processed_at=1_001.5,
+    sent_at=1_001.51,
+    committed_at=1_001.515,
+    attempts=(
+        AttemptStory("00ff", 5, 1_000.0, 1_000.4, "worker lost", "an executor is gone"),
+        AttemptStory("00fe", 6, 1_001.0, 1_001.515),
+    ),
+    attempt_count=12,
+    first_txid=1,
+    last_txid=2,
+    input_bytes=2_048,
+    group_bytes=300,
+    tuples=10,
+    components={"count": ComponentStory({"lines/default": 10}, {"default": 4}, 2.5, 1)},
+)
+
+
+@pytest.mark.redis
+class TestOnAServer:
+    @pytest.fixture
+    def url(self, redis_backend: Backend) -> Iterator[str]:
+        assert redis_backend.url is not None
+        store = RedisStore(redis_backend.url, "words")
+        store.check_server()
+        acquire(store)
+        store.store_metadata({"coordinator:1": ["in.txt", 0, 5], "coordinator:3": ["in.txt", 9, 12]})
+        store.commit(commit_of(counts(a=1), attempt(1), attempt(2), forget=("coordinator:1",)))
+        store.pulse_sender().send({}, [(1, STORY.to_json())], kept=10)
+        yield redis_backend.url
+        store.close()
+
+    def test_a_committed_transaction_is_shown_whole(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("inspect", "words", "1", "--redis", url) == 0
+        shown = capsys.readouterr().out
+        assert "state             committed, exactly once; the last committed one is 2" in shown
+        assert "receipt           attempt 00000000000003e9, digest " in shown
+        assert "group             2 transactions, 1 to 2, in one commit" in shown
+        assert "contained         coordinator: ['in.txt', 0, 5]" in shown
+        assert "processed after 1.50 s, committed after 1.51 s, commit call 5.0 ms" in shown
+        assert "input             10 tuples by the spout, of about 2,048 bytes" in shown
+        assert "attempts          12, the last 2 of them" in shown
+        assert " 400 ms  failed, worker lost: an executor is gone" in shown
+        assert " 515 ms  committed" in shown
+        assert "count: 10 from lines/default, 4 out on default, 1 refused, 2.5 ms" in shown
+
+    def test_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("inspect", "words", "1", "--redis", url, "--json") == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["state"], found["metadata"]) == ("committed", {"coordinator": ["in.txt", 0, 5]})
+        assert (found["receipt"]["attempt_id"], found["receipt"]["last_txid"]) == ("00000000000003e9", 2)
+        assert [each["failed"] for each in found["story"]["attempts"]] == ["worker lost", ""]
+
+    @pytest.mark.parametrize(
+        ("txid", "said"),
+        [
+            ("2", "story             not told: the run ended before it told"),
+            ("3", "state             cut, and not committed; the last committed one is 2"),
+            ("3", "story             no failed attempt is told: none has failed, the run has not ended yet"),
+            ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
+        ],
+    )
+    def test_what_is_not_told_or_not_committed(
+        self, url: str, capsys: pytest.CaptureFixture[str], txid: str, said: str
+    ) -> None:
+        assert txbatch("inspect", "words", txid, "--redis", url) == 0
+        assert said in capsys.readouterr().out
+
+    def test_an_unknown_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("inspect", "others", "1", "--redis", url) == 2
+        assert "topology 'others' is not stored on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (KnownTransaction(1, 20_000, 10_001), "nothing else is kept of it any more: the history begins at txid 10,001"),
+        (KnownTransaction(1, 20_000), "nothing else is kept of it any more: there is no history"),
+        (KnownTransaction(1, 1, 1, left_out={"coordinator": 9_000}), "coordinator: 9,000 bytes, too long to be kept"),
+        (KnownTransaction(1, 1, 1, is_quarantined=True), "see `txbatch quarantine show words 1`"),
+    ],
+    ids=["out of the history", "no history", "too long", "quarantined"],
+)
+def test_what_is_no_longer_known(known: KnownTransaction, said: str) -> None:
+    assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
+
+
+FAILED = TransactionStory(
+    cut_at=1_000.0,
+    attempts=(AttemptStory("00ff", 5, 1_000.0, 1_000.4, "user code", "lookup[0]: ValueError: bad"),),
+    attempt_count=1,
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        (KnownTransaction(17, 16, 1, metadata={"coordinator": 5}, story=FAILED), "not committed by that run"),
+        (KnownTransaction(17, 16, 1, story=FAILED), "state             cut, and not committed"),
+        (KnownTransaction(17, 17, 1, story=FAILED), "; a later run has committed it, and told nothing of that"),
+    ],
+    ids=["in flight", "opaque", "committed since"],
+)
+def test_a_transaction_that_stopped_its_run_shows_its_attempts(known: KnownTransaction, said: str) -> None:
+    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
+    assert said in shown
+    assert "400 ms  failed, user code: lookup[0]: ValueError: bad" in shown
+    assert "commit call" not in shown
+
+
+def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None:
+    known = KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True))
+    shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
+    assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
+
+
+@pytest.mark.parametrize("name", ["rerun", "replay"])
+def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert txbatch(name, "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
+    assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
+
+
+@pytest.mark.redis
+def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
+    redis_backend: Backend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from coordinator.engines.local.cluster import LocalCluster
+    from tests.support.topologies.refusing import refusing
+
+    with LocalCluster(redis_url=redis_backend.url) as cluster:
+        cluster.submit(refusing([[1, 3]])).run_until_idle()
+        cluster.submit(refusing([[1, 3]]), replay_letters="all").run_until_idle()
+    assert txbatch("inspect", "refusing", "2", "--redis", str(redis_backend.url)) == 0
+    shown = capsys.readouterr().out
+    assert "contained         nothing of the input, which continues after it: it published what had been set" in shown
+
+
+@pytest.mark.redis
+def test_a_dry_run_shows_the_tuples_at_each_component(
+    redis_backend: Backend, capsys: pytest.CaptureFixture[str], tmp_path
+) -> None:
+    from coordinator.engines.local.cluster import LocalCluster
+    from examples.word_count import topology
+
+    (tmp_path / "in.txt").write_text("a b\na\n")
+    with LocalCluster(redis_url=redis_backend.url) as cluster:
+        cluster.submit(topology(str(tmp_path / "in.txt"), 1, parallelism=1)).run_until_idle()
+    given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1", "-p", "parallelism=1")
+    command = ("rerun", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
+    assert txbatch(*command, "--limit", "1") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "txid 1 of word_count, run again; nothing was committed",
+        f"  contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
+        "  lines: 1 tuple emitted",
+        "    line='a b'",
+        "  count: 2 tuples emitted",
+        "    word='a', count=1",
+        "    … 1 more (--limit)",
+        "  store: 0 tuples emitted",
+        "  state counts: 2 written, into an empty state",
+        "    'a': 1",
+        "    … 1 more (--limit)",
+    ]
+    assert txbatch(*command, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["states"] == {"counts": {"written": 2}}

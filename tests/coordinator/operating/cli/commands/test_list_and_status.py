@@ -1,0 +1,196 @@
+"""``txbatch list`` and what `status` says of a run, on a real server, with what a run would have told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from coordinator.operating.cli.commands.status import Seen, lines, plain, view, watch_status
+from coordinator.operating.cli.run_lines import moment
+from coordinator.server_choice import choose_server
+from state.errors import StateUnreachableError
+from state.records.durability import ServerDurability
+from state.records.run_pulse import (
+    ComponentFigures,
+    LastFailure,
+    RunFigures,
+    RunIdentity,
+    RunPulse,
+    RunState,
+    Spread,
+    to_json,
+)
+from state.records.stored_topology import TopologyStatus
+from state.redis_topology.store import RedisStore
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
+
+NOW = 1_000_000.0
+RUN = RunIdentity(
+    fence="1:ab",
+    host="node7",
+    pid=4711,
+    user="ann",
+    started_at=NOW - 200,
+    versions={"python": "3.12.1", "pyspark": "4.1.0"},
+    master="local[4]",
+    durability="fsync",
+)
+FIGURES = RunFigures(
+    at=NOW,
+    state=RunState.RUNNING,
+    last_txid=42,
+    committed=40,
+    attempts=50,
+    window={"waiting": 1, "processing": 2, "processed": 3, "committing": 4},
+    transactions_per_s=12.5,
+    tuples_per_s=12_500.0,
+    lag_s=0.4,
+    fraction=0.25,
+    latency_s=Spread(40, 0.41, 0.8, 0.9, 1.0),
+    commit_s=Spread(10, 0.0021, 0.004, 0.004, 0.004),
+    components={"count": ComponentFigures(1_000, 500, 3, 0, 1.5)},
+    failures={"worker lost": 1, "lower failed": 2},
+    last_failure=LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
+)
+STORED = TopologyStatus("words", 42, "g", "1:ab", "graph", "files", 3, 0, None, False)
+
+
+def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> Seen:
+    return Seen(STORED, ServerDurability(), RunPulse(RUN, now, now.at), connected, at)
+
+
+def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-05:30")  # in this form the sign is that of UTC seen from there
+    time.tzset()
+    try:
+        assert moment(1_764_000_000.9) == "2025-11-24 21:30:00+05:30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+class TestStatus:
+    def test_a_run_is_shown_with_place_time_rates_and_failures(self) -> None:
+        shown = "\n".join(lines(seen(), choose_server("redis://h:1", None)))
+        assert "running on node7, pid 4711, as ann, since " in shown
+        assert "(3 min 21 s)" in shown
+        assert "master local[4], durability fsync, pyspark 4.1.0, python 3.12.1" in shown
+        assert "40 transactions committed, 1 of 50 attempts failed: 1 worker lost; 2 above it repeated with it" in shown
+        assert "12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s, 25% of the input cut" in shown
+        assert "1 waiting, 2 processing, 3 processed, 4 committing" in shown
+        assert "cut to commit 410 ms (95 %: 800 ms), commit call 2.1 ms (95 %: 4.0 ms)" in shown
+        assert "txid 17, worker lost, 1 min 6 s ago: an executor is gone" in shown
+
+    @pytest.mark.parametrize(
+        ("found", "said"),
+        [
+            (seen(at=NOW + 100, connected=0), "silent for 1 min 40 s: it was killed, or cannot reach this server"),
+            (
+                replace(seen(connected=0), pulse=RunPulse(RUN, FIGURES, NOW, is_gone=True)),
+                "killed: its process is gone, and it did not say that it ended; it was last running, on node7",
+            ),
+            (seen(replace(FIGURES, state=RunState.DONE), at=NOW + 60), "done 1 min ago, after 3 min 20 s, on node7"),
+            (
+                seen(replace(FIGURES, state=RunState.FAILED, error="disk full\x1b[2J")),
+                r"failed 1.0 s ago, after 3 min 20 s, on node7, pid 4711, as ann: disk full\x1b[2J",
+            ),
+            (replace(seen(), pulse=None, connected=0), "no run is known"),
+            (replace(seen(), pulse=None), "running, and reports nothing about itself"),
+        ],
+        ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
+    )
+    def test_a_run_that_does_not_run(self, found: Seen, said: str) -> None:
+        assert said in "\n".join(lines(found, choose_server("redis://h:1", None)))
+
+    def test_json_has_everything_the_run_told(self) -> None:
+        found = json.loads(json.dumps(plain(seen())))
+        assert found["standing"] == "running"
+        assert found["run"]["run"]["pid"] == 4711
+        assert found["run"]["now"]["components"]["count"]["tuples_in"] == 1_000
+
+
+class TestWatch:
+    def watched(self, *looks: Seen | Exception, as_json: bool = False) -> list[float]:
+        left, slept = list(looks), list[float]()
+
+        def look() -> Seen:
+            found = left.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+        watch_status("words", look, as_json=as_json, sleep=slept.append)
+        assert not left
+        return slept
+
+    def test_off_a_terminal_it_prints_lines_until_the_run_ends(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.watched(seen(), seen(replace(FIGURES, state=RunState.DONE))) == [5.0]
+        first, last = capsys.readouterr().out.splitlines()
+        assert first.startswith("words: running · txid 42 · 12.5 transactions/s, 12,500 tuples/s, commit lag 0.4 s")
+        assert first.endswith("1 waiting, 2 processing, 3 processed, 4 committing")
+        assert last.startswith("words: txid 42 · done 1.0 s ago")
+
+    def test_as_json_it_prints_a_line_a_second(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert self.watched(seen(), seen(replace(FIGURES, state=RunState.DONE)), as_json=True) == [1.0]
+        states = [json.loads(line)["run"]["now"]["state"] for line in capsys.readouterr().out.splitlines()]
+        assert states == ["running", "done"]
+
+    def test_a_server_that_is_away_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
+        away = StateUnreachableError("server redis://h did not answer")
+        self.watched(seen(), away, away, seen(replace(FIGURES, state=RunState.DONE)))
+        told = capsys.readouterr().err.splitlines()
+        assert told == ["txbatch: server redis://h did not answer; still watching, Ctrl-C ends it"] * 2
+
+    def test_a_terminal_shows_the_components_too(self) -> None:
+        console = Console(width=100, record=True, file=None, force_terminal=False)
+        with console.capture() as captured:
+            console.print(view(seen()))
+        shown = captured.get()
+        assert "words  running  3 min 21 s on node7, pid 4711, as ann" in shown
+        row = next(line for line in shown.splitlines() if line.startswith("count"))
+        assert row.split() == ["count", "1,000", "500", "3", "0", "1.5", "s"]
+
+
+@pytest.mark.redis
+class TestOnAServer:
+    @pytest.fixture
+    def url(self, redis_backend: Backend) -> Iterator[str]:
+        assert redis_backend.url is not None
+        store = RedisStore(redis_backend.url, "words")
+        store.check_server()
+        acquire(store, topology="graph", source_fingerprint="files")
+        store.commit(commit_of(counts(a=1), attempt(1)))
+        sender = store.pulse_sender()
+        run = replace(RUN, fence=sender.fence)
+        figures = replace(FIGURES, at=time.time())
+        sender.send({"run": to_json(run), "now": to_json(figures), "seen": str(time.time())})
+        yield redis_backend.url
+        store.close()
+
+    def test_list_shows_a_row_for_each_topology(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("list", "--redis", url) == 0
+        heading, row = capsys.readouterr().out.splitlines()
+        assert heading.split() == ["TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE"]
+        assert row.split()[:3] == ["words", "1", "running"]
+        assert row.endswith("12.5  node7:4711")
+
+    def test_list_as_json(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("list", "--redis", url, "--json") == 0
+        (found,) = json.loads(capsys.readouterr().out)
+        assert (found["topology_id"], found["committed_txid"], found["standing"]) == ("words", 1, "running")
+        assert (found["host"], found["pid"], found["lag_s"], found["ended_at"]) == ("node7", 4711, 0.4, None)
+
+    def test_an_empty_server(self, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("list", "--redis", str(redis_backend.url)) == 0
+        assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
+
+    def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert txbatch("status", "words", "--redis", url) == 0
+        assert "run               running on node7, pid 4711, as ann" in capsys.readouterr().out

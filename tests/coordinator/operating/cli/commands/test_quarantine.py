@@ -1,0 +1,136 @@
+"""``txbatch quarantine`` on a real server."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from coordinator.operating.cli.commands import quarantine
+from coordinator.operating.cli.run_lines import moment
+from state.commits.commit import Commit, SetAside
+from state.commits.write_set import WriteSet
+from state.redis_topology.store import RedisStore
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.stores.builders import acquire, attempt, record_of
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    """A server with topology "words", of which txids 1 and 2 are quarantined."""
+    assert redis_backend.url is not None
+    store = RedisStore(redis_backend.url, "words")
+    store.check_server()
+    acquire(store)
+    for txid in (1, 2):
+        record = record_of(txid, metadata={"file": b"a", "range": (1, 2)}, positions={"partition.0": 7})
+        store.commit(Commit((attempt(txid),), WriteSet(), set_aside=SetAside(record, 10)))
+    store.close()
+    return redis_backend.url
+
+
+def test_list_has_a_line_for_each_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"txid      1  {moment(1)}  parse[1]")
+    assert first.endswith("5 attempts  ValueError: no number")
+    assert second.startswith("txid      2")
+
+
+def test_list_as_json(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["topology"] == "words"
+    assert shown["quarantined"][1] == {
+        "txid": 2,
+        "time": "1970-01-01 00:00:01Z",
+        "component": "parse",
+        "task": 1,
+        "attempts": 5,
+        "reason": "ValueError: no number",
+    }
+
+
+def test_show_has_the_traceback_and_what_re_creates_the_batch(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("quarantine", "show", "words", "2", "--redis", url) == 0
+    shown = capsys.readouterr().out
+    assert "  failed in         parse[1], 5 attempts\n" in shown
+    assert "  tuple             ('x',)\n" in shown
+    assert "  contained         coordinator: {'file': b'a', 'range': (1, 2)}\n" in shown
+    assert "  contained         partition.0: 7\n" in shown
+    assert "  | Traceback\n  | ValueError: no number\n" in shown
+
+
+def test_show_as_json_is_one_line_whatever_the_metadata(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("quarantine", "show", "words", "2", "--redis", url, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["txid"], shown["batch"]["number"], shown["source_fingerprint"]) == (2, 2, "source-1")
+
+
+def test_drop_gives_batches_up(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("quarantine", "drop", "words", "--txid", "2", "--redis", url, "--yes") == 0
+    assert capsys.readouterr().out == "1 record dropped from the quarantine of 'words': txid 2\n"
+    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url, "--yes", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"topology": "words", "dropped": [1]}
+    assert txbatch("quarantine", "list", "words", "--redis", url) == 0
+    assert capsys.readouterr().out == "topology 'words' has no quarantined batches\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("show", "words", "9"), "topology 'words' has no quarantined txid 9; `txbatch quarantine list words --redis"),
+        (("drop", "words", "--txid", "9", "--yes"), "topology 'words' has no quarantined txid 9"),
+        (("drop", "words", "--yes"), "say which batches: give --txid TXID, once or several times, or --all"),
+        (("drop", "words", "--all", "--txid", "1", "--yes"), "say which batches"),
+        (("drop", "words", "--all"), "give up the quarantined batches of txid 1, 2 for good? Standard input is not"),
+        (("list", "others"), "topology 'others' is not stored on"),
+    ],
+)
+def test_mistakes_are_refused(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    assert txbatch("quarantine", *arguments, "--redis", url) == 2
+    assert said in capsys.readouterr().err
+    assert txbatch("quarantine", "list", "words", "--redis", url, "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["quarantined"]) == 2
+
+
+def test_a_batch_that_is_gone_by_the_time_of_the_drop_is_reported(
+    url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def somebody_else_is_faster(question: str) -> bool:
+        store = RedisStore(url, "words")
+        assert store.discard(store.quarantined()[1])
+        store.close()
+        return True
+
+    monkeypatch.setattr(quarantine, "ask", somebody_else_is_faster)
+    assert txbatch("quarantine", "drop", "words", "--all", "--redis", url) == 2
+    told = capsys.readouterr().err
+    assert "quarantined txid 2 of topology 'words' is no longer there" in told
+    assert "dropped before it: 1" in told
+
+
+def test_status_counts_them(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("status", "words", "--redis", url) == 0
+    assert f"  quarantined       2 txids: see `txbatch quarantine list words --redis {url}`" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["republish", "replay"])
+def test_republishing_does_not_take_a_running_topology_over_by_either_of_its_names(
+    url: str, capsys: pytest.CaptureFixture[str], folder: object, name: str
+) -> None:
+    folder.write_job()  # type: ignore[attr-defined]
+    run = RedisStore(url, "words")
+    acquire(run, "c" * 32)
+    try:
+        arguments = ("job_of_lines:topology", "-p", "topology_id=words", "--all", "--redis", url)
+        assert txbatch("quarantine", name, *arguments) == 2
+        assert "topology 'words' is running, and republishing would take it over" in capsys.readouterr().err
+        run.confirm()
+    finally:
+        run.close()

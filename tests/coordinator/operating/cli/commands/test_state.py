@@ -1,0 +1,221 @@
+"""``txbatch state`` on a real server."""
+
+from __future__ import annotations
+
+import base64
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from coordinator.engines.local.cluster import LocalCluster
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.topologies.typed_states import typed_topology
+
+pytestmark = pytest.mark.redis
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    """Of a server with the topology of `typed_states`, run to its end."""
+    client = redis_backend.client()
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = client
+        cluster.submit(typed_topology()).run_until_idle()
+    client.close()  # or its connection would say that the topology runs
+    assert redis_backend.url is not None
+    return redis_backend.url
+
+
+ended = partial(txbatch, "state")
+
+
+def test_a_list_shows_every_state_with_its_key_type_and_size(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("list", "typed", "--redis", url) == 0
+    head, columns, *rows = capsys.readouterr().out.splitlines()
+    assert head == f"typed on {url}: 13 states, committed up to txid 8"
+    assert columns.split() == ["KEY", "KIND", "HOLDS", "ENTRIES"]
+    assert {" ".join(row.split()) for row in rows} == {
+        "{typed}:best zset, highest 3 str -> score 3",
+        "{typed}:blob string bytes 1",
+        "{typed}:counts hash str -> int 7",
+        "{typed}:fewest zset, lowest 3 str -> score 3",
+        "{typed}:last:<int> string str 7 in 7 parts",
+        "{typed}:money hash int -> Decimal(2) 7",
+        "{typed}:notes hash str -> json 7",
+        "{typed}:recent list, last 4 json 4",
+        "{typed}:seen set int 7",
+        "{typed}:shares hash bytes -> float 7",
+        "{typed}:unique hyperloglog str 1",
+        "{typed}:views:<date> hash str -> int 7 in 7 parts, expiring",
+        "{typed}:visitors:<str> hyperloglog str 7 in 7 parts",
+    }
+
+
+def test_a_list_for_programs_is_one_line(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("list", "typed", "--redis", url, "--json") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["topology"], told["committed"]) == ("typed", 8)
+    (best,) = [state for state in told["states"] if state["name"] == "best"]
+    expected = {"name": "best", "key": "{typed}:best", "kind": "zset", "holds": "str -> score"}
+    assert best == {**expected, "keeps": "highest 3", "entries": 3}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["counts", "wörd/0"], ["6"]),
+        (["money", "0"], ["2.10"]),
+        (["seen", "3"], ["3"]),
+        (["best", "wörd/4"], ["8.4"]),
+        (["blob"], ['{"base64": "/wQ="}']),
+        (["last:3"], ["wörd/3"]),
+        (["views:2026-11-21"], ["wörd/0\t6"]),
+        (["counts", "wörd/0", "--json"], ['{"state": "counts", "field": "wörd/0", "value": 6}']),
+        (["last"], [str(part) for part in range(7)]),
+    ],
+    ids=["field", "decimal", "member", "score", "value", "part", "hash", "json", "parts"],
+)
+def test_entries_are_shown_as_they_are_declared(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
+) -> None:
+    assert ended("get", "typed", *arguments, "--redis", url) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nope"], "declares no state 'nope'; declared: best, blob, counts"),
+        (["counts", "nope"], "state 'counts' has no entry 'nope'"),
+        (["counts:a"], "state 'counts' of topology 'typed' has no parts"),
+        (["views:monday"], "part 'monday' of state 'views' is not a date"),
+        (["views:2026-11-30"], "state 'views' has no part '2026-11-30'; `txbatch state get TOPOLOGY views` lists"),
+        (["views", "a"], "state 'views' has parts; name one, as in views:PART"),
+    ],
+    ids=["state", "field", "no parts", "part", "missing part", "no part"],
+)
+def test_what_is_not_there_is_named(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert ended("get", "typed", *arguments, "--redis", url) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("get", "typed", "recent", "--limit", "2", "--redis", url) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 2
+    assert "more than these 2" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["best"], ["wörd/4\t8.4", "wörd/3\t8.3", "wörd/2\t8.2"]),
+        (["best", "--limit", "1"], ["wörd/4\t8.4"]),
+        (["best", "--lowest", "--limit", "2"], ["wörd/2\t8.2", "wörd/3\t8.3"]),
+        (["fewest"], ["wörd/6\t1.0", "wörd/5\t2.0", "wörd/4\t3.0"]),
+        (["best", "--limit", "1", "--json"], ['{"state": "best", "member": "wörd/4", "score": 8.4}']),
+        (["unique"], ["7"]),
+        (["unique", "--json"], ['{"state": "unique", "count": 7}']),
+        (["visitors:wörd/0"], ["6"]),
+        (["visitors:w%C3%B6rd%2F0"], ["6"]),
+        (["visitors:wörd/0", "--json"], ['{"state": "visitors", "part": "wörd/0", "count": 6}']),
+    ],
+    ids=[
+        "top",
+        "top one",
+        "from the lowest",
+        "keeps the lowest",
+        "json",
+        "count",
+        "count as json",
+        "part",
+        "quoted",
+        "as json",
+    ],
+)
+def test_the_best_scores_come_first_and_different_members_are_counted(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
+) -> None:
+    assert ended("get", "typed", *arguments, "--redis", url) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("get", "typed", "unique", "--raw", "--redis", url) == 0
+    assert base64.b64decode(json.loads(capsys.readouterr().out)["base64"]).startswith(b"HYLL")
+
+
+def test_scores_are_exported_as_numbers(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ended("export", "typed", "--redis", url) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["score"] for line in lines if line.get("state") == "fewest"] == [1, 2, 3]
+
+
+def test_an_export_is_imported_under_the_same_id_or_another(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "typed.jsonl"
+    assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
+    assert "exported topology 'typed' as of txid 8" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["typed.jsonl"]
+    assert ended("import", "typed", str(file), "--redis", url) == 2
+    said = capsys.readouterr().err
+    assert "exists on" in said
+    assert "`txbatch explain import-refused` says more" in said
+    assert ended("import", "typed", str(file), "--replace", "--redis", url, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["topology"], told["committed"], told["lines"]) == ("typed", 8, file.read_text().count("\n"))
+    assert ended("import", "copy", str(file), "--redis", url) == 2
+    assert "is an export of topology 'typed', not of 'copy'" in capsys.readouterr().err
+    assert ended("import", "copy", str(file), "--rename", "--redis", url) == 0
+    assert "topology 'copy' is as of txid 8" in capsys.readouterr().out
+    assert ended("get", "copy", "counts", "wörd/0", "--redis", url) == 0
+    assert capsys.readouterr().out == "6\n"
+
+
+def test_a_running_topology_is_not_taken_over_unless_asked(
+    url: str, tmp_path: Path, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "typed.jsonl"
+    assert ended("export", "typed", "--redis", url, "-o", str(file)) == 0
+    running = redis_backend.client(single_connection_client=True)
+    running.client_setname("txbatch:run:typed")
+    assert ended("import", "typed", str(file), "--replace", "--redis", url) == 2
+    assert "'typed' is running, and an import would take it over" in capsys.readouterr().err
+    assert ended("import", "typed", str(file), "--replace", "--fence", "--redis", url) == 0
+
+
+def test_an_import_into_a_new_data_directory_starts_its_server(
+    url: str, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert ended("export", "typed", "--redis", url) == 0
+    file = tmp_path / "typed.jsonl"
+    file.write_bytes(capfdbinary.readouterr().out)
+    assert ended("import", "typed", str(file), "--data-dir", str(tmp_path / "new")) == 0
+    assert ended("get", "typed", "counts", "wörd/0", "--data-dir", str(tmp_path / "new")) == 0
+    assert capfdbinary.readouterr().out.endswith(b"\n6\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["import", "typed", "missing.jsonl"], 2, "'missing.jsonl' cannot be read: No such file or directory"),
+        (["export", "typed", "-o", "missing/typed.jsonl"], 2, "cannot be written: No such file or directory"),
+        (["export", "nope"], 2, "topology 'nope' is not stored there"),
+        (["list", "nope"], 2, "topology 'nope' is not stored there"),
+    ],
+    ids=["no file", "no folder", "no topology", "nothing to list"],
+)
+def test_a_mistake_is_a_sentence(
+    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert ended(*arguments, "--redis", url) == code
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "Traceback" not in shown

@@ -1,0 +1,110 @@
+"""``txbatch verify`` as users type it, on a real server."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from coordinator.engines.local.cluster import LocalCluster
+from tests.conftest import Backend
+from tests.support.cli.in_process import txbatch
+from tests.support.cli.jobs import JobFolder
+from tests.support.topologies.kept_states import kept_topology
+
+pytestmark = pytest.mark.redis
+
+COUNTS = "{kept}:counts"
+FACTORY = "tests.support.topologies.kept_states:kept_topology"
+
+
+@pytest.fixture
+def url(redis_backend: Backend) -> str:
+    assert redis_backend.url is not None
+    with LocalCluster(seed=1, redis_url=redis_backend.url) as cluster:
+        cluster.submit(kept_topology()).run_until_idle()
+    return redis_backend.url
+
+
+def test_a_sound_topology_ends_with_zero_and_says_what_was_not_looked_for(url, capsys):
+    assert txbatch("verify", "kept", "--redis", url) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == f"kept on {url}"
+    assert f"OK    values: hash '{COUNTS}': 7 entries, each as declared" in shown
+    assert shown[-3] == "kept: no damage found"
+    assert shown[-2].startswith("finds: control record, metadata, receipts and history lost")
+    assert shown[-1].startswith("does not find: keys, fields, members and items of a state that were deleted")
+
+
+def test_damage_ends_with_four_and_a_remedy_that_works_as_printed(url, redis_backend, capsys):
+    redis_backend.client().hset(COUNTS, "word1", "many")
+    assert txbatch("verify", "kept", "--redis", url) == 4
+    shown = capsys.readouterr().out.splitlines()
+    (place,) = [number for number, line in enumerate(shown) if line.startswith("FAIL")]
+    assert shown[place] == f"FAIL  values: hash '{COUNTS}': field 'word1' holds 'many', not an integer in plain decimal"
+    assert shown[place + 1].startswith("      why: declared as int")
+    assert f"`txbatch drop kept --redis {url}`" in shown[place + 2]
+    assert shown[-3] == "kept: 1 fault found"
+
+
+def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
+    redis_backend.client().set("{kept}:theirs", "x")
+    assert txbatch("verify", "kept", "--redis", url, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", "8", True)
+    (warned,) = [finding for finding in shown["findings"] if finding["weight"] == "warn"]
+    assert warned["subject"] == "keys"
+    assert "'{kept}:theirs', a string" in warned["found"]
+    assert shown["finds_not"].startswith("does not find")
+
+
+def test_what_a_key_holds_cannot_write_to_the_terminal(url, redis_backend, capsys):
+    redis_backend.client().hset(COUNTS, "word1", b"\x1b[31mred\nOK  all is well")
+    redis_backend.client().set("{kept}:\x1b[2J", "x")
+    assert txbatch("verify", "kept", "--redis", url) == 4
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "OK  all is well" not in shown.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("verify", "others"), "topology 'others' is not stored there"),
+        (("verify", "kept", "-p", "lines=1"), "-p is for the factory of --refold, which was not given"),
+        (("verify", "other", "--refold", FACTORY), "makes topology 'kept', not 'other'"),
+        (
+            ("verify", "kept", "--refold", FACTORY, "-p", "is_opaque=true"),
+            "topology 'kept' cannot be refolded: spout 'words' (OpaqueMemoryTransactionalSpout) is opaque",
+        ),
+        (("verify", "kept", "--refold", FACTORY, "--master", "yarn"), "--refold runs on this machine"),
+    ],
+)
+def test_mistakes_are_usage_errors(url, capsys, arguments: tuple[str, ...], said: str):
+    assert txbatch(*arguments, "--redis", url) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
+    folder: JobFolder, redis_backend: Backend, capsys
+):
+    url = redis_backend.url
+    assert url is not None
+    folder.write_job()
+    folder.write("input.txt", "".join(f"line {number}\n" for number in range(95)))
+    job, spark = "job_of_lines:topology", ("--master", "local[2]")
+    assert txbatch("run", job, "--redis", url, *spark) == 0
+    capsys.readouterr()
+
+    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 0
+    assert "OK    refold: recomputed up to txid 10: its state is equal" in capsys.readouterr().out
+
+    redis_backend.client().hset("{lines}:lines", "all", "96")
+    assert txbatch("verify", "lines", "--redis", url) == 0
+    assert txbatch("verify", "lines", "--redis", url, "--refold", job, *spark) == 4
+    assert "field 'all' holds '96', expected '95'" in capsys.readouterr().out
+    assert redis_backend.client().keys("*refold*") == []
+    assert not Path(".txbatch").exists()

@@ -1,0 +1,180 @@
+"""Each error ends in its exit code and one sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from coordinator.operating.cli.exits import ExitCode, StoppedError, errors_reported
+from state.errors import (
+    BadInputError,
+    EngineError,
+    FailedException,
+    FencedError,
+    NotDurableError,
+    NotReplayableError,
+    ProtocolError,
+    QuarantineFullError,
+    ReplayLimitError,
+    SourceError,
+    StaleReadError,
+    StateError,
+    StateRefusedError,
+    StateUnreachableError,
+    TopologyError,
+    TransactionError,
+    TransactionTooLargeError,
+    UserCodeError,
+    WaveCrashError,
+)
+from state.troubles import PAGE, Trouble
+
+CODE_ERROR = UserCodeError(
+    component_id="bolt", attempt="7:1", tuple_text="('a',)", traceback_text="Traceback:\nValueError: no"
+)
+
+CODES: list[tuple[BaseException, int]] = [
+    (TransactionError("x"), 1),
+    (FailedException("x"), 1),
+    (StaleReadError("key", 1, 2), 1),
+    (SourceError("x"), 1),
+    (BadInputError("x"), 1),
+    (NotReplayableError(7, "its data is gone"), 1),
+    (QuarantineFullError("words", 7, 10, "no number"), 1),
+    (CODE_ERROR, 1),
+    (ReplayLimitError(7, 5, "lost"), 1),
+    (WaveCrashError(5, "lost"), 1),
+    (TransactionTooLargeError(7, 600_000, 500_000), 1),
+    (ProtocolError("x"), 1),
+    (ValueError("x"), 1),
+    (TopologyError("x"), 2),
+    (FencedError("words"), 3),
+    (StateError("x"), 4),
+    (StateRefusedError("x"), 4),
+    (StateUnreachableError("x"), 4),
+    (NotDurableError("fsync", 7, 5, 60.0), 4),
+    (EngineError("x"), 5),
+    (SystemExit(3), 1),
+    (KeyboardInterrupt(), 130),
+    (StoppedError(2), 130),
+    (StoppedError(15), 143),
+]
+
+
+def reported(error: BaseException, **options: object) -> int:
+    with pytest.raises(SystemExit) as end, errors_reported(**options):  # type: ignore[arg-type] # by name
+        raise error
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+@pytest.mark.parametrize(("error", "code"), CODES, ids=lambda part: type(part).__name__)
+def test_every_error_has_its_code_and_no_traceback(
+    error: BaseException, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reported(error) == code
+
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("txbatch: ")
+    assert "Traceback (most" not in shown.err
+    if isinstance(error, TransactionError):
+        assert shown.err == f"txbatch: {error}\n`{error.trouble.command}` says more\n"
+
+
+def test_the_last_line_says_where_the_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(FencedError("words"))
+    assert capsys.readouterr().err.endswith("do not restart it\n`txbatch explain fenced` says more\n")
+    reported(StateRefusedError("older").about(Trouble.REGRESSED))
+    assert capsys.readouterr().err == "txbatch: older\n`txbatch explain regressed` says more\n"
+    reported(KeyError("x"))
+    assert capsys.readouterr().err.endswith("\n`txbatch explain unexpected` says more\n")
+
+
+def test_a_stop_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(StoppedError(15))
+    assert "explain" not in capsys.readouterr().err
+
+
+EXIT_CODE = re.compile(r"((?:`\w+`(?:,| and)? )+)(?:[^.`]*?, )?exit code (\d)")
+
+
+def test_troubleshooting_tells_the_exit_codes_of_the_classes_it_names() -> None:
+    by_name = {type(error).__name__: code for error, code in CODES}
+    page = (Path(__file__).resolve().parents[4] / PAGE).read_text(encoding="utf-8")
+    told = [(name, int(code)) for names, code in EXIT_CODE.findall(page) for name in re.findall(r"`(\w+)`", names)]
+    assert len(told) > 45
+    assert [(name, code) for name, code in told if by_name[name] != code] == []
+
+
+def test_every_error_of_ours_is_in_the_table() -> None:
+    def below(kind: type[BaseException]) -> set[type[BaseException]]:
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    ours = {kind for kind in below(TransactionError) if kind.__module__ == "state.errors"}
+
+    assert ours <= {type(error) for error, _ in CODES}
+
+
+def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(CODE_ERROR)
+
+    assert "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no" in (
+        capsys.readouterr().err
+    )
+
+
+def test_an_unexpected_error_points_to_debug(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(KeyError("x"))
+
+    assert "KeyError: 'x'\nthis error is unexpected; --debug shows where" in capsys.readouterr().err
+
+
+def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reported(TopologyError("no bolt"), debug=True) == ExitCode.USAGE
+
+    shown = capsys.readouterr().err
+    assert shown.startswith("Traceback (most recent call last)")
+    assert shown.endswith("txbatch: no bolt\n`txbatch explain topology` says more\n")
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+    url = "redis://:hunter22@host:6379"
+
+    reported(ValueError(f"cannot use {url}"), debug=debug, hidden={url: "redis://host:6379"})
+
+    shown = capsys.readouterr().err
+    assert "hunter22" not in shown
+    assert "cannot use redis://host:6379" in shown
+
+
+def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(TopologyError("stream [red]a[/red] [0]"))
+
+    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n`txbatch explain topology` says more\n"
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
+    reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
+
+    shown = capsys.readouterr().err
+    assert "\\x1b[2Jgone\\rover" in shown
+    assert not {"\x1b", "\r"} & set(shown)
+
+
+def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
+
+    assert capsys.readouterr().err.endswith("put it back as it was\n`txbatch explain input` says more\n")
+
+
+def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    reported(UserCodeError(component_id="bolt", attempt="7:1", traceback_text="ValueError: no\ntxbatch: done"))
+
+    assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
+        "txbatch: component 'bolt', task 0, attempt 7:1 raised:"
+    ]

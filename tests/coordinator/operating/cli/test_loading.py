@@ -1,0 +1,148 @@
+"""``MODULE:FACTORY`` is found, or a sentence says what is wrong and where."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import state
+from coordinator.operating.cli.loading import load_factory, make_topology
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.topology.building.topology import Topology
+from state.errors import TopologyError
+from tests.support.cli.jobs import JobFolder
+
+
+def make(target: str) -> Topology | PlainTopology:
+    factory, _ = load_factory(target)
+    return make_topology(factory, target, {})
+
+
+def refusal_of(target: str) -> str:
+    with pytest.raises(TopologyError) as refusal:
+        make(target)
+    return str(refusal.value)
+
+
+def test_a_module_of_the_current_directory_comes_first(folder: JobFolder) -> None:
+    folder.write_job()
+
+    factory, module_name = load_factory("job_of_lines:topology")
+
+    assert module_name == "job_of_lines"
+    assert make_topology(factory, "f", {"topology_id": "mine"}).topology_id == "mine"
+
+
+def test_a_folder_is_a_package_without_an_init(folder: JobFolder) -> None:
+    folder.write_job("some_jobs/lines.py")
+
+    assert load_factory("some_jobs.lines:topology")[1] == "some_jobs.lines"
+
+
+def test_a_file_is_imported_from_its_folder_and_finds_its_neighbours(folder: JobFolder) -> None:
+    folder.write_job("some_jobs/job_of_lines.py", "import job_neighbour, job_library")
+    folder.write("some_jobs/job_neighbour.py", "")
+    folder.write("job_library.py", "")
+
+    assert load_factory("some_jobs/job_of_lines.py:topology")[1] == "job_of_lines"
+
+
+def test_a_file_of_a_package_is_imported_as_a_part_of_it(folder: JobFolder) -> None:
+    folder.write("src/job_package/__init__.py", "")
+    folder.write("src/job_package/other.py", "")
+    folder.write_job("src/job_package/lines.py", "from . import other")
+
+    assert load_factory("src/job_package/lines.py:topology")[1] == "job_package.lines"
+
+
+def test_packages_named_like_ours_do_not_get_in_the_way(folder: JobFolder) -> None:
+    folder.write("state/__init__.py", "raise RuntimeError('not this one')")
+    folder.write("coordinator/__init__.py", "raise RuntimeError('nor this one')")
+    folder.write_job()
+
+    load_factory("job_of_lines:topology")
+
+    assert sys.modules["state"] is state
+
+
+@pytest.mark.parametrize("target", ["", "job", "job:", ":topology", "job.py"])
+def test_a_target_needs_both_parts(target: str) -> None:
+    assert f"{target!r} does not name a topology; give MODULE:FACTORY" in refusal_of(target)
+
+
+def test_a_missing_module(folder: JobFolder) -> None:
+    assert refusal_of("no_such_job:topology") == (
+        f"module 'no_such_job' is neither in {str(folder.path)!r} nor installed"
+    )
+    assert refusal_of("some_jobs/lines:topology").endswith("; if it is a file, give some_jobs/lines.py")
+    assert refusal_of("some_jobs/lines.py:topology") == "file 'some_jobs/lines.py' does not exist"
+
+
+def test_a_missing_factory_names_those_that_are_there(folder: JobFolder) -> None:
+    folder.write_job(more="def another(): ...\ndef _hidden(): ...\nbroken = 3\n")
+
+    assert refusal_of("job_of_lines:topologie") == (
+        "module 'job_of_lines' has no 'topologie'; it defines: another, topology"
+    )
+    assert "is 3, which is not callable" in refusal_of("job_of_lines:broken")
+
+
+@pytest.mark.parametrize("name", ["json.py", "state.py", "my-job.py"])
+def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> None:
+    folder.write_job(name)
+
+    assert f"file {name!r} cannot be imported as" in refusal_of(f"{name}:topology")
+    assert "rename it" in refusal_of(f"{name}:topology")
+
+
+def test_a_module_that_raises_says_where(folder: JobFolder) -> None:
+    file = folder.write("job_bad.py", "import json\n\njson.loads('{')\n")
+
+    refusal = refusal_of("job_bad:topology")
+
+    assert refusal.startswith("importing 'job_bad' raised json.decoder.JSONDecodeError: ")
+    assert refusal.endswith(f"({file}, line 3)")
+
+
+def test_a_module_with_a_missing_import_is_not_called_missing(folder: JobFolder) -> None:
+    file = folder.write("job_bad.py", "\nimport no_such_library\n")
+
+    assert refusal_of("job_bad:topology") == (
+        f"importing 'job_bad' raised ModuleNotFoundError: No module named 'no_such_library' ({file}, line 2)"
+    )
+
+
+def test_a_module_with_a_syntax_error_says_where(folder: JobFolder) -> None:
+    file = folder.write("job_bad.py", "def topology(:\n")
+
+    assert refusal_of("job_bad:topology") == (
+        f"importing 'job_bad' raised SyntaxError: invalid syntax ({file}, line 1)"
+    )
+
+
+def test_a_module_that_exits_does_not_end_us(folder: JobFolder) -> None:
+    folder.write("job_bad.py", "import sys\nsys.exit('bye')\n")
+
+    assert "importing 'job_bad' raised SystemExit: bye" in refusal_of("job_bad:topology")
+
+
+def test_a_factory_that_raises_says_where(folder: JobFolder) -> None:
+    file = folder.write("job_bad.py", "def topology():\n    return {}['key']\n")
+
+    assert refusal_of("job_bad:topology") == f"factory 'job_bad:topology' raised KeyError: 'key' ({file}, line 2)"
+
+
+def test_a_refusal_of_the_builder_is_handed_on_as_it_is(folder: JobFolder) -> None:
+    folder.write("job_bad.py", "from coordinator import TextFiles\ndef topology(): TextFiles('none-*.txt')\n")
+
+    assert refusal_of("job_bad:topology").startswith("no file matches 'none-*.txt'")
+
+
+def test_a_factory_has_to_return_a_topology(folder: JobFolder) -> None:
+    folder.write("job_bad.py", "def topology(): return 'lines'\n")
+
+    assert refusal_of("job_bad:topology") == (
+        "factory 'job_bad:topology' returned 'lines'; return the result of build(), of a TransactionalTopologyBuilder "
+        "or TopologyBuilder"
+    )

@@ -1,0 +1,128 @@
+"""``txbatch run`` on plain topologies, around a runner that stands in for Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+from functools import partial
+from typing import Any
+
+import pytest
+
+from coordinator.operating.cli.commands import run as run_module
+from coordinator.operating.cli.run_command import TypedRun, execute
+from coordinator.operating.cli.run_options import EndOptions
+from coordinator.plain.plain_options import PlainRunOptions
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.transactional.options import RunOptions
+from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from state.errors import TopologyError
+from tests.support.cli.in_process import txbatch
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
+from tests.support.cli.typed_runs import FakeRunner, never, typed_run
+
+
+def plain_run(**changes: Any) -> TypedRun:
+    return typed_run(**{"target": "job_of_plain_lines:topology", **changes})
+
+
+def runner_of(*signals: int, **statistics: Any) -> FakeRunner:
+    return FakeRunner(*signals, kind=PlainStatistics, **statistics)
+
+
+@pytest.fixture
+def plain_folder(folder: JobFolder) -> JobFolder:
+    folder.write("job_of_plain_lines.py", PLAIN_JOB)
+    return folder
+
+
+DONE: dict[str, Any] = {
+    "emitted": 2_400,
+    "acked": 2_000,
+    "failed": 400,
+    "waves": 3,
+    "crashed_waves": 1,
+    "first_wave_s": 5.0,
+    "last_result_s": 9.0,
+}
+
+
+def test_json_is_the_only_line_on_standard_output(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(plain_run(), never, runner_of(**DONE)) == 0
+
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {
+        "topology": "lines",
+        "emitted": 2400,
+        "acked": 2000,
+        "failed": 400,
+        "waves": 3,
+        "crashed_waves": 1,
+        "seconds": 4.0,
+        "components": {},
+    }
+    assert shown.out.count("\n") == 1
+
+
+def test_people_are_told_what_was_acked_and_what_failed(
+    plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    execute(plain_run(as_json=False), never, runner_of(**DONE))
+
+    assert capsys.readouterr().out.splitlines() == [
+        "lines: done",
+        "  2,400 tuples emitted in 4.0 s, 2,000 acked, 400 failed, 3 waves, 1 of them crashed",
+        "  600 tuples/s",
+    ]
+
+
+@pytest.mark.parametrize("stop_when_idle", [True, False])
+def test_the_runner_is_given_what_was_asked_for(plain_folder: JobFolder, stop_when_idle: bool) -> None:
+    runner = runner_of()
+
+    asked = plain_run(
+        parameters={"topology_id": "mine"}, conf={"spark.a": "b=c"}, ending=EndOptions(stop_when_idle=stop_when_idle)
+    )
+    execute(asked, never, runner)
+
+    assert isinstance(runner.topology, PlainTopology)
+    assert runner.topology.topology_id == "mine"
+    given = runner.asked
+    assert (given.master, given.conf, given.factory_module) == ("local[2]", {"spark.a": "b=c"}, "job_of_plain_lines")
+    assert given.options == PlainRunOptions(stop_when_idle=stop_when_idle)
+
+
+@pytest.mark.parametrize(("is_interrupted", "code"), [(False, 0), (True, 143)])
+def test_a_signal_drains_and_is_the_proper_end_of_what_has_no_end(
+    plain_folder: JobFolder, capsys: pytest.CaptureFixture[str], is_interrupted: bool, code: int
+) -> None:
+    runner = runner_of(signal.SIGTERM, **DONE, is_interrupted=is_interrupted)
+
+    assert execute(plain_run(as_json=False), never, runner) == code
+
+    assert runner.drain_count == 1
+    ended = "stopped before its spouts were idle" if is_interrupted else "done"
+    assert capsys.readouterr().out.startswith(f"lines: {ended}\n")
+
+
+def test_a_plain_topology_is_run_when_nothing_about_transactions_is_typed(
+    plain_folder: JobFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = runner_of(**DONE)
+    monkeypatch.setattr(run_module, "execute", partial(execute, plain_runner=runner))
+
+    assert txbatch("run", "job_of_plain_lines:topology", "--stop-when-idle") == 0
+    assert runner.topology.topology_id == "lines"
+
+
+def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None:
+    with pytest.raises(
+        TopologyError, match=r"--max-pending.* are for transactional topologies, but 'lines' is a plain one"
+    ):
+        execute(plain_run(options=RunOptions(max_spout_pending=7)), never, never)
+
+
+def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:
+    folder.write_job()
+    with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, but 'lines' is transactional"):
+        execute(plain_run(target="job_of_lines:topology", ending=EndOptions(stop_when_idle=True)), never, never)

@@ -1,0 +1,237 @@
+"""``txbatch run`` around a runner that stands in for Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.operating.cli.exits import StoppedError
+from coordinator.operating.cli.run_command import execute
+from coordinator.run_request import RunRequest
+from coordinator.server_choice import ServerChoice
+from coordinator.transactional.options import RunOptions
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from state.errors import ReplayLimitError, TopologyError
+from state.records.durability import Durability, DurabilityLevel, DurabilityReport
+from tests.support.cli.jobs import JobFolder
+from tests.support.cli.typed_runs import FakeRunner, typed_run
+
+DONE: dict[str, Any] = {
+    "last_txid": 12,
+    "committed": 10,
+    "tuples": 1000,
+    "attempts": 11,
+    "failed_attempts": 1,
+    "waves": 3,
+    "commit_groups": 2,
+    "first_wave_s": 5.0,
+    "last_result_s": 9.0,
+}
+SECRET = ServerChoice("redis://:hunter22@host:1", Path("data"))
+ON_DISK = {"durability": DurabilityReport(Durability(DurabilityLevel.FSYNC), "nothing"), "released_txid": 12}
+EVERYSEC = "its last second or two of commits (appendfsync everysec)"
+
+
+@pytest.fixture(autouse=True)
+def job(folder: JobFolder) -> JobFolder:
+    folder.write_job(more="print('imported')\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [({}, {}), (ON_DISK, {"durability": {"level": "fsync", "released_txid": 12, "server_can_lose": "nothing"}})],
+    ids=["done", "durable"],
+)
+def test_json_is_the_only_line_on_standard_output(
+    capsys: pytest.CaptureFixture[str], given: dict[str, Any], shown: dict[str, Any]
+) -> None:
+    assert execute(typed_run(), FakeRunner(**DONE, **given)) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out) == {
+        "topology": "lines",
+        "committed": 10,
+        "last_txid": 12,
+        "tuples": 1000,
+        "seconds": 4.0,
+        "attempts": 11,
+        "failed_attempts": 1,
+        "waves": 3,
+        "commit_groups": 2,
+        **shown,
+    }
+    assert printed.out.count("\n") == 1
+    assert "imported" in printed.err
+
+
+@pytest.mark.parametrize("has_begun", [True, False], ids=["under way", "before it has begun"])
+def test_json_tells_how_far_a_run_got_that_failed(capsys: pytest.CaptureFixture[str], has_begun: bool) -> None:
+    def fails(topology: Any, request: RunRequest) -> RunStatistics:
+        if has_begun:
+            FakeRunner(**DONE)(topology, request)
+        raise ReplayLimitError(13, 5, "redis://:hunter22@host:1 is away")
+
+    with pytest.raises(ReplayLimitError):
+        execute(typed_run(server=SECRET), fails)
+    out = capsys.readouterr().out
+    told = json.loads(out)
+    assert out.count("\n") == 1
+    assert (told["topology"], told.get("committed")) == ("lines", 10 if has_begun else None)
+    assert (told["error"]["exit_code"], told["error"]["trouble"]) == (1, "replay-limit")
+    assert told["error"]["message"].startswith("txid 13 failed 5 times")
+    assert "hunter22" not in out
+
+
+def test_a_refused_topology_runs_nothing_and_is_told_in_json_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    runner = FakeRunner()
+    for as_json in (True, False):
+        with pytest.raises(TopologyError, match="has no parameter 'x'"):
+            execute(typed_run(parameters={"x": "1"}, as_json=as_json), runner)
+    (line,) = capsys.readouterr().out.splitlines()
+    told = json.loads(line)
+    assert (told["topology"], told["error"]["exit_code"], told["error"]["trouble"]) == (None, 2, "parameter")
+    assert runner.asked is None
+
+
+def test_json_has_no_trouble_for_a_signal(capsys: pytest.CaptureFixture[str]) -> None:
+    def stopped(*_: Any) -> RunStatistics:
+        raise StoppedError(signal.SIGTERM)
+
+    with pytest.raises(StoppedError):
+        execute(typed_run(), stopped)
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error == {"exit_code": 143, "message": "stopped; run again to continue after the last commit"}
+
+
+def test_people_are_told_rates_counters_and_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False), FakeRunner(**DONE, counters=Counter(invalid_utf8_lines=3)))
+    assert capsys.readouterr().out.splitlines()[-5:] == [
+        "lines: done",
+        "  10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed",
+        "  2.5 transactions/s, 250 tuples/s, 3 waves, 2 commits",
+        "  counter invalid_utf8_lines: 3",
+        "  hash {lines}:lines in the private server in 'data'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        ({"dead_letters": 3}, "3 dead letters in this run; `txbatch dead-letters list lines` lists all there are"),
+        ({"replayed": {6: 21}}, "quarantined txid 6 was republished as txid 21"),
+        ({"replayed_letters": 1}, "1 dead letter published"),
+        (
+            {"server_away_count": 1, "server_away_s": 2.5},
+            "the server was unreachable once, for 2.5 s in all; nothing was lost",
+        ),
+        (
+            {"server_away_count": 2, "server_away_s": 4},
+            "the server was unreachable 2 times, for 4.0 s in all; nothing was lost",
+        ),
+        (ON_DISK, "on disk up to txid 12, confirmed by the server (durability fsync)"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_people_are_told_what_else_happened(
+    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
+) -> None:
+    execute(typed_run(as_json=False), FakeRunner(**DONE, **done))
+    assert f"  {said}" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "the batch of txid 1; see"),
+        (2, "the batches of txid 1, 2; see"),
+        (12, "the batches of txid 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more; see"),
+    ],
+)
+def test_the_last_line_on_standard_error_names_what_was_quarantined(
+    capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    execute(typed_run(), FakeRunner(**DONE, quarantined=list(range(1, count + 1))))
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith(f"txbatch: QUARANTINED, and therefore not in the state: {said} `txbatch quarantine list")
+
+
+def test_the_password_of_a_server_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False, server=SECRET), FakeRunner())
+    shown = capsys.readouterr()
+    assert "hash {lines}:lines in redis://host:1" in shown.out
+    assert "hunter22" not in shown.out + shown.err
+
+
+def test_the_runner_is_given_what_was_asked_for() -> None:
+    runner, options = FakeRunner(), RunOptions(max_spout_pending=7, adopt=True)
+    asked = {"conf": {"spark.a": "b=c"}, "master": "local[3]", "options": options, "server": SECRET}
+    execute(typed_run(parameters={"topology_id": "mine"}, **asked), runner)
+    assert (runner.topology.topology_id, runner.asked.factory_module) == ("mine", "job_of_lines")
+    assert {name: getattr(runner.asked, name) for name in asked} == asked
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_finite_input_that_is_drained_before_its_end_tells_so(
+    capsys: pytest.CaptureFixture[str], number: int, code: int
+) -> None:
+    runner = FakeRunner(number, **DONE, is_interrupted=True)
+    assert execute(typed_run(as_json=False), runner) == code
+    shown = capsys.readouterr()
+    assert runner.drain_count == 1
+    assert "lines: finishing what is in flight; a second signal stops at once" in shown.err
+    assert "lines: stopped before the end of its input; run again to continue\n" in shown.out
+
+
+def test_a_continuous_input_ends_well_when_it_is_drained() -> None:
+    runner = FakeRunner(signal.SIGTERM, **DONE, is_interrupted=False)
+    assert execute(typed_run(), runner) == 0
+    assert runner.drain_count == 1
+
+
+@pytest.mark.parametrize("before_start", [False, True])
+def test_a_second_signal_stops_at_once_and_so_does_the_first_before_the_start(before_start: bool) -> None:
+    signals = (signal.SIGTERM,) if before_start else (signal.SIGINT, signal.SIGTERM)
+    with pytest.raises(StoppedError) as stop:
+        execute(typed_run(), FakeRunner(*signals, before_start=before_start))
+    assert stop.value.signal_number == signal.SIGTERM
+
+
+@pytest.mark.parametrize("signals", [(), (signal.SIGTERM,), (signal.SIGTERM, signal.SIGTERM)])
+def test_the_signals_are_given_back(signals: tuple[int, ...]) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        execute(typed_run(), FakeRunner(*signals))
+    except StoppedError:
+        assert len(signals) == 2
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+@pytest.mark.parametrize(
+    ("done", "said"),
+    [
+        (DONE, "lines: 10 transactions committed in 4.0 s, up to txid 12; 1 of 11 attempts failed"),
+        ({"last_txid": 12}, "lines: nothing new: already committed up to txid 12"),
+    ],
+    ids=["done", "nothing to do"],
+)
+def test_progress_goes_to_standard_error_by_the_line(
+    capsys: pytest.CaptureFixture[str], done: dict[str, Any], said: str
+) -> None:
+    execute(typed_run(), FakeRunner(**done))
+    shown = [line for line in capsys.readouterr().err.splitlines() if line != "imported"]
+    assert shown == ["lines: starting", "lines: running", said]
+
+
+def test_what_the_server_can_lose_and_what_is_waited_for_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    execute(typed_run(as_json=False), FakeRunner(**DONE, durability=DurabilityReport(Durability(), EVERYSEC)))
+    shown = capsys.readouterr()
+    assert (
+        f"lines: a power cut may take from this server {EVERYSEC}; what is released upstream waits for its answer only "
+        "(durability memory)" in shown.err
+    )
+    assert (shown.err + shown.out).count("power cut") == 1

@@ -1,0 +1,101 @@
+"""Folders, Python and Spark: each trouble has a finding of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.operating.inspection.doctor.platform_checks import FolderFacts, check_folder, check_python, check_spark
+from coordinator.operating.inspection.finding import Weight
+from tests.support.inspection.facts import EXECUTOR, SPARK, spark
+
+FOLDER = FolderFacts("data directory", "/data", "--data-dir", is_writable=True, free_bytes=2**40)
+
+
+@pytest.mark.parametrize(
+    ("changes", "weight", "found"),
+    [
+        ({}, Weight.OK, "data directory '/data' has 1,024.0 GiB free"),
+        ({"is_writable": False}, Weight.FAIL, "cannot be written by this user"),
+        ({"free_bytes": 100 * 2**20 - 1}, Weight.FAIL, "has 0.1 GiB free"),
+        ({"free_bytes": 100 * 2**20}, Weight.WARN, "has 0.1 GiB free"),
+        ({"free_bytes": 2**30}, Weight.OK, "has 1.0 GiB free"),
+        ({"is_open": True}, Weight.WARN, "other users can open it"),
+    ],
+)
+def test_a_folder_is_judged_by_room_and_rights(changes, weight, found):
+    finding = check_folder(replace(FOLDER, **changes))
+    assert (finding.subject, finding.weight) == ("disk", weight)
+    assert found in finding.found
+    assert weight is Weight.OK or "--data-dir" in finding.remedy
+
+
+@pytest.mark.parametrize(
+    ("version", "weight"),
+    [
+        ((3, 10, 9), Weight.FAIL),
+        ((3, 11, 0), Weight.OK),
+        ((3, 13, 5), Weight.OK),
+        ((3, 14, 0), Weight.WARN),
+    ],
+)
+def test_a_python_that_was_not_tried_is_told(version, weight):
+    assert check_python(version).weight is weight
+
+
+SUBJECTS = ["spark", "java", "spark security", "executor Python", "executor modules", "disk"]
+
+
+def test_a_sound_cluster_has_one_good_finding_for_each_subject():
+    findings = check_spark(SPARK)
+    assert [finding.subject for finding in findings] == SUBJECTS
+    assert {finding.weight for finding in findings} == {Weight.OK}
+
+
+@pytest.mark.parametrize(
+    ("changes", "subject", "weight", "found"),
+    [
+        ({"version": "3.5.1"}, "spark", Weight.FAIL, "Spark 3.5.1"),
+        ({"java_version": "11.0.2"}, "java", Weight.FAIL, "Java 11.0.2"),
+        ({"java_version": "1.8.0_99"}, "java", Weight.FAIL, "Java 1.8.0_99"),
+        ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", Weight.WARN, "its web UI"),
+        (
+            {"executors": (EXECUTOR, replace(EXECUTOR, host="two", python="3.12.1"))},
+            "executor Python",
+            Weight.FAIL,
+            "the driver runs Python 3.11.2, /usr/bin/python3 on two is 3.12.1",
+        ),
+        (
+            {"executors": (replace(EXECUTOR, missing={"redis": "ModuleNotFoundError: No module named 'redis'"}),)},
+            "executor modules",
+            Weight.FAIL,
+            "executors cannot import redis on one (ModuleNotFoundError",
+        ),
+        (
+            {"executors": (replace(EXECUTOR, scratch={"/a": 2**40, "/b": 0}),)},
+            "disk",
+            Weight.FAIL,
+            "scratch folder on one '/b' has 0.0 GiB free",
+        ),
+        ({"executors": (replace(EXECUTOR, scratch={"/a": -1}),)}, "disk", Weight.FAIL, "cannot be written"),
+    ],
+)
+def test_each_trouble_of_spark_is_named_alone(changes: dict[str, Any], subject: str, weight: Weight, found: str):
+    (troubled,) = [finding for finding in check_spark(spark(**changes)) if finding.weight is not Weight.OK]
+    assert (troubled.subject, troubled.weight) == (subject, weight)
+    assert found in troubled.found
+    assert troubled.why
+    assert troubled.remedy
+
+
+def test_a_local_master_has_no_doors_to_close():
+    findings = check_spark(spark(is_local=True, open_doors=("its ports are open",)))
+    assert {finding.weight for finding in findings} == {Weight.OK}
+
+
+def test_another_patch_release_of_python_is_the_same_python():
+    assert SPARK.driver_python != EXECUTOR.python
+    (finding,) = [each for each in check_spark(SPARK) if each.subject == "executor Python"]
+    assert finding.found == "driver and executors run Python 3.11"

@@ -1,0 +1,66 @@
+"""The troubleshooting page as a package carries it, and as a terminal shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from coordinator.operating.inspection.explanations import (
+    COPY,
+    Explanation,
+    entries_of,
+    explanation_of,
+    explanations,
+    in_lines,
+)
+from state.errors import TopologyError
+from state.troubles import PAGE, Trouble
+
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def test_the_package_has_the_page_as_it_is_in_docs() -> None:
+    assert COPY.read_bytes() == (ROOT / PAGE).read_bytes(), f"copy {PAGE} to {COPY.relative_to(ROOT)}"
+
+
+def test_every_trouble_is_explained() -> None:
+    assert [entry.trouble for entry in explanations()] == list(Trouble)
+    assert all(entry.title.endswith(".") and entry.text for entry in explanations())
+
+
+def test_an_entry_has_a_chapter_a_title_and_a_text() -> None:
+    page = "# Page\n\nIntroduction.\n\n## The server\n\n### torn\n\n**Half a\nwrite.** Restore a copy.\n\n* or this\n"
+    assert list(entries_of(page)) == [
+        Explanation(Trouble.TORN, "The server", "Half a write.", "Restore a copy.\n\n* or this")
+    ]
+
+
+def test_links_and_emphasis_become_words_and_lines_fit() -> None:
+    text = "See **this** and [Values](operations.md#values), or [`torn`](#torn).\n\n* one point that is\n  long\n* two"
+    assert in_lines(text, 24) == [
+        "See this and Values",
+        "(docs/operations.md#values),",
+        "or `torn`.",
+        "* one point that is long",
+        "* two",
+    ]
+
+
+def test_no_markdown_is_left_in_what_a_terminal_shows() -> None:
+    shown = "\n".join("\n".join([entry.title, *in_lines(entry.text, 80)]) for entry in explanations())
+    assert "**" not in shown
+    assert "](" not in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("word", ["fenced", " Fenced", "docs/troubleshooting.md#fenced"], ids=["name", "case", "link"])
+def test_an_entry_is_found_by_its_name(word: str) -> None:
+    assert explanation_of(word).trouble is Trouble.FENCED
+
+
+def test_a_name_that_is_spelled_alike_is_offered() -> None:
+    with pytest.raises(TopologyError, match=r"no entry 'fence'; did you mean 'fenced'\? `txbatch explain` "):
+        explanation_of("fence")
+    with pytest.raises(TopologyError, match=r"no entry 'x'; `txbatch explain` lists all of them"):
+        explanation_of("x")

@@ -1,0 +1,67 @@
+"""What was set aside is checked too, and a refold says why it cannot compare."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.content_checks import own_keys
+from coordinator.operating.inspection.verify.metadata_chain import check_metadata
+from coordinator.operating.inspection.verify.record_checks import check_aside
+from state.codec import pack
+from state.commits.dead_letters import pack_letter
+from state.keys import Keys
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import StoredRecords
+from tests.support.stores.builders import record_of
+
+KEYS = Keys("wc")
+RECORD = record_of(3).packed()
+LETTER = pack_letter(
+    "check", 0, source_component="orders", stream_id="default", fields=("id",), values=(7,), reason="no such item"
+)
+
+
+def letter(txid, number=0, packed=LETTER):
+    return f"{txid}.{number}:".encode() + packed
+
+
+def test_nothing_that_was_set_aside_is_not_a_finding():
+    assert check_aside(KEYS, {}, []) == []
+
+
+def test_what_can_be_read_is_counted():
+    (finding,) = check_aside(KEYS, {"3": RECORD}, [(letter(4), b"4"), (letter(4, 1), b"4")])
+    assert finding.weight is Weight.OK
+    assert finding.found == "1 record of quarantined batches and 2 dead letters can be read"
+
+
+@pytest.mark.parametrize(
+    ("quarantined", "letters", "part"),
+    [
+        ({"three": RECORD}, [], "three"),
+        ({"3": RECORD[:-1]}, [], "3"),
+        ({"3": pack({})}, [], "3"),
+        ({}, [(letter(4), b"5")], "a dead letter of txid 5 has the number of another"),
+        ({}, [(letter(4)[:-1], b"4")], "a dead letter of txid 4 cannot be read"),
+        ({}, [(letter(4), b"inf")], "cannot convert float infinity"),
+    ],
+)
+def test_what_cannot_be_read_is_named(quarantined, letters, part):
+    (finding,) = check_aside(KEYS, quarantined, letters)
+    assert finding.weight is Weight.FAIL
+    assert part in finding.found
+    assert finding.why
+    assert finding.remedy
+
+
+def test_their_keys_are_not_those_of_others():
+    assert own_keys(KEYS)["{wc}:txbatch:quarantine"] == "hash"
+    assert own_keys(KEYS)["{wc}:txbatch:dead_letters"] == "zset"
+
+
+def test_the_count_of_replays_is_no_surplus_metadata():
+    metadata = {"coordinator:1": pack(1), "replayed:1": pack([1, 0])}
+    control = {"committed": "1", "metadata_sum": str(MetadataSum(metadata))}
+    findings = check_metadata(KEYS, StoredRecords({}, control, metadata, {}))
+    assert {finding.weight for finding in findings} == {Weight.OK}

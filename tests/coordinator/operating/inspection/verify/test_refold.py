@@ -1,0 +1,379 @@
+"""A refold computes the state again from the input, and finds what no look at the stored state can find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+import redis
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.refold import (
+    Runner,
+    on_spark,
+    refold,
+    refuse_unrepeatable,
+    scratch_server,
+)
+from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
+from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.files.stores import input_file
+from coordinator.sources.files.text_files import TextFiles
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.memory import MemoryTransactionalSpout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.transactional.options import RunOptions
+from state.codec import pack
+from state.commits.write_set import StateKind
+from state.errors import TopologyError, UserCodeError
+from state.metadata.metadata_sum import MetadataSum
+from state.records.stored_records import StateImage
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.topology import RedisTopology
+from tests.conftest import Backend
+from tests.support.stores.builders import dump
+from tests.support.topologies.components import Count, Lines, build
+from tests.support.topologies.kept_states import LINES, TOPOLOGY_ID, KeepAll, kept_topology
+
+pytestmark = pytest.mark.redis
+CONTROL, METADATA = "{kept}:txbatch:control", "{kept}:txbatch:metadata"
+LAST_TXID, WINDOW = 3, 5
+
+
+def locally(topology: Topology, url: str, options: RunOptions) -> None:
+    """Runs a topology as a refold does, but in this process."""
+    with LocalCluster(seed=9, redis_url=url) as cluster:
+        cluster.submit(topology, options=options).run_until_idle()
+
+
+class Stored:
+    """The topology as it was run up to `LAST_TXID`, with transactions that are cut and not committed."""
+
+    def __init__(self, backend: Backend, topology: Topology | None = None) -> None:
+        assert backend.url is not None
+        self.url = backend.url
+        self.client = backend.client()
+        with LocalCluster(seed=1, redis_url=self.url) as cluster:
+            run = cluster.submit(topology or kept_topology(), options=RunOptions(max_spout_pending=WINDOW))
+            while run.statistics.last_txid < LAST_TXID:
+                run.tick()
+
+    @contextmanager
+    def scratch(self) -> Iterator[str]:
+        yield self.url
+
+    def verify(
+        self, topology: Topology | None = None, run_to: Runner = locally, server: Callable[[], Any] | None = None
+    ) -> Verification:
+        given = topology or kept_topology()
+        again = partial(refold, topology=given, run_to=run_to, server=server or self.scratch)
+        store = RedisTopology(self.url, TOPOLOGY_ID)
+        try:
+            return Verifier(store.records()).verify(given, again)
+        finally:
+            store.close()
+
+    def fault(self, *given: Any) -> str:
+        (found,) = [f for f in self.verify(*given).findings if f.weight is not Weight.OK]
+        assert found.subject == "refold"
+        assert found.weight is Weight.FAIL
+        return found.found
+
+
+@pytest.fixture
+def stored(redis_backend: Backend) -> Stored:
+    return Stored(redis_backend)
+
+
+def test_a_state_that_follows_from_its_input_is_equal_to_its_refold(stored):
+    verdict = stored.verify()
+    assert {finding.weight for finding in verdict.findings} == {Weight.OK}
+    assert verdict.findings[-1].found == "recomputed up to txid 3: all 7 states are equal"
+    assert verdict.can_and_cannot[1] == REFOLD_FINDS_NOT
+
+
+@pytest.mark.parametrize(
+    ("damage", "parts"),
+    [
+        (lambda c: c.delete("{kept}:counts"), ["'{kept}:counts' differs from its refold in 7 places", "holds nothing"]),
+        (
+            lambda c: c.hincrby("{kept}:counts", "word1", 5),
+            ["'{kept}:counts' differs from its refold in 1 place:", "field 'word1' holds '7', expected '2'"],
+        ),
+        (lambda c: c.hset("{kept}:counts", "nobody", "1"), ["field 'nobody' holds '1', expected nothing"]),
+        (lambda c: c.set("{kept}:last", "word9"), ["holds 'word9', expected 'word0'"]),
+        (lambda c: c.delete("{kept}:last"), ["holds nothing, expected 'word0'"]),
+        (lambda c: c.srem("{kept}:seen", "word3"), ["member 'word3' is missing"]),
+        (lambda c: c.sadd("{kept}:seen", "nobody"), ["member 'nobody' is surplus"]),
+        (lambda c: c.zincrby("{kept}:ranks", 1, "word1"), ["field 'word1' holds '3.0', expected '2.0'"]),
+        (lambda c: c.rpush("{kept}:log", "word1"), ["item 'word1' is surplus"]),
+        (lambda c: [c.lset("{kept}:log", 0, "word1"), c.lset("{kept}:log", 1, "word0")], ["order differs from item 0"]),
+    ],
+)
+def test_what_was_changed_into_something_valid_is_found_and_named(stored, damage, parts):
+    damage(stored.client)
+    found = stored.fault()
+    for part in parts:
+        assert part in found
+
+
+def test_where_replays_were_committed_nothing_is_claimed_of_a_refold_that_was_not_made(stored):
+    entries = {field.decode(): value for field, value in stored.client.hgetall(METADATA).items()}
+    entries["replayed:3"] = pack([1, 0])
+    stored.client.hset(METADATA, "replayed:3", entries["replayed:3"])
+    stored.client.hset(CONTROL, "metadata_sum", str(MetadataSum(entries)))
+    verdict = stored.verify(kept_topology(), refuse_to_run)
+    (warned,) = [finding for finding in verdict.findings if finding.weight is not Weight.OK]
+    assert (warned.weight, warned.found) == (Weight.WARN, "the state was not recomputed")
+    finds, finds_not = verdict.can_and_cannot
+    assert "what the input gives" not in finds
+    assert "replaced by others of their type (a refold does, and none was made)" in finds_not
+
+
+def refuse_to_run(topology: Topology, url: str, options: RunOptions) -> None:
+    raise AssertionError("a refold was made")
+
+
+def test_a_position_altered_with_its_checksum_is_found(stored):
+    stored.client.hset(METADATA, "partition.0:3", pack([2, 4]))
+    entries = {field.decode(): value for field, value in stored.client.hgetall(METADATA).items()}
+    stored.client.hset(CONTROL, "metadata_sum", str(MetadataSum(entries)))
+    assert "metadata 'partition.0:3' differs; no state was compared" in stored.fault()
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "part"),
+    [
+        (LINES[:12], 5, "metadata 'partition.0:3' differs"),
+        (LINES[:10], 5, "the input gives no more than txid 2, but txid 3 is committed"),
+        (LINES, 4, "metadata 'partition.0:3' differs"),
+    ],
+)
+def test_an_input_that_is_cut_differently_is_not_called_damage_of_a_state(
+    stored, lines: Sequence[str], size: int, part: str
+):
+    found = [f.found for f in stored.verify(kept_topology(lines, lines_per_batch=size)).findings if f.weight == "fail"]
+    (said,) = found
+    assert part in said
+    assert "no state was compared" in said
+
+
+def test_an_input_that_only_grew_is_told_and_the_states_are_compared(stored):
+    findings = stored.verify(kept_topology([*LINES, "more"])).findings
+    assert [f.weight for f in findings][-2:] == [Weight.WARN, Weight.OK]
+    assert "the input has another fingerprint now" in findings[-2].found
+    assert "all 7 states are equal" in findings[-1].found
+
+
+def test_a_changed_bolt_is_found_where_its_states_differ(stored):
+    class KeepLess(KeepAll):
+        def finish_batch(self):
+            self.words = [word for word in self.words if word != "word2"]
+            super().finish_batch()
+
+    topology = kept_topology()
+    spout, keep = topology.components
+    changed = replace(topology, components=(spout, replace(keep, spec=KeepLess())))
+    found = [f.found for f in stored.verify(changed).findings if f.weight is Weight.FAIL]
+    assert any("'{kept}:counts'" in each and "field 'word2' holds '2', expected nothing" in each for each in found)
+
+
+def test_a_topology_with_other_states_is_not_computed(stored):
+    def never(*_: Any) -> None:
+        raise AssertionError("it was run")
+
+    findings = stored.verify(build(("count", Count(), ["lines"]), spout=Lines(3)), never).findings
+    assert "the factory's topology has other states" in findings[-1].found
+    assert findings[-1].weight is Weight.FAIL
+
+
+@pytest.mark.parametrize(
+    ("damage", "subject"),
+    [
+        (lambda c: c.hset(CONTROL, "committed", "x"), "control"),
+        (lambda c: c.hset(METADATA, "nonsense", b"\xc1"), "metadata"),
+        (lambda c: [c.delete("{kept}:log"), c.set("{kept}:log", "x")], "keys"),
+        (lambda c: c.hdel("{kept}:txbatch:receipts", "2"), "receipts"),
+    ],
+)
+def test_damaged_records_are_reported_before_anything_is_computed(stored, damage, subject):
+    damage(stored.client)
+    findings = stored.verify().findings
+    assert [f.weight for f in findings if f.subject == "refold"] == [Weight.WARN]
+    assert findings[-1].why == f"what is wrong with {subject} has to be repaired first"
+
+
+def test_an_error_of_the_refold_is_the_users(stored):
+    class Raises(KeepAll):
+        def finish_batch(self):
+            raise ValueError("broken")
+
+    topology = kept_topology()
+    spout, keep = topology.components
+    with pytest.raises(UserCodeError, match="broken"):
+        stored.verify(replace(topology, components=(spout, replace(keep, spec=Raises()))))
+
+
+def test_a_refold_leaves_the_original_as_it_is_and_nothing_on_its_server(stored):
+    before = dump(stored.client)
+    asked: list[tuple[str, int | None, bool]] = []
+
+    def noting(topology: Topology, url: str, options: RunOptions) -> None:
+        asked.append((topology.topology_id, options.last_txid, options.tells_spout))
+        assert url != stored.url
+        locally(topology, url, options)
+
+    assert stored.verify(None, noting, scratch_server).is_sound
+    assert asked == [("refold-kept", LAST_TXID, False)]
+    assert dump(stored.client) == before
+
+
+def test_a_scratch_server_is_gone_afterwards():
+    with scratch_server() as url, redis.Redis.from_url(url) as client:
+        assert client.dbsize() == 0
+    with pytest.raises(redis.ConnectionError), redis.Redis.from_url(url) as client:
+        client.ping()
+
+
+@pytest.mark.parametrize(
+    ("topology", "reason"),
+    [
+        (kept_topology(is_opaque=True), r"spout 'words' \(OpaqueMemoryTransactionalSpout\) is opaque"),
+        (
+            build(
+                ("count", Count(), ["lines"]),
+                spout=DataFrameBatches(object(), ["a"], ColumnRanges("a", 10)),
+            ),
+            r"spout 'lines' \(DataFrameBatches\) reads DataFrames",
+        ),
+    ],
+)
+def test_what_cannot_be_computed_twice_is_refused_by_name(topology: Topology, reason: str):
+    with pytest.raises(TopologyError, match=f"cannot be refolded: {reason}"):
+        refuse_unrepeatable(topology)
+
+
+def test_a_committer_with_external_effects_is_not_run_again():
+    class Mails(KeepAll):
+        external_effects = True
+
+    topology = kept_topology()
+    spout, keep = topology.components
+    with pytest.raises(TopologyError, match="committer 'keep' has external effects, which would happen again"):
+        refuse_unrepeatable(replace(topology, components=(spout, replace(keep, spec=Mails()))))
+
+
+@pytest.mark.parametrize("master", ["spark://one:7077", "local-cluster[2,1,1024]", "yarn"])
+def test_a_refold_runs_on_this_machine_only(master: str):
+    with pytest.raises(TopologyError, match="--refold runs on this machine"):
+        on_spark(master, {}, "module")
+
+
+def of_files(folder: Path) -> Topology:
+    return kept_topology_of(TextFiles(str(folder / "*.txt"), 5))
+
+
+def kept_topology_of(spout: Any) -> Topology:
+    class KeepLines(KeepAll):
+        def execute(self, tup):
+            self.words.append(tup["line"])
+
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "lines", spout)
+    builder.set_committer_bolt("keep", KeepLines()).global_grouping("lines")
+    return builder.build()
+
+
+@pytest.fixture
+def stored_of_files(redis_backend: Backend, tmp_path: Path, monkeypatch) -> Stored:
+    (tmp_path / "words.txt").write_text("".join(f"{word}\n" for word in LINES))
+    monkeypatch.setattr(input_file, "RECENT_NS", 10**15)  # the file is young: its times are not relied upon
+    stored = Stored(redis_backend, of_files(tmp_path))
+    monkeypatch.setattr(input_file, "RECENT_NS", -(10**15))
+    return stored
+
+
+def test_a_file_that_is_only_older_or_was_copied_is_the_same_input(stored_of_files: Stored, tmp_path):
+    """Red before: the times of the file are part of the stored metadata, and it was called another position."""
+    (tmp_path / "copy").write_bytes((tmp_path / "words.txt").read_bytes())
+    (tmp_path / "copy").replace(tmp_path / "words.txt")
+    findings = stored_of_files.verify(of_files(tmp_path)).findings
+    assert [finding for finding in findings if finding.weight is Weight.FAIL] == []
+    assert "all 7 states are equal" in findings[-1].found
+
+
+def test_a_file_that_grew_after_it_was_read_is_the_same_input_up_to_there(stored_of_files: Stored, tmp_path):
+    with (tmp_path / "words.txt").open("a") as file:
+        file.write("more\n")
+    assert stored_of_files.verify(of_files(tmp_path)).is_sound
+
+
+def test_a_file_with_other_words_of_the_same_length_is_another_input(stored_of_files: Stored, tmp_path):
+    (tmp_path / "words.txt").write_text((tmp_path / "words.txt").read_text().replace("word1", "word2"))
+    said = [f.found for f in stored_of_files.verify(of_files(tmp_path)).findings if f.weight is Weight.FAIL]
+    (told,) = said
+    assert told.startswith("the input was cut differently, or holds other data now: metadata 'coordinator:3' differs")
+
+
+class Told(MemoryTransactionalSpout, ICommitterTransactionalSpout):
+    """Notes in its class what it is told."""
+
+    committed: ClassVar[list[int]] = []
+
+    def get_committer(self, conf, context):
+        return Listening()
+
+
+class Listening(SpoutCommitter):
+    def commit(self, attempt):
+        Told.committed.append(attempt.txid)
+
+
+def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
+    def topology() -> Topology:
+        spout = Told({0: [[word] for word in LINES]}, ["word"], 5)
+        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "words", spout)
+        builder.set_committer_bolt("keep", KeepAll()).global_grouping("words")
+        return builder.build()
+
+    Told.committed.clear()
+    stored = Stored(redis_backend, topology())
+    assert Told.committed == [1, 2, 3]
+    assert stored.verify(topology()).is_sound
+    assert Told.committed == [1, 2, 3]
+
+
+class CommitsMeanwhile(RedisRecords):
+    """A run commits after each of the first images: records read next are of a later transaction."""
+
+    def __init__(self, read: RedisRecords, times: int) -> None:
+        super().__init__(read._connection, read.keys)
+        self.times = times
+
+    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
+        found = super().image(kinds, with_parts)
+        if not self.times:
+            return found
+        self.times -= 1
+        return replace(found, committed=str(int(found.committed) - 1))
+
+
+@pytest.mark.parametrize(("times", "is_read"), [(4, True), (5, False)])
+def test_what_is_compared_is_of_one_transaction_or_not_compared(stored: Stored, times: int, is_read: bool):
+    store = RedisTopology(stored.url, TOPOLOGY_ID)
+    verifier = Verifier(CommitsMeanwhile(store.records(), times))
+    again = partial(refold, topology=kept_topology(), run_to=locally, server=stored.scratch)
+    try:
+        if is_read:
+            assert verifier.verify(kept_topology(), again).is_sound
+        else:
+            with pytest.raises(TopologyError, match="committed during each of 5 readings; stop its run"):
+                verifier.verify(kept_topology(), again)
+    finally:
+        store.close()

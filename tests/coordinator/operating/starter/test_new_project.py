@@ -1,0 +1,168 @@
+"""A new project runs, passes its own tests and every check it brings, whatever it is called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import pytest
+
+from coordinator import LocalCluster
+from coordinator.operating.cli.loading import load_factory, make_topology
+from coordinator.operating.starter import new_project
+from coordinator.operating.starter.new_project import (
+    CACHES,
+    HIDDEN,
+    TEMPLATE,
+    installed_at,
+    template_files,
+    write_project,
+)
+from coordinator.operating.starter.project_name import LENGTH_MAX
+from coordinator.topology.building.topology import Topology
+from state.errors import TopologyError
+
+ROOT = Path(__file__).resolve().parents[4]
+LONGEST = "long" + "_" * (LENGTH_MAX - 4)
+FILES = [
+    ".gitignore",
+    "README.md",
+    "data/visits.jsonl",
+    "pyproject.toml",
+    "shop/__init__.py",
+    "shop/bolts.py",
+    "shop/topology.py",
+    "tests/test_bolts.py",
+    "tests/test_topology.py",
+]
+
+
+def run_in(folder: Path, *arguments: str) -> str:
+    """Runs a tool of this environment as the user would, and returns what it says."""
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MYPYPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
+    assert [path.as_posix() for path in write_project("shop", tmp_path)] == FILES
+
+    written = sorted(path for path in (tmp_path / "shop").rglob("*") if path.is_file())
+    assert [path.relative_to(tmp_path / "shop").as_posix() for path in written] == FILES
+    assert [path for path in written if new_project.TEMPLATE_NAME in path.read_text(encoding="utf-8")] == []
+    project = tomllib.loads((tmp_path / "shop" / "pyproject.toml").read_text(encoding="utf-8"))
+    assert (project["project"]["name"], project["tool"]["setuptools"]["packages"]) == ("shop", ["shop"])
+
+
+def test_a_project_passes_its_own_tests(tmp_path: Path) -> None:
+    write_project("shop", tmp_path)
+
+    assert "11 passed" in run_in(tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider")
+
+
+@pytest.mark.parametrize("name", ["shop", LONGEST])
+def test_a_project_passes_ruff_whatever_its_name(name: str, tmp_path: Path) -> None:
+    write_project(name, tmp_path)
+
+    assert run_in(tmp_path / name, "ruff", "check", "--no-cache") == "All checks passed!\n"
+    assert "already formatted" in run_in(tmp_path / name, "ruff", "format", "--check", "--no-cache")
+
+
+def test_a_project_passes_strict_mypy_where_txbatch_is_installed(tmp_path: Path) -> None:
+    """In a virtual environment that has the packages on its path, as an installation would."""
+    venv.create(tmp_path / "env", with_pip=False)
+    (installed,) = (tmp_path / "env").glob("lib/python3*/site-packages")
+    (installed / "installed.pth").write_text(f"{ROOT}\n{Path(pytest.__file__).parent.parent}\n")
+    write_project("shop", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--python-executable", str(tmp_path / "env" / "bin" / "python")],
+        cwd=tmp_path / "shop",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.startswith("Success: no issues found in 5 source files"), done.stdout + done.stderr
+
+
+def test_the_sample_data_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_project("sampled_shop", tmp_path)
+    monkeypatch.chdir(tmp_path / "sampled_shop")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    factory, _ = load_factory("sampled_shop.topology:topology")
+    topology = make_topology(factory, "topology", {})
+    assert isinstance(topology, Topology)
+    with LocalCluster(seed=3) as cluster:
+        run = cluster.submit(topology)
+        run.run_until_idle()
+        assert run.statistics.committed == 12
+        assert sum(run.state("visits").values()) == 298
+        assert len(run.dead_letters()) == 2
+
+
+def test_what_exists_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "README.md").write_text("mine")
+
+    with pytest.raises(TopologyError, match="exists already, and nothing in it was changed"):
+        write_project("shop", tmp_path)
+
+    assert [path.name for path in (tmp_path / "shop").iterdir()] == ["README.md"]
+    assert (tmp_path / "shop" / "README.md").read_text() == "mine"
+
+
+def test_a_file_in_the_place_of_the_folder_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "shop").write_text("mine")
+
+    with pytest.raises(TopologyError, match="exists already"):
+        write_project("shop", tmp_path)
+
+    assert (tmp_path / "shop").read_text() == "mine"
+
+
+def test_half_a_project_is_removed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, full = new_project._copied, OSError(28, "no space left on device")
+
+    def copied_until_the_disk_is_full(source: Path, folder: Path, name: str) -> Path:
+        if source.name == "topology.py":
+            raise full
+        return copied(source, folder, name)
+
+    monkeypatch.setattr(new_project, "_copied", copied_until_the_disk_is_full)
+    with pytest.raises(OSError, match="no space left"):
+        write_project("shop", tmp_path)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_tools_leave_in_the_template_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in sorted(CACHES):
+        (tmp_path / "template" / folder).mkdir(parents=True)
+        (tmp_path / "template" / folder / "left.py").write_text("")
+    (tmp_path / "template" / "README.md").write_text("# myproject\n")
+    monkeypatch.setattr(new_project, "TEMPLATE", tmp_path / "template")
+
+    assert [path.name for path in template_files()] == ["README.md"]
+
+
+def test_the_template_has_no_hidden_files_that_a_wheel_would_leave_out() -> None:
+    names = {path.relative_to(TEMPLATE).as_posix() for path in template_files()}
+
+    assert HIDDEN.keys() <= names
+    assert [name for name in names if any(part.startswith(".") for part in name.split("/"))] == []
+
+
+def test_a_package_is_found_where_it_is_installed() -> None:
+    assert str(installed_at("redis")).endswith("/redis/__init__.py")
+    assert installed_at("no_such_package_anywhere") is None

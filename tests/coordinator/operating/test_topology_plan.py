@@ -1,0 +1,144 @@
+"""A plan as users see it: stages, chains, phases, and why there is one job or two."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.streams.groupings import CustomGrouping
+from coordinator.operating.topology_plan import plan
+from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state.errors import TopologyError
+from tests.support.topologies.components import Commit, Count, Lines, Pass, build
+from tests.support.topologies.example_topologies import EXAMPLES
+
+
+class Mail(Commit):
+    external_effects = True
+
+
+class PassOn(BaseBasicBolt):
+    output_fields = ("value",)
+
+    def execute(self, tup, collector):
+        collector.emit(tup.values)
+
+
+class ByLength(CustomGrouping):
+    def choose_tasks(self, values):
+        return [0]
+
+
+def stages(topology):
+    return [group.label for group in plan(topology).picture.groups]
+
+
+def facts(topology):
+    return " ".join(plan(topology).picture.facts)
+
+
+def test_chains_share_a_stage_and_hand_tuples_over_in_memory():
+    picture = plan(EXAMPLES["word_count"]()).picture
+    assert [group.members for group in picture.groups] == [("lines", "count"), ("store",)]
+    assert [edge.in_memory for edge in picture.edges] == [True, False]
+    assert stages(EXAMPLES["word_count"]()) == [
+        "stage 1 · processing · 2 Spark tasks · chain lines+count",
+        "stage 2 · commit · 2 Spark tasks · 1 acker",
+    ]
+
+
+def wide(tasks):
+    count, store = ("count", Pass(), ["lines"], tasks), ("store", Count(), ["count"], tasks)
+    return build(count, store, spout_tasks=tasks)
+
+
+def test_tasks_that_share_spark_tasks_are_told():
+    topology = wide(24)
+    assert [group.label for group in plan(topology, slots=8).picture.groups] == [
+        "stage 1 · processing · 24 tasks in 8 Spark tasks · chain lines+count",
+        "stage 2 · commit · 24 tasks in 8 Spark tasks · 1 acker",
+    ]
+    shared = "several of these share a Spark task"
+    assert shared in facts(topology)
+    assert shared not in " ".join(plan(topology, slots=8).picture.facts)
+    assert shared not in facts(wide(1))
+
+
+def test_a_plan_for_no_slots_is_refused():
+    with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
+        plan(EXAMPLES["word_count"](), slots=0)
+
+
+def test_a_topology_without_committers_has_no_commit_phase():
+    topology = build(("pass", Pass(), ["lines"], 2))
+    assert stages(topology)[-1] == "stage 3 · processing · 1 acker"
+    assert "there is no commit phase" in facts(topology)
+
+
+def test_committers_that_only_write_share_the_job():
+    assert "One Spark job a wave for both phases" in facts(build(("count", Count(), ["lines"], 2)))
+
+
+def test_external_effects_and_bolts_below_committers_need_two_jobs_and_are_named():
+    assert "Two Spark jobs a wave: mail has external effects" in facts(build(("mail", Mail(), ["lines"])))
+    below = build(("commit", Commit(), ["lines"]), ("pass", Pass(), ["commit"]), ("more", Pass(), ["commit"]))
+    assert "because pass and more hear committers" in facts(below)
+    assert stages(below)[-1] == "stage 3 · commit · 2 Spark tasks"
+
+
+def test_one_task_of_everything_needs_no_shuffle():
+    assert "nothing is shuffled" in facts(build(("count", Count(), ["lines"])))
+    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2)))
+
+
+def test_a_plain_topology_has_its_spouts_in_the_driver():
+    assert stages(EXAMPLES["plain_word_count"]())[:2] == ["driver · between waves", "stage 1 · 2 Spark tasks"]
+
+
+def test_chained_bolts_of_a_plain_topology_share_a_stage_unless_one_of_them_is_kept_out():
+    def stages_with(*, is_chained):
+        builder = TopologyBuilder("plain")
+        builder.set_spout("feed", FeederSpout(("value",)))
+        builder.set_bolt("first", PassOn(), 2).shuffle_grouping("feed")
+        second = builder.set_bolt("second", PassOn(), 2).shuffle_grouping("first")
+        if not is_chained:
+            second.disable_chaining()
+        return stages(builder.build())
+
+    assert stages_with(is_chained=True)[1:] == ["stage 1 · 2 Spark tasks · chain first+second", "stage 2 · 1 acker"]
+    assert stages_with(is_chained=False)[1:] == [
+        "stage 1 · 2 Spark tasks",
+        "stage 2 · 2 Spark tasks",
+        "stage 3 · 1 acker",
+    ]
+
+
+def test_an_untracked_plain_topology_is_said_to_be():
+    builder = TopologyBuilder("untracked")
+    builder.set_spout("lines", FeederSpout(["line"]))
+    builder.set_acker_count(0)
+    topology = EXAMPLES["plain_word_count"]()
+    assert "Nothing is tracked" not in facts(topology)
+    builder.set_bolt("sink", topology.component("append").spec).global_grouping("lines")
+    assert "Nothing is tracked" in facts(builder.build())
+
+
+def test_a_users_grouping_shows_its_repr():
+    builder = TransactionalTopologyBuilder("test", "lines", Lines())
+    builder.set_bolt("count", Count(), parallelism=2).custom_grouping("lines", ByLength())
+    assert [edge.grouping for edge in plan(builder.build()).picture.edges] == ["ByLength()"]
+
+
+def test_it_prints_as_text_and_is_plain_data():
+    made = plan(EXAMPLES["word_count"]())
+    assert repr(made) == made.text()
+    told = made.to_dict()
+    assert told["stages"][0]["members"] == ("lines", "count")
+    assert told["components"][2]["states"][0]["key"] == "{word_count}:counts"
+
+
+def test_what_is_no_topology_is_refused():
+    with pytest.raises(TopologyError, match="plan got 'word_count' of type str; give the result of a builder's build"):
+        plan("word_count")  # type: ignore[arg-type]

@@ -1,0 +1,61 @@
+"""Stages of a wave: bolts by their longest path, ackers last, and a way for what is meant for further down."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordinated_bolt.components.basic_bolts import BaseBasicBolt
+from coordinated_bolt.transport.edges import DRIVER
+from coordinator.plain.plain_topology_builder import TopologyBuilder
+from coordinator.spouts.feeder import FeederSpout
+from coordinator.topology.planning.stage_chain import Stage
+from tests.support.topologies.plain_jobs import planned
+
+
+class Pass(BaseBasicBolt):
+    """Passes on."""
+
+    output_fields = ("value",)
+
+    def execute(self, tup, collector):
+        collector.emit(tup.values)
+
+
+def jump(ackers=1):
+    """spout(1, 2) -> a(3, 4) -> b(5) -> c(6, 7); spout and a feed c as well. Ackers from 8."""
+    builder = TopologyBuilder("test")
+    builder.set_spout("spout", FeederSpout(("value",)), 2)
+    builder.set_bolt("c", Pass(), 2).shuffle_grouping("spout").shuffle_grouping("a").shuffle_grouping("b")
+    builder.set_bolt("a", Pass(), 2).shuffle_grouping("spout")
+    builder.set_bolt("b", Pass(), 1).shuffle_grouping("a")
+    builder.set_acker_count(ackers)
+    return planned(builder.build())
+
+
+def test_a_bolt_is_on_the_level_of_its_longest_path_and_the_ackers_come_last():
+    assert jump(2).stages == (Stage((3, 4)), Stage((5,)), Stage((6, 7)), Stage((8, 9)))
+
+
+def test_without_ackers_the_deepest_bolts_come_last():
+    plan = jump(0)
+    assert not plan.is_tracked
+    assert plan.stages[-1] == Stage((6, 7))
+
+
+@pytest.mark.parametrize("ackers", [0, 1, 3])
+def test_whatever_is_sent_reaches_its_task_or_the_driver_stage_by_stage(ackers):
+    plan = jump(ackers)
+    for start in range(len(plan.stages)):
+        below = [task for stage in plan.stages[start:] for task in stage.tasks]
+        for target in [*below, DRIVER]:
+            for index in range(start, len(plan.stages)):
+                tasks = plan.stages[index].tasks
+                partition = plan.chain.routes_into(index)[target]
+                if target in tasks:
+                    assert tasks[partition] == target
+                    break
+                assert 0 <= partition < len(tasks)
+            else:
+                assert target == DRIVER
+    assert plan.chain.routes_into(len(plan.stages)) == {DRIVER: 0, 1: 0, 2: 0}
+    assert set(plan.chain.routes_into(1)) == {5, 6, 7, *plan.acker_tasks, DRIVER}

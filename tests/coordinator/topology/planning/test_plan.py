@@ -1,0 +1,295 @@
+"""From a topology to stages: levels, the commit phase, and a way for every frame."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.transport.edges import DRIVER
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.topology.planning.plan import make_plan
+from coordinator.topology.planning.slots import in_slots
+from state.errors import TopologyError
+from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
+
+
+def stage_of(made, task_id):
+    """Index of the stage a task runs in."""
+    return next(index for index, stage in enumerate(made.stages) if task_id in stage.tasks)
+
+
+def layout(made):
+    """Stages as lists of component ids, one for each task."""
+    name = {task: wiring.component_id for task, wiring in made.wirings.items()}
+    name |= dict.fromkeys(made.acker_tasks, ACKER_COMPONENT)
+    return [[name[task] for task in stage.tasks] for stage in made.stages]
+
+
+def committing(made):
+    return sorted({made.wirings[task].component_id for task in made.commit_tasks})
+
+
+def test_word_count_is_three_stages():
+    made = plan(build(("count", Pass(), ["lines"], 2), ("store", Commit(), ["count"], 2), spout_tasks=2))
+    assert layout(made) == [["lines", "lines"], ["count", "count"], [ACKER_COMPONENT, "store", "store"]]
+    assert made.meeting_stage == 2
+    assert made.emitter_tasks == (1, 2)
+    assert made.acker_tasks == (7,)
+    assert made.commit_tasks == {5, 6}
+    assert made.component_order == ("lines", "count", "store")
+    assert made.topology_id == "test"
+
+
+def test_tasks_are_numbered_from_one_over_all_components():
+    made = plan(build(("a", Pass(), ["lines"], 3), ("b", Commit(), ["a"], 2), spout_tasks=2, ackers=2))
+    (tasks_of,) = {tuple(wiring.tasks_of.items()) for wiring in made.wirings.values()}
+    assert dict(tasks_of) == {"lines": (1, 2), "a": (3, 4, 5), "b": (6, 7), ACKER_COMPONENT: (8, 9)}
+    assert {task: (w.task_id, w.task_index, w.task_count) for task, w in made.wirings.items()} == {
+        1: (1, 0, 2),
+        2: (2, 1, 2),
+        3: (3, 0, 3),
+        4: (4, 1, 3),
+        5: (5, 2, 3),
+        6: (6, 0, 2),
+        7: (7, 1, 2),
+    }
+
+
+def test_a_component_stands_at_the_length_of_its_longest_path():
+    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("c", Pass(), ["lines", "b"])))
+    assert layout(made) == [["lines"], ["a"], ["b"], ["c"], [ACKER_COMPONENT]]
+    assert made.commit_tasks == frozenset()
+
+
+def test_a_committer_stands_at_the_meeting_stage_however_early_it_is_fed():
+    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("store", Commit(), ["lines"])))
+    assert layout(made) == [["lines"], ["a"], ["b"], [ACKER_COMPONENT, "store"]]
+
+
+def test_a_committer_on_the_spout_makes_two_stages():
+    made = plan(build(("store", Commit(), ["lines"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"]]
+
+
+@pytest.mark.case(id="P-04")
+def test_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
+    made = plan(build(("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("both", Pass(), ["a", "store"])))
+    assert layout(made) == [["lines"], ["a"], [ACKER_COMPONENT, "store"], ["both"]]
+    assert committing(made) == ["both", "store"]
+    needs_id = {w.component_id: w.needs_id for w in made.wirings.values()}
+    assert needs_id == {"lines": False, "a": False, "store": True, "both": False}
+
+
+@pytest.mark.case(id="P-04")
+def test_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer():
+    made = plan(build(("store", Commit(), ["lines"]), ("both", Pass(), ["lines", "store"]), ("end", Sink(), ["both"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"], ["both"], ["end"]]
+
+
+# Every mix of phases; c… are committers, b… are none.
+
+
+@pytest.mark.case(id="P-04")
+@pytest.mark.parametrize(
+    ("bolts", "stages", "commit_phase"),
+    [
+        (  # a bolt fed by a bolt and by a committer, and a deep bolt beside them
+            (
+                ("b1", Pass(), ["lines"]),
+                ("c1", Commit(), ["b1"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2", "c1"]),
+                ("b4", Pass(), ["b3", "b2"]),
+            ),
+            [["lines"], ["b1"], ["b2"], [ACKER_COMPONENT, "c1"], ["b3"], ["b4"]],
+            ["b3", "b4", "c1"],
+        ),
+        (  # a committer fed by a committer and by the spout
+            (("c1", Commit(), ["lines"]), ("c2", Commit(), ["c1", "lines"])),
+            [["lines"], [ACKER_COMPONENT, "c1"], ["c2"]],
+            ["c1", "c2"],
+        ),
+        (  # a committer fed by a bolt of each phase
+            (
+                ("c1", Commit(), ["lines"]),
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["c1"]),
+                ("c2", Commit(), ["b1", "b2"]),
+            ),
+            [["lines"], ["b1"], [ACKER_COMPONENT, "c1"], ["b2"], ["c2"]],
+            ["b2", "c1", "c2"],
+        ),
+        (  # two committers that do not know of each other, and one below both
+            (
+                ("b1", Pass(), ["lines"]),
+                ("c1", Commit(), ["lines"]),
+                ("c2", Commit(), ["b1"]),
+                ("c3", Commit(), ["c1", "c2"]),
+            ),
+            [["lines"], ["b1"], [ACKER_COMPONENT, "c1", "c2"], ["c3"]],
+            ["c1", "c2", "c3"],
+        ),
+        (  # a deep chain in both phases, with a short cut from the very top to the very bottom
+            (
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2"]),
+                ("c1", Commit(), ["b3"]),
+                ("b4", Pass(), ["c1"]),
+                ("c2", Commit(), ["b4"]),
+                ("b5", Pass(), ["c2"]),
+                ("b6", Pass(), ["b5", "lines", "b1", "c1"]),
+            ),
+            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"], ["c2"], ["b5"], ["b6"]],
+            ["b4", "b5", "b6", "c1", "c2"],
+        ),
+        (  # a committer may stand above a long processing chain that does not pass through it
+            (
+                ("c1", Commit(), ["lines"]),
+                ("b1", Pass(), ["lines"]),
+                ("b2", Pass(), ["b1"]),
+                ("b3", Pass(), ["b2"]),
+                ("b4", Pass(), ["b3", "c1"]),
+            ),
+            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"]],
+            ["b4", "c1"],
+        ),
+    ],
+    ids=["bolt below both", "committer below both", "each phase", "beside", "deep", "above"],
+)
+def test_every_mix_of_bolts_and_committers_has_its_phases_and_levels(bolts, stages, commit_phase):
+    made = plan(build(*bolts))
+    assert layout(made) == stages
+    assert committing(made) == commit_phase
+    needs_id = sorted(w.component_id for w in made.wirings.values() if w.needs_id)
+    assert needs_id == [name for name in commit_phase if name.startswith("c")]
+
+
+def test_chained_committers_each_get_a_level_and_all_need_the_id():
+    made = plan(build(("a", Commit(), ["lines"]), ("b", Commit(), ["a"]), ("c", Commit(), ["lines", "b"])))
+    assert layout(made) == [["lines"], [ACKER_COMPONENT, "a"], ["b"], ["c"]]
+    assert all(made.wirings[task].needs_id for task in made.commit_tasks)
+
+
+def test_a_bolt_beside_the_commit_phase_stays_in_the_processing_phase():
+    made = plan(build(("store", Commit(), ["lines"]), ("side", Pass(), ["lines"])))
+    assert layout(made) == [["lines"], ["side"], [ACKER_COMPONENT, "store"]]
+    assert committing(made) == ["store"]
+
+
+def test_a_commit_phase_is_flat_if_nothing_stands_below_its_committers():
+    committer = ("commit", Commit(), ["lines"])
+    assert plan(build(committer, ("other", Commit(), ["lines"]))).has_flat_commit_phase()
+    assert not plan(build(committer, ("below", Pass(), ["commit"]))).has_flat_commit_phase()
+    assert not plan(build(("pass", Pass(), ["lines"]))).has_flat_commit_phase()
+
+
+def test_several_ackers_share_the_attempts_by_txid():
+    made = plan(build(("store", Commit(), ["lines"]), ackers=3))
+    assert layout(made)[1] == [ACKER_COMPONENT] * 3 + ["store"]
+    assert [made.acker_of(txid) for txid in range(1, 8)] == [4, 5, 3, 4, 5, 3, 4]
+    assert made.acker_partitions() == [0, 1, 2]
+    assert made.commit_partitions() == [3]
+
+
+def test_acker_and_committers_are_told_which_tasks_report():
+    made = plan(build(("a", Pass(), ["lines"], 2), ("store", Commit(), ["a"], 2), ("below", Pass(), ["store"])))
+    assert made.processing_tasks() == {1: ("lines", 0), 2: ("a", 0), 3: ("a", 1)}
+    assert made.commit_tasks == {4, 5, 6}
+
+
+def test_a_frame_for_the_next_stage_goes_to_its_slot_and_deeper_ones_are_carried():
+    made = plan(
+        build(
+            ("a", Pass(), ["lines"], 2),
+            ("store", Commit(), ["a", "lines"], 2),
+            ("below", Pass(), ["store", "lines"], 2),
+        )
+    )
+    assert [stage.tasks for stage in made.stages] == [(1,), (2, 3), (8, 4, 5), (6, 7)]
+    assert made.chain.routes_into(1) == {2: 0, 3: 1, 8: 0, 4: 0, 5: 1, 6: 0, 7: 1, DRIVER: 0}
+    assert made.chain.routes_into(2) == {8: 0, 4: 1, 5: 2, 6: 1, 7: 2, DRIVER: 1}
+    assert made.chain.routes_into(3) == {6: 0, 7: 1, DRIVER: 0}
+    assert made.chain.routes_into(4) == {DRIVER: 0}
+    assert [stage_of(made, task) for task in (1, 3, 8, 4, 7)] == [0, 1, 2, 2, 3]
+
+
+def test_ackers_carry_nothing():
+    """Their partitions do not run in the commit phase, so a frame left there would be lost."""
+    made = plan(build(("store", Commit(), ["lines"]), ("below", Pass(), ["store", "lines"]), ackers=4))
+    assert made.stages[1].tasks == (4, 5, 6, 7, 2)
+    assert made.chain.routes_into(1) == {4: 0, 5: 1, 6: 2, 7: 3, 2: 4, 3: 4, DRIVER: 4}
+
+
+class Two(Pass):
+    def declare_output_fields(self, declarer):
+        declarer.declare(("a",))
+        declarer.declare_stream("more", ("b", "c"))
+
+
+def test_wiring_names_every_stream_and_subscriber_of_both_sides():
+    builder = TransactionalTopologyBuilder("test", "lines", Lines())
+    builder.set_bolt("two", Two()).shuffle_grouping("lines")
+    builder.set_bolt("sink", Sink(), 2).shuffle_grouping("two").shuffle_grouping("two", "more")
+    builder.set_bolt("more", Sink()).all_grouping("two", "more")
+    made = plan(builder.build({"key": "value"}))
+    two, sink = made.wirings[2], made.wirings[3]
+    assert two.targets == (3, 4, 5)
+    assert [(s.index, s.spec.stream_id, [sub.tasks for sub in s.subscribers]) for s in two.streams.values()] == [
+        (0, "default", [(3, 4)]),
+        (1, "more", [(3, 4), (5,)]),
+    ]
+    assert {task: source.component_id for task, source in sink.upstream.items()} == {2: "two"}
+    assert [stream.stream_id for stream in sink.upstream[2].streams] == ["default", "more"]
+    assert (sink.targets, sink.conf) == ((), {"key": "value"})
+
+
+def test_a_spec_that_cannot_be_shipped_is_refused_while_planning():
+    def refuse(component_id, spec):
+        raise TopologyError(f"component {component_id!r} cannot be shipped")
+
+    with pytest.raises(TopologyError, match="component 'lines' cannot be shipped"):
+        make_plan(build(("a", Pass(), ["lines"])), refuse)
+
+
+@st.composite
+def topologies(draw):
+    """A random graph: each bolt hears some of what came before it."""
+    heard_by, kinds = {}, {}
+    names = ["lines"]
+    for number in range(draw(st.integers(1, 6))):
+        name = f"b{number}"
+        heard_by[name] = draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True))
+        kinds[name] = draw(st.booleans())
+        names.append(name)
+    tasks = {name: draw(st.integers(1, 3)) for name in names}
+    bolts = [(name, Commit() if kinds[name] else Pass(), heard, tasks[name]) for name, heard in heard_by.items()]
+    return build(*bolts, spout_tasks=tasks["lines"], ackers=draw(st.integers(1, 3)))
+
+
+@settings(deadline=None)
+@given(topologies(), st.sampled_from([None, 1, 2, 3]))
+def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology, slot_count):
+    made = in_slots(plan(topology), slot_count)
+    placed = [task for stage in made.stages for task in stage.tasks]
+    assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
+    below = {topology.spout.component_id: False}
+    for component in topology.components[1:]:
+        above = any(below[s.upstream_id] for s in component.subscriptions)
+        below[component.component_id] = above or component.kind.value == "committer"
+    for task, wiring in made.wirings.items():
+        assert (task in made.commit_tasks) == below[wiring.component_id]
+        assert (stage_of(made, task) >= made.meeting_stage) == (task in made.commit_tasks)
+        assert stage_of(made, task) == 0 or task not in made.emitter_tasks
+        for target in [*wiring.targets, *([made.acker_of(1)] if task not in made.commit_tasks else [])]:
+            index, carriers = stage_of(made, task), []
+            assert index < stage_of(made, target)
+            while index < stage_of(made, target):
+                index += 1
+                partition = made.chain.routes_into(index)[target]
+                carriers.append(made.stages[index].partitions[partition])
+            assert target in carriers[-1]
+            assert not set(sum(carriers[:-1], ())) & set(made.acker_tasks)
+    assert set(made.acker_tasks) <= set(made.stages[made.meeting_stage].tasks)

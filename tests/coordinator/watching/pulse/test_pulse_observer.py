@@ -1,0 +1,130 @@
+"""What is observed of a run becomes its pulse, from its beginning to however it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from coordinator.watching.pulse.pulse_observer import PulseObserver
+from coordinator.watching.pulse.pulse_writer import PulseWriter
+from coordinator.watching.run_observer import (
+    Observer,
+    Observers,
+    RunBegan,
+    RunCondition,
+    RunEnded,
+    TurnEnded,
+    WaveStarted,
+)
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from state.errors import FencedError
+from state.records.run_pulse import PULSE_EVERY_S, RunFigures, RunState, pulse_of
+
+
+class Writer(PulseWriter):
+    """Keeps what it is told; has no thread."""
+
+    def __init__(self) -> None:
+        super().__init__(self, "{}", wall_clock=lambda: 1207.5, kept=10)
+        self.fields: dict[str, str] = {}
+        self.states: list[RunState] = []
+        self.closed = 0
+
+    def send(self, fields: Mapping[str, str], stories: list[tuple[int, str]], *, kept: int) -> bool:
+        self.fields |= fields
+        self.states.append(self.told().state)
+        return True
+
+    def tell(self, *told: object) -> None:
+        super().tell(*told)  # type: ignore[arg-type]
+        self.send_once()
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def told(self) -> RunFigures:
+        pulse = pulse_of(self.fields)
+        assert pulse is not None
+        return pulse.now
+
+
+class Run:
+    """A pulse, its writer and its clock."""
+
+    def __init__(self, **figures: int | bool) -> None:
+        self.now_s = 7.0
+        self.writer = Writer()
+        self.starts = 0
+        self.pulse = PulseObserver(self._start, clock=lambda: self.now_s, epoch_s=1200.0)
+        self.statistics = RunStatistics(**figures)  # type: ignore[arg-type]
+        self.standing = RunCondition()
+
+    def _start(self) -> PulseWriter:
+        self.starts += 1
+        return self.writer
+
+    def begin(self) -> None:
+        self.pulse(RunBegan("test", self.statistics, 60.0, lambda: self.standing))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_interrupted", "state"),
+    [
+        (None, False, RunState.DONE),
+        (None, True, RunState.STOPPED),
+        (KeyboardInterrupt(), False, RunState.STOPPED),
+        (FencedError("wc"), False, RunState.FAILED),
+    ],
+    ids=["done", "drained before the end", "Ctrl-C", "an error"],
+)
+def test_how_a_run_ended(error: BaseException | None, is_interrupted: bool, state: RunState) -> None:
+    run = Run(is_interrupted=is_interrupted, last_txid=4)
+    run.begin()
+    run.pulse(RunEnded(error))
+    assert (run.writer.told().state, run.writer.told().last_txid) == (state, 4)
+    assert (run.starts, run.writer.closed) == (1, 1)
+
+
+def test_a_run_that_could_not_begin_is_told_as_failed() -> None:
+    run = Run()
+    run.pulse(RunEnded(FencedError("wc")))
+    assert (run.writer.states, run.writer.closed) == ([RunState.FAILED], 1)
+
+
+def test_nothing_is_sent_before_the_run_owns_its_topology() -> None:
+    assert Run().starts == 0
+
+
+def test_figures_are_told_at_once_and_then_once_a_second() -> None:
+    run = Run()
+    run.begin()
+    run.standing = RunCondition(is_draining=True)
+    run.pulse(TurnEnded(is_idle=False))
+    run.now_s += PULSE_EVERY_S
+    run.pulse(TurnEnded(is_idle=False))
+    run.pulse(TurnEnded(is_idle=False))
+    assert run.writer.states == [RunState.STARTING, RunState.DRAINING]
+
+
+def test_a_run_that_finds_nothing_new_is_running_and_not_starting_for_ever() -> None:
+    run = Run()
+    run.begin()
+    run.now_s += PULSE_EVERY_S
+    run.pulse(TurnEnded(is_idle=False))  # its first wave is under way
+    run.now_s += PULSE_EVERY_S
+    run.pulse(TurnEnded(is_idle=True))
+    assert run.writer.states == [RunState.STARTING, RunState.STARTING, RunState.RUNNING]
+
+
+def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    run = Run()
+    heard: list[object] = []
+    pulse: Observer = run.pulse
+    observers = Observers([pulse, heard.append])
+    observers.notify(RunBegan("test", run.statistics, 60.0, lambda: run.standing))
+    run.pulse._book.note = None  # type: ignore[method-assign, assignment]
+    observers.notify(WaveStarted(1))
+    observers.notify(RunEnded(None))
+    assert (run.writer.states, run.writer.closed, len(heard)) == ([RunState.STARTING], 1, 3)
+    assert "is told nothing more; the run continues" in caplog.text

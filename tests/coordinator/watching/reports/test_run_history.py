@@ -1,0 +1,41 @@
+"""The course of a run fits into a bounded number of points, whatever its length."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from coordinator.watching.reports.run_history import POINTS_MAX, RunPoint, Series, WaveTime
+from coordinator.watching.statistics.run_statistics import RunStatistics
+
+
+@pytest.mark.parametrize("count", [0, 1, POINTS_MAX, POINTS_MAX + 1, 2 * POINTS_MAX + 1, 50 * POINTS_MAX])
+def test_a_series_keeps_its_ends_and_is_as_dense_everywhere(count):
+    series: Series[int] = Series()
+    for number in range(count):
+        series.add(number)
+    kept = series.points()
+    assert kept[:1] + kept[-1:] == [number for number in (0, count - 1) if count]
+    assert min(count, POINTS_MAX // 2) <= len(kept) <= POINTS_MAX + 1
+    assert len({right - left for left, right in pairwise(kept[:-1])}) <= 1
+
+
+def test_a_copy_stays_as_it_is():
+    series: Series[int] = Series()
+    series.add(1)
+    copy = series.copied()
+    series.add(2)
+    assert (copy.points(), series.points()) == ([1], [1, 2])
+
+
+def test_times_are_seconds_since_the_first_wave():
+    run = RunStatistics()
+    run.started(2, 98_765.0)
+    run.processed(98_766.5, 1.5, 2)
+    run.committed = 2
+    run.committed_group(98_767.0, [])
+    run.failed_attempts = 1
+    run.processed(98_768.0, 0.0, 1)
+    assert run.history.waves.points() == [WaveTime(1.5, 1.5, 2)]  # nobody has measured the second
+    assert run.history.moments.points() == [RunPoint(1.5, 0, 0), RunPoint(2.0, 2, 0), RunPoint(3.0, 2, 1)]

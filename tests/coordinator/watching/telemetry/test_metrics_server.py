@@ -1,0 +1,87 @@
+"""One small server answers Prometheus and probes for as long as the run lasts, and says why it cannot."""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from urllib.error import HTTPError, URLError
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from coordinator.watching.run_observer import GroupCommitted, RunBegan, RunEnded, TurnEnded
+from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.telemetry.metrics_server import MetricsServer
+from state.attempt import TransactionAttempt
+from state.errors import TopologyError
+
+
+def got(server, path, method="GET"):
+    request = urllib.request.Request(server.url.replace("/metrics", path), method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def begin(server, **figures):
+    server(RunBegan("lines", RunStatistics(**figures), 30.0))
+
+
+def test_prometheus_reads_what_the_run_has_counted():
+    with MetricsServer("lines", port=0) as server:
+        begin(server, committed=12, last_txid=40)
+        server(GroupCommitted((TransactionAttempt(40, 1),), 0.02, 1, 1))
+        server(RunEnded(None))
+        status, text = got(server, "/metrics")
+    samples = {
+        (sample.name, sample.labels.get("le")): sample
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    assert status == 200
+    committed = samples["txbatch_committed_transactions_total", None]
+    assert (committed.value, committed.labels) == (12.0, {"topology": "lines"})
+    assert samples["txbatch_commit_seconds_bucket", "0.025"].value == 1
+    assert samples["process_resident_memory_bytes", None].value > 0
+
+
+def test_probes_answer_before_the_run_begins_while_it_runs_and_after_its_end():
+    with MetricsServer("lines", port=0) as server:
+        assert got(server, "/healthz") == (200, "starting\n")
+        assert got(server, "/readyz")[0] == 503
+        begin(server)
+        server(TurnEnded(is_idle=True))
+        assert got(server, "/readyz") == (200, "running\n")
+        assert got(server, "/healthz")[1].startswith("last turn 0.")
+        server(RunEnded(None))
+        assert got(server, "/readyz") == (503, "the run has ended\n")
+
+
+def test_other_paths_and_methods_are_refused():
+    with MetricsServer("lines", port=0) as server:
+        assert got(server, "/")[0] == 200
+        assert got(server, "/admin")[0] == 404
+        assert got(server, "/healthz", "POST")[0] == 405
+
+
+def test_the_server_ends_with_the_run():
+    with MetricsServer("lines", port=0) as server:
+        url = server.url
+    with pytest.raises(URLError):
+        urllib.request.urlopen(url, timeout=10)
+
+
+def test_a_port_in_use_is_refused_with_the_remedy():
+    with MetricsServer("lines", port=0) as first:
+        port = int(first.url.split(":")[2].partition("/")[0])
+        with pytest.raises(TopologyError, match=rf"127.0.0.1 port {port}: .*in use.*; choose another port, or 0"):
+            MetricsServer("lines", port=port).__enter__()
+
+
+def test_without_the_library_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    with pytest.raises(TopologyError, match=r"pip install 'txbatch\[metrics\]'"):
+        MetricsServer("lines", port=0).__enter__()

@@ -1,0 +1,47 @@
+"""Why transactions are replayed is in the log without a word from the user, and never fills it."""
+
+from __future__ import annotations
+
+from coordinator.watching.retry_log import RetryLog
+from coordinator.watching.run_observer import AttemptRetried, RunEnded
+from state.attempt import TransactionAttempt
+
+
+class Time:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_first_reason_is_told_at_once(caplog):
+    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), "split[0]: FailedException: later", 3))
+    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: FailedException: later"]
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    told = (record.txid, record.attempt, record.wave, record.reason)
+    assert told == (7, "7:00000000000000ff", 3, "split[0]: FailedException: later")
+
+
+def test_a_traceback_is_told_by_its_last_line(caplog):
+    reason = 'split[0]: Traceback (most recent call last):\n  File "job.py", line 3, in execute\nValueError: no\n'
+    RetryLog(Time())(AttemptRetried(TransactionAttempt(7, 255), reason, 3))
+    assert caplog.messages == ["attempt 7:00000000000000ff failed and is replayed: split[0]: ValueError: no"]
+
+
+def test_many_replays_are_one_line_in_five_seconds_and_none_is_uncounted(caplog):
+    time = Time()
+    log = RetryLog(time)
+    for txid in range(1, 101):
+        time.now += 0.125
+        log(AttemptRetried(TransactionAttempt(txid, txid), f"reason {txid}", 3))
+    log(RunEnded(None))
+    assert [message.partition("replayed: ")[2] for message in caplog.messages] == [
+        "reason 1",
+        "reason 41 (39 more like it, earlier, not shown)",
+        "reason 81 (39 more like it, earlier, not shown)",
+        "reason 100",
+    ]
+    assert caplog.messages[-1].startswith("not shown so far: 19 like this one: attempt 100:")
+    log(RunEnded(None))
+    assert len(caplog.messages) == 4
