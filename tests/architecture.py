@@ -149,6 +149,7 @@ MERE_VALUES = (
 MAX_FUNCTION_LINES = 70
 MAX_FILE_LINES = 450  # 400 is where a hard look is due
 MAX_ROOM_MODULES = 20
+LUA_FUNCTION = re.compile(r"^local function (?P<name>\w+).*?^end$", re.DOTALL | re.MULTILINE)
 GUARD_FUNCTION = "require_own_packages"
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 
@@ -278,7 +279,7 @@ def ungated_libraries(root: Path) -> list[str]:
 
 
 def overlong(root: Path) -> list[str]:
-    """A function or a file that is too long."""
+    """A function or a file that is too long, in Python or Lua."""
     found = []
     for path, tree in sources(root, *PACKAGES, *COMPANIONS):
         lines = (root / path).read_text(encoding="utf-8").count("\n")
@@ -289,7 +290,21 @@ def overlong(root: Path) -> list[str]:
                 length = (node.end_lineno or node.lineno) - node.lineno + 1
                 if length > MAX_FUNCTION_LINES:
                     found.append(f"{path}:{node.lineno} {node.name} has {length} lines")
-    return found
+    return [*found, *_overlong_lua(root)]
+
+
+def _overlong_lua(root: Path) -> Iterator[str]:
+    """Yields the same complaints about Lua, where a function ends at the first `end` that is not indented."""
+    for file in sorted(path for package in PACKAGES for path in (root / package).rglob("*.lua")):
+        path, text = file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
+        lines = text.count("\n")
+        if lines > MAX_FILE_LINES:
+            yield f"{path} has {lines} lines, more than {MAX_FILE_LINES}"
+        for function in LUA_FUNCTION.finditer(text):
+            length = function[0].count("\n") + 1
+            if length > MAX_FUNCTION_LINES:
+                line = text.count("\n", 0, function.start()) + 1
+                yield f"{path}:{line} {function['name']} has {length} lines"
 
 
 def busy_inits(root: Path) -> list[str]:

@@ -71,6 +71,8 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.ungated_libraries, "state/redis_server/fake.py", "import fakeredis"),
     (architecture.overlong, "state/a.py", "def long():\n" + "    pass\n" * 70),
     (architecture.overlong, "state/a.py", "a = 1\n" * 451),
+    (architecture.overlong, "state/a.lua", "local a = 1\n" * 451),
+    (architecture.overlong, "state/a.lua", "local function long()\n" + "  call()\n" * 69 + "end\n"),
     (architecture.busy_inits, "state/__init__.py", '"""A package."""\nVERSION = 1\n'),
     (architecture.busy_inits, "state/__init__.py", '"""A package."""\ndef helper():\n    pass\n'),
     (

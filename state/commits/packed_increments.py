@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 SECTION_LIMIT = 1_000
-"""Most operations in one section, and most fields in a block; functions.lua has the same number."""
+"""Most operations in one section, and most fields in a block."""
 
 _SEPARATOR = b"\n"
 

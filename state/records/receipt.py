@@ -9,6 +9,9 @@ from state.keys import Keys
 from state.metadata.stored_metadata import damage_remedy
 from state.troubles import Trouble
 
+RECEIPTS_KEPT = 1_024
+"""How many txids keep their receipt."""
+
 
 @dataclass(frozen=True, slots=True)
 class Receipt:

@@ -19,7 +19,7 @@ from state.records.receipt import Receipt, parse_receipt
 
 _LENGTHS = re.compile(rb"(\d+) (-?\d+)\n")
 KEPT_BYTES = 4_096
-"""Longest metadata value that is kept, packed; functions.lua has the same number."""
+"""Longest metadata value that is kept, packed."""
 
 
 @dataclass(frozen=True, slots=True)

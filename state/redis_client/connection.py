@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
-from functools import cache
-from importlib import resources
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import redis
@@ -20,30 +18,25 @@ from redis.retry import Retry
 from state.errors import ProtocolError, StateRefusedError, StateUnreachableError, TransactionError
 from state.fault_points import reached
 from state.printable import said_by
+from state.redis_client import function_library
 from state.redis_client.address import check_address
+from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
+from state.redis_client.replies import text_of
 
-LIBRARY_NAME = "txbatch_5"
-"""Changes with the arguments of the functions, so that drivers of two versions can use one server."""
-STORED_FORMAT = "3"
-"""The format of what is stored; functions.lua has the same number."""
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
 CONNECT_TIMEOUT_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
+ENTRIES_AT_ONCE = 1_000
+"""Entries in one reply, so that a reader never blocks a server that commits."""
 AWAY_MIN_S = 1.0
 """A server that fails to answer for longer than this is reported: in the log at once, and in the summary."""
 SLOW_MIN_S = 5.0
 """So is one that answers the first try but takes longer than this: it, or its disk, was stalled."""
 
 _LOG = logging.getLogger("txbatch")
-
-
-@cache
-def library_code() -> str:
-    """Returns the source of the function library; on an executor it is in an archive, and no file."""
-    return resources.files(__package__).joinpath("functions.lua").read_text(encoding="utf-8")
 
 
 def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:
@@ -177,6 +170,25 @@ class RedisConnection:
         """
         return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
 
+    def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
+        """Yields the keys of a server, or the entries of one key, in pieces; one that moves meanwhile may come twice.
+
+        Args:
+            command: SCAN, HSCAN, SSCAN or ZSCAN.
+            key: whose entries, unless all keys are scanned.
+            match: a glob, if not all are wanted.
+
+        Raises:
+            StateRefusedError, StateUnreachableError: as `call`.
+        """
+        cursor, pattern = "0", () if match is None else ("MATCH", match)
+        while True:  # ends when the server's cursor has come round
+            found = self.call(command, *key, cursor, *pattern, "COUNT", str(ENTRIES_AT_ONCE))
+            cursor = text_of(found[0])
+            yield found[1]
+            if cursor == "0":
+                return
+
     def load_library(self) -> bool:
         """Loads the function library unless the server already has exactly this code.
 
@@ -188,7 +200,7 @@ class RedisConnection:
         Raises:
             StateRefusedError, StateUnreachableError: as `call`.
         """
-        code = library_code()
+        code = function_library.library_code()
         try:
             found = self.call("FUNCTION", "LIST", "LIBRARYNAME", LIBRARY_NAME, "WITHCODE")
             if not holds_code(found, code.encode()):

@@ -1,8 +1,8 @@
-"""Reads the replies of the function library as text."""
+"""Reads replies, in whichever form the client hands them out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 
@@ -12,7 +12,15 @@ def text_of(item: Any) -> str:
 
 
 def texts_by_name(items: Sequence[Any] | Mapping[Any, Any]) -> dict[str, str]:
-    """Returns a flat list of names and values as a mapping; redis-py makes one of some replies itself."""
-    if isinstance(items, Mapping):
-        return {text_of(name): text_of(value) for name, value in items.items()}
-    return {text_of(items[i]): text_of(items[i + 1]) for i in range(0, len(items), 2)}
+    """Returns names and values as a mapping of texts."""
+    return {text_of(name): text_of(value) for name, value in pairs_of(items)}
+
+
+def pairs_of(reply: Sequence[Any] | Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yields names and values, which redis-py hands out as a mapping, a flat list or a list of pairs."""
+    if isinstance(reply, Mapping):
+        yield from reply.items()
+    elif reply and isinstance(reply[0], (tuple, list)):
+        yield from reply
+    else:
+        yield from zip(reply[::2], reply[1::2], strict=True)

@@ -11,7 +11,8 @@ from redis.exceptions import NoPermissionError, RedisError
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.server_facts import LibraryState, ServerFacts
-from state.redis_client.connection import LIBRARY_NAME, RedisConnection, holds_code, library_code
+from state.redis_client.connection import RedisConnection, holds_code
+from state.redis_client.function_library import LIBRARY_NAME, library_code
 from state.redis_client.replies import text_of
 from state.redis_client.rights import COMMANDS_ON_KEYS
 

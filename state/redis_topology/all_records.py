@@ -17,15 +17,13 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys, split_member
 from state.printable import said_by
 from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
-from state.redis_client.connection import RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
 from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
-from state.redis_client.replies import text_of
+from state.redis_client.replies import pairs_of, text_of
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
-PIECE = 1_000
-"""Entries in one reply, so that a reader never blocks a server that commits."""
 IMAGE_ENTRIES_MAX = 1_000_000
 """Most entries of all states in one image: it is read by one MULTI, which blocks the server for about a second."""
 
@@ -86,33 +84,23 @@ class RedisRecords:
 
     def stored_keys(self) -> Iterator[StoredKey]:
         """Yields every key below the topology's hash tag, each once; a key that vanishes meanwhile is left out."""
-        cursor, seen = "0", set()
-        while True:  # ends when the server's cursor has come round
-            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.pattern, "COUNT", str(PIECE))
+        seen = set()
+        for found in self._connection.scanned("SCAN", match=self.keys.pattern):
             for key in (key for key in found if key not in seen):
                 seen.add(key)
                 kind = text_of(self._connection.call("TYPE", key))
                 if kind != MISSING:
                     yield StoredKey(text_of(key), kind, int(self._connection.call("PTTL", key)))
-            if cursor == "0":
-                return
 
     def part_names(self, name: str) -> list[str]:
         """Returns the names of all parts of a state that have a key now; see `member_name`."""
-        cursor, names = "0", set[str]()
-        while True:  # ends when the server's cursor has come round
-            cursor, found = self._scanned("SCAN", cursor, "MATCH", self.keys.parts_pattern(name), "COUNT", str(PIECE))
-            names.update(self.keys.state_name(text_of(key)) for key in found)
-            if cursor == "0":
-                return sorted(each for each in names if split_member(each)[1] is not None)
+        pieces = self._connection.scanned("SCAN", match=self.keys.parts_pattern(name))
+        names = {self.keys.state_name(text_of(key)) for piece in pieces for key in piece}
+        return sorted(each for each in names if split_member(each)[1] is not None)
 
     def has_keys(self, pattern: str) -> bool:
         """Whether a key matches the glob."""
-        cursor = "0"
-        while True:  # ends when the server's cursor has come round
-            cursor, found = self._scanned("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
-            if found or cursor == "0":
-                return bool(found)
+        return any(self._connection.scanned("SCAN", match=pattern))
 
     def quarantined(self) -> dict[str, bytes]:
         """Returns txid -> record of each batch that is quarantined; their number is limited."""
@@ -158,10 +146,10 @@ class RedisRecords:
         """
         order, start = ("WITHSCORES",) if from_lowest else ("REV", "WITHSCORES"), 0
         while found := self._connection.call(
-            "ZRANGE", self.keys.state(name), str(start), str(start + PIECE - 1), *order
+            "ZRANGE", self.keys.state(name), str(start), str(start + ENTRIES_AT_ONCE - 1), *order
         ):
             yield list(_pairs(found).items())
-            start += PIECE
+            start += ENTRIES_AT_ONCE
 
     def distinct_count(self, name: str) -> int:
         """Returns the estimate of a HyperLogLog; 0 if there is no such key.
@@ -221,24 +209,16 @@ class RedisRecords:
 
     def _items(self, key: str) -> Iterator[Entries]:
         start = 0
-        while found := self._connection.call("LRANGE", key, str(start), str(start + PIECE - 1)):
+        while found := self._connection.call("LRANGE", key, str(start), str(start + ENTRIES_AT_ONCE - 1)):
             yield [(b"", bytes(item)) for item in found]
-            start += PIECE
+            start += ENTRIES_AT_ONCE
 
     def _scanned_entries(self, key: str, kind: StateKind) -> Iterator[Entries]:
-        cursor = "0"
-        while True:  # ends when the server's cursor has come round
-            cursor, found = self._scanned(_SCAN[kind], key, cursor, "COUNT", str(PIECE))
+        for found in self._connection.scanned(_SCAN[kind], key):
             if kind is StateKind.SET:
                 yield [(bytes(member), b"") for member in found]
             else:
                 yield list(_pairs(found).items())
-            if cursor == "0":
-                return
-
-    def _scanned(self, *command: str) -> tuple[str, Any]:
-        cursor, found = self._connection.call(*command)
-        return text_of(cursor), found
 
     def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
         """Returns the replies of one MULTI; an error of one command is returned in its place."""
@@ -263,12 +243,7 @@ class RedisRecords:
 
 
 def _pairs(reply: Any) -> dict[bytes, bytes]:
-    """Returns a reply of names and values, which redis-py hands out as a mapping, a flat list or a list of pairs."""
-    if isinstance(reply, Mapping):
-        return {bytes(name): _bytes(value) for name, value in reply.items()}
-    if reply and isinstance(reply[0], (tuple, list)):
-        return {bytes(name): _bytes(value) for name, value in reply}
-    return {bytes(reply[i]): _bytes(reply[i + 1]) for i in range(0, len(reply), 2)}
+    return {bytes(name): _bytes(value) for name, value in pairs_of(reply)}
 
 
 def _bytes(value: Any) -> bytes:

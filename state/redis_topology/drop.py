@@ -6,12 +6,13 @@ or a topology started since, and deletes nothing.
 
 The last call names every key that the topology may have, whether it exists or not, except those of parts. An
 append-only file that was cut in the middle of a write may hold its first commands, to be applied at the next restart
-(see functions.lua): what they would create must not be there in the topology's next life.
+(see functions/drop.lua): what they would create must not be there in the topology's next life.
 """
 
 from __future__ import annotations
 
 import json
+from itertools import chain
 from typing import Any
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE
@@ -81,14 +82,7 @@ def _possible(keys: Keys, topology: str) -> list[str]:
 
 
 def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:
-    found: set[bytes] = set()
-    cursor = "0"
-    while True:  # bounded: SCAN ends after one pass over the server's keys
-        reply = connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", "1000")
-        found.update(reply[1])
-        cursor = text_of(reply[0])
-        if cursor == "0":
-            return found
+    return set(chain.from_iterable(connection.scanned("SCAN", match=pattern)))
 
 
 def _check(keys: Keys, reply: list[Any]) -> None:

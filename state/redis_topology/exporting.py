@@ -13,10 +13,10 @@ import redis
 from state.errors import StateRefusedError, TransactionError
 from state.keys import Keys
 from state.records.stored_records import OWN_KINDS, StoredPiece
-from state.redis_client.connection import RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
 from state.redis_client.redis_errors import stop_error
 from state.redis_client.replies import text_of
-from state.redis_topology.all_records import COUNT_COMMANDS, PIECE, WHOLE_COMMANDS, RedisRecords, entries_of
+from state.redis_topology.all_records import COUNT_COMMANDS, WHOLE_COMMANDS, RedisRecords, entries_of
 from state.redis_topology.snapshots import MOMENT
 from state.values.state_kind import StateKind
 
@@ -96,8 +96,8 @@ class RedisExport:
         contents = replies[1 + len(searched) :]
         for (name, kind), content, expiry in zip(names.items(), contents[::2], contents[1::2], strict=True):
             entries = entries_of(kind, content)
-            for start in range(0, len(entries), PIECE):
-                yield StoredPiece(name, kind, entries[start : start + PIECE], _expiry(expiry))
+            for start in range(0, len(entries), ENTRIES_AT_ONCE):
+                yield StoredPiece(name, kind, entries[start : start + ENTRIES_AT_ONCE], _expiry(expiry))
 
     def _one_by_one(
         self, names: Mapping[str, StateKind], moment: tuple[str, ...]

@@ -13,7 +13,7 @@ from state.records.receipt import Receipt, parse_receipt
 from state.records.transaction_history import parse_record
 from state.records.transaction_story import TransactionStory, story_of
 from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import text_of
+from state.redis_client.replies import pairs_of, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,7 @@ def _metadata_of(connection: RedisConnection, keys: Keys, txid: int) -> tuple[di
     transaction contained.
     """
     found = connection.call("HGETALL", keys.metadata)
-    items = found.items() if isinstance(found, Mapping) else zip(found[::2], found[1::2], strict=True)
-    stored = {text_of(name): bytes(value) for name, value in items}
+    stored = {text_of(name): bytes(value) for name, value in pairs_of(found)}
     own = {name: value for name, value in stored.items() if name.rpartition(":")[2] == str(txid)}
     by_scope = {parse_metadata_field(name)[0]: value for name, value in unpack_metadata(keys, own).items()}
     metadata = {scope: value for scope, value in by_scope.items() if not scope.startswith("note.")}

@@ -1,7 +1,7 @@
 """Puts exported state back: everything at once, or nothing.
 
 Entries are staged under keys of their own, which nothing else reads. One function call then takes the topology over,
-deletes what it held, moves the staged keys into place, and writes the control hash; see `restore` in functions.lua.
+deletes what it held, moves the staged keys into place, and writes the control hash; see functions/import.lua.
 Until that call no reader sees a change, and an import that ends before it leaves only keys that the next import, or a
 drop, deletes. Each import stages under names of its own, so nothing that deletes the keys of another can touch them,
 however late it is executed.
@@ -16,9 +16,8 @@ from state.errors import StateRefusedError, TopologyError
 from state.fault_points import reached
 from state.keys import Keys
 from state.records.stored_records import StoredPiece
-from state.redis_client.connection import RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
 from state.redis_client.replies import text_of, texts_by_name
-from state.redis_topology.all_records import PIECE
 from state.values.state_kind import StateKind
 
 KEYS_MAX = 100_000
@@ -49,8 +48,8 @@ class RedisImport:
         """Deletes what unfinished imports have left, and begins this one."""
         self._staged, self._groups, self._calls = {}, set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
-        for start in range(0, len(left), PIECE):
-            self._connection.call("UNLINK", *left[start : start + PIECE])
+        for start in range(0, len(left), ENTRIES_AT_ONCE):
+            self._connection.call("UNLINK", *left[start : start + ENTRIES_AT_ONCE])
         self._stage(self._keys.staging, "begin", [])
 
     def stage(self, piece: StoredPiece) -> None:
@@ -141,10 +140,4 @@ class RedisImport:
             )
 
     def _scanned(self, pattern: str) -> list[str]:
-        cursor, found = "0", set[str]()
-        while True:  # ends when the server's cursor has come round
-            reply = self._connection.call("SCAN", cursor, "MATCH", pattern, "COUNT", str(PIECE))
-            cursor = text_of(reply[0])
-            found.update(text_of(key) for key in reply[1])
-            if cursor == "0":
-                return sorted(found)
+        return sorted({text_of(key) for piece in self._connection.scanned("SCAN", match=pattern) for key in piece})

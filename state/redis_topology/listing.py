@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
@@ -16,7 +17,6 @@ from state.redis_topology.pulse import read_pulse
 
 _CONTROL = re.compile(r"\{([^{}]*)\}:txbatch:control", re.DOTALL)
 CONTROL_PATTERN = "{*}:txbatch:control"
-SCAN_PIECE = "1000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,8 @@ def list_topologies(connection: RedisConnection) -> list[ListedTopology]:
 
 
 def _ids(connection: RedisConnection) -> list[str]:
-    found: set[str] = set()
-    cursor = "0"
-    while True:  # bounded: SCAN ends after one pass over the server's keys
-        reply = connection.call("SCAN", cursor, "MATCH", CONTROL_PATTERN, "COUNT", SCAN_PIECE)
-        found |= {named[1] for key in reply[1] if (named := _CONTROL.fullmatch(text_of(key)))}
-        cursor = text_of(reply[0])
-        if cursor == "0":
-            return sorted(found)
+    keys = chain.from_iterable(connection.scanned("SCAN", match=CONTROL_PATTERN))
+    return sorted({named[1] for key in keys if (named := _CONTROL.fullmatch(text_of(key)))})
 
 
 def _listed(connection: RedisConnection, topology_id: str, connected: int) -> ListedTopology:

@@ -7,15 +7,14 @@ server.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, letter_of
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import ServerDurability, durable_txids
-from state.records.receipt import Receipt
+from state.records.receipt import RECEIPTS_KEPT, Receipt
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
 from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, LettersShown, TopologyOverview, TransactionPage
@@ -23,7 +22,7 @@ from state.records.transaction_history import parse_record
 from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.presence import connected_runs
-from state.redis_client.replies import text_of, texts_by_name
+from state.redis_client.replies import pairs_of, text_of, texts_by_name
 from state.redis_server.measured_durability import measure_durability
 from state.redis_topology.history import KnownTransaction, known_transaction
 from state.redis_topology.listing import ListedTopology, list_topologies
@@ -34,8 +33,6 @@ ANSWER_TIMEOUT_S = 3.0
 RETRY_S = 0.5
 PIECE = 500
 """Stories in one reply, so that a search never blocks a server that commits."""
-KEPT_RECEIPTS = 1_024
-"""Receipts that are kept without a history."""
 
 
 class Onlooker:
@@ -140,7 +137,7 @@ class Onlooker:
         count = int(self._connection.call("ZCARD", key))
         last = str(offset + limit - 1)
         found = self._connection.call("ZREVRANGE", key, str(offset), last, "WITHSCORES")
-        letters = tuple(letter_of(int(float(score)), bytes(member)) for member, score in _scored(found))
+        letters = tuple(letter_of(int(float(score)), bytes(member)) for member, score in pairs_of(found))
         return LettersShown(count, letters, offset)
 
     def quarantined(self, topology_id: str) -> list[QuarantineRecord]:
@@ -151,8 +148,7 @@ class Onlooker:
         """
         keys = Keys(topology_id)
         found = self._connection.call("HGETALL", keys.quarantine)
-        items = found.items() if isinstance(found, Mapping) else zip(found[::2], found[1::2], strict=True)
-        records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in items]
+        records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in pairs_of(found)]
         return sorted(records, key=lambda record: record.txid)
 
     def close(self) -> None:
@@ -187,7 +183,7 @@ class Onlooker:
     def _first_kept(self, keys: Keys, committed: int, history_from: str) -> int:
         told_from = self._connection.call("HGET", keys.pulse, STORIES_FROM_FIELD)
         kept = [_number(history_from), _number("" if told_from is None else text_of(told_from))]
-        first = min((txid for txid in kept if txid is not None), default=committed - KEPT_RECEIPTS + 1)
+        first = min((txid for txid in kept if txid is not None), default=committed - RECEIPTS_KEPT + 1)
         return max(1, min(first, committed + 1))
 
     def _can_lose(self) -> str:
@@ -214,11 +210,3 @@ def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlook
 
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
-
-
-def _scored(reply: Any) -> Iterator[tuple[Any, Any]]:
-    """Yields members with their scores, whichever form the client gives them."""
-    if reply and isinstance(reply[0], (tuple, list)):
-        yield from reply
-    else:
-        yield from zip(reply[::2], reply[1::2], strict=True)

@@ -2,7 +2,7 @@
 
 The owner's writes are one sequence. Each carries the revision it expects, and the server applies it at that
 revision or not at all. A server that has lost its last writes therefore refuses the next one before it changes
-anything; see functions.lua.
+anything; see functions/keys.lua in `redis_client`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,6 @@ from state.redis_topology.refusals import acquire_refusal, state_not_as_left, tr
 from state.redis_topology.topology import CallOptions, ConnectionOptions, RedisTopology
 
 ACQUIRE_TRIES = 20
-RECEIPTS_KEPT = 1024
-"""How many txids keep their receipt; functions.lua has the same number."""
 
 
 @dataclass(frozen=True, slots=True)

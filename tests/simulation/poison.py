@@ -29,7 +29,7 @@ from state.errors import (
     UserCodeError,
 )
 from state.keys import Keys
-from state.redis_topology.store import RECEIPTS_KEPT
+from state.records.receipt import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.process import Process

@@ -18,7 +18,7 @@ from typing import Any
 
 import redis
 
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from tests.simulation.append_only_file import HISTORY, AppendOnlyFile, Moment
 from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of

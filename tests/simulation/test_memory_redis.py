@@ -6,7 +6,7 @@ import fakeredis
 import pytest
 import redis
 
-from state.redis_client.connection import LIBRARY_NAME, library_code
+from state.redis_client.function_library import LIBRARY_NAME, library_code
 from state.redis_topology.store import RedisStore
 from tests.simulation.memory_redis import MemoryRedis, dump_of
 from tests.support.stores.builders import dump

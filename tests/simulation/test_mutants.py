@@ -11,8 +11,8 @@ import pytest
 
 from coordinated_bolt.completeness import tracking
 from coordinator.transactional.machine.transaction_records import TransactionRecords
-from state.redis_client import connection as redis_connection
-from state.redis_client.connection import library_code
+from state.redis_client import function_library
+from state.redis_client.function_library import library_code
 from tests.simulation.mutants import results
 from tests.simulation.mutants.catalogue import MUTANTS, THEMES
 from tests.simulation.mutants.hunt import Hunt, hunt, quiet_violations
@@ -83,7 +83,7 @@ def test_every_mutant_still_fits_the_code_and_leaves_it_as_it_was(name):
     before = library_code()
     with planted(mutant.patches):
         assert mutated(mutant.patches)
-    assert redis_connection.library_code() == before
+    assert function_library.library_code() == before
 
 
 @pytest.mark.timeout(600)
@@ -146,7 +146,7 @@ def test_several_patches_of_one_file_apply_one_after_the_other():
     first = Patch(LIBRARY, "local RECEIPTS = 1024", "local RECEIPTS = 7")
     second = Patch(LIBRARY, "local RECEIPTS = 7", "local RECEIPTS = 8")
     with planted([first, second]):
-        assert "local RECEIPTS = 8" in redis_connection.library_code()
+        assert "local RECEIPTS = 8" in function_library.library_code()
 
 
 @pytest.mark.parametrize(

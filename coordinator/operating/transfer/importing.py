@@ -15,8 +15,8 @@ from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, Keys
 from state.metadata.metadata_sum import MetadataSum
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_client.connection import STORED_FORMAT
-from state.redis_topology.all_records import PIECE
+from state.redis_client.connection import ENTRIES_AT_ONCE
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.importing import RedisImport
 
 _METADATA = f"{RESERVED_NAME}:metadata"
@@ -108,7 +108,7 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
         piece = _read(reader, line, number)
         if not piece.entries:
             continue
-        if last is not None and (piece.name != last.name or len(entries) == PIECE):
+        if last is not None and (piece.name != last.name or len(entries) == ENTRIES_AT_ONCE):
             yield replace(last, entries=entries)
             entries = []
         entries += piece.entries

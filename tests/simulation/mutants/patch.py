@@ -19,10 +19,12 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from unittest import mock
 
-from state.redis_client import connection as redis_connection
+from state.redis_client import function_library
+from state.redis_client.function_library import library_code
 
 ROOT = Path(__file__).parents[3]
-LIBRARY = "state/redis_client/functions.lua"
+LIBRARY = "state/redis_client/functions"
+"""Stands for the function library's files, joined as servers get them."""
 
 
 class PatchError(Exception):
@@ -52,12 +54,16 @@ def mutated(patches: Iterable[Patch]) -> dict[str, str]:
     """
     texts: dict[str, str] = {}
     for patch in patches:
-        text = texts.get(patch.file) or (ROOT / patch.file).read_text(encoding="utf-8")
+        text = texts.get(patch.file) or _source(patch.file)
         count = text.count(patch.old)
         if count != 1:
             raise PatchError(f"the old text occurs {count} times in {patch.file}, expected once: {patch.old!r}")
         texts[patch.file] = text.replace(patch.old, patch.new)
     return texts
+
+
+def _source(file: str) -> str:
+    return library_code() if file == LIBRARY else (ROOT / file).read_text(encoding="utf-8")
 
 
 @contextmanager
@@ -70,7 +76,7 @@ def planted(patches: Iterable[Patch]) -> Iterator[None]:
     with ExitStack() as stack:
         for file, text in mutated(patches).items():
             if file == LIBRARY:
-                stack.enter_context(mock.patch.object(redis_connection, "library_code", lambda text=text: text))
+                stack.enter_context(mock.patch.object(function_library, "library_code", lambda text=text: text))
             else:
                 stack.enter_context(_recoded(file, text))
         yield

@@ -17,7 +17,8 @@ from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import Durability, DurabilityLevel, ServerDurability
-from state.redis_client.connection import RedisConnection, connect, library_code
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.function_library import library_code
 from state.redis_client.rights import COMMANDS, COMMANDS_ON_KEYS, COMMANDS_TO_VERIFY, acl_rules, require_all_rights
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore

@@ -51,8 +51,7 @@ def test_the_keys_below_the_tag_are_found_and_no_others(backend: Backend):
 
 
 @pytest.mark.parametrize("count", [0, 1, 2_500])
-def test_large_states_are_read_whole_in_pieces(backend: Backend, monkeypatch, count: int):
-    monkeypatch.setattr(redis_records, "PIECE", 1_000)
+def test_large_states_are_read_whole_in_pieces(backend: Backend, count: int):
     client, read = backend.client(), records_of(backend.client())
     numbers = [str(number) for number in range(count)]
     if count:

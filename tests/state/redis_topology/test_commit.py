@@ -8,7 +8,7 @@ from state.codec import CodecError
 from state.commits.commit import Commit, CommitStatus
 from state.commits.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
 from state.errors import ProtocolError, StateRefusedError
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology import arguments as redis_arguments
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes

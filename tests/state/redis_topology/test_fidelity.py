@@ -12,7 +12,7 @@ import redis
 
 from state.commits.commit import Commit
 from state.commits.write_set import WriteSet
-from state.redis_client.connection import LIBRARY_NAME
+from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, dump, unanswered
 from tests.support.stores.random_calls import Story, sent

@@ -7,9 +7,10 @@ import pytest
 from coordinator.watching.failure_cause import FailureCause
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
 from state.keys import Keys
+from state.records.receipt import RECEIPTS_KEPT
 from state.records.run_pulse import Standing
 from state.records.story_choice import LOWER_FAILED, StoryChoice
-from state.redis_topology.onlooker import KEPT_RECEIPTS, Onlooker, onlooker_at
+from state.redis_topology.onlooker import Onlooker, onlooker_at
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.dashboard.opened import AT, onlooker_of
@@ -111,7 +112,7 @@ class TestTransactions:
         store_topology(client, "words", run=None, committed=5_000)
         page = looking.transactions("words", limit=2)
         assert page is not None
-        assert ([row.txid for row in page.rows], page.first_kept) == ([5_000, 4_999], 5_000 - KEPT_RECEIPTS + 1)
+        assert ([row.txid for row in page.rows], page.first_kept) == ([5_000, 4_999], 5_000 - RECEIPTS_KEPT + 1)
 
     def test_nothing_is_listed_before_the_first_commit(self, client, looking) -> None:
         store_topology(client, "words", run=None, committed=0)

@@ -11,9 +11,10 @@ from state.commits.commit import CommitStatus
 from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_client.connection import LIBRARY_NAME, STORED_FORMAT, RedisConnection, library_code
+from state.records.receipt import RECEIPTS_KEPT
+from state.redis_client.connection import RedisConnection
+from state.redis_client.function_library import LIBRARY_NAME, STORED_FORMAT, library_code
 from state.redis_topology.reader import RedisReader, load_redis_url, save_redis_url
-from state.redis_topology.store import RECEIPTS_KEPT
 from tests.support.stores.builders import (
     GENERATION,
     NONCE,
@@ -557,7 +558,7 @@ class TestLibrary:
     def test_every_function_carries_the_version(self):
         registered = [line for line in library_code().splitlines() if "register_function{" in line]
         assert len(registered) == 20
-        assert all(f"function_name = '{LIBRARY_NAME}_" in line for line in registered)
+        assert all("function_name = LIBRARY .. '_" in line for line in registered)
 
 
 class TestUrlFile:

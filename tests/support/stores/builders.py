@@ -12,7 +12,7 @@ from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.metadata.metadata_sum import MetadataSum
 from state.records.stored_topology import Acquired
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.store import RedisStore
 
 NONCE, GENERATION = "a" * 32, "b" * 32

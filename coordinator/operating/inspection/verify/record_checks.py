@@ -14,10 +14,9 @@ from state.commits.write_set import MAX_INTEGER
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.records.receipt import Receipt, parse_receipt
+from state.records.receipt import RECEIPTS_KEPT, Receipt, parse_receipt
 from state.records.stored_records import StoredRecords
 from state.records.transaction_history import parse_record
-from state.redis_topology.store import RECEIPTS_KEPT
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _FENCE = re.compile(r"[1-9][0-9]*:[0-9a-f]{32}")

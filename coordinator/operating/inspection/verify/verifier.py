@@ -27,7 +27,7 @@ from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.stored_records import MISSING, StoredKey, StoredRecords
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 
 IMAGE_TRIES = 5

@@ -16,7 +16,7 @@ from unittest import mock
 import pytest
 
 from coordinator.engines.spark.shipping import ship_code
-from state.redis_client.connection import library_code
+from state.redis_client.function_library import library_code
 
 SOURCE = """\
 def work():
@@ -91,7 +91,8 @@ def test_sources_are_shipped_too_for_executors_with_another_python(author: Path,
 
     with zipfile.ZipFile(context.archive) as archive:
         assert archive.read("package_of_ada/inner.py").decode() == SOURCE
-        assert {"state/errors.py", "state/errors.pyc", "state/redis_client/functions.lua"} <= set(archive.namelist())
+        shipped = set(archive.namelist())
+    assert {"state/errors.py", "state/errors.pyc", "state/redis_client/functions/keys.lua"} <= shipped
 
 
 def test_a_package_of_ours_that_this_process_has_not_used_is_shipped_too(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_an_executor_can_load_the_function_library_from_what_was_shipped(tmp_pat
     """It has to, if somebody flushes the server's functions while committers read."""
     context: Any = Context(tmp_path)
     ship_code(context, [])
-    program = "from state.redis_client import connection; print(connection.__file__); print(connection.library_code())"
+    program = "import state.redis_client.function_library as it; print(it.__file__); print(it.library_code())"
     printed = subprocess.run(
         [sys.executable, "-c", program],
         cwd=tmp_path,

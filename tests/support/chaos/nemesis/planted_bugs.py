@@ -17,6 +17,7 @@ from state.commits.commit import CommitStatus
 from state.keys import Keys
 from state.metadata.metadata_sum import MetadataSum
 from state.redis_client import connection as redis_connection
+from state.redis_client import function_library
 from state.redis_topology import store as redis_store
 from state.redis_topology import topology as redis_topology
 
@@ -33,28 +34,27 @@ WRITE_DATA = """\
 WRITE_THE_REST = """\
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections"""
-REGISTER = "redis.register_function{function_name = '%s', callback = %s}"
-COMMIT = f"{redis_connection.LIBRARY_NAME}_commit"
-REGISTER_DATA = REGISTER % (f"{COMMIT}_data", "function(keys, argv) return commit(keys, argv, 'data') end")
+REGISTER = "redis.register_function{function_name = LIBRARY .. '_%s', callback = %s}"
+REGISTER_DATA = REGISTER % ("commit_data", "function(keys, argv) return commit(keys, argv, 'data') end")
 IN_TWO_STEPS = [
     ("local function commit(keys, argv)\n", "local function commit(keys, argv, step)\n"),
     ("  if begun == ended then\n", "  if true then\n"),
     (WRITE_DATA, WRITE_DATA.replace("(steps)", "(step == 'data' and steps or {})")),
     (WRITE_THE_REST, f"  if step == 'data' then return {{'OK', ''}} end\n{WRITE_THE_REST}"),
-    (REGISTER % (COMMIT, "commit"), f"{REGISTER % (COMMIT, 'commit')}\n{REGISTER_DATA}"),
+    (REGISTER % ("commit", "commit"), f"{REGISTER % ('commit', 'commit')}\n{REGISTER_DATA}"),
 ]
 
 
 def _library(changes: list[tuple[str, str]]) -> None:
     """Has this process load a function library with these texts replaced."""
-    code = redis_connection.library_code()
+    code = function_library.library_code()
     for old, new in changes:
         if code.count(old) != 1:
             raise AssertionError(
                 f"the library has {code.count(old)} places like {old!r}, expected one; fit the bug to it"
             )
         code = code.replace(old, new)
-    setattr(redis_connection, "library_code", lambda: code)  # noqa: B010 - mypy lets nobody assign to a function
+    setattr(function_library, "library_code", lambda: code)  # noqa: B010 - mypy lets nobody assign to a function
 
 
 def _no_fence() -> None:

@@ -25,7 +25,8 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_client.connection import LIBRARY_NAME, RedisConnection, connect
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.rights import acl_rules
 from state.redis_server.embedded import EmbeddedServer
 from tests.conftest import Backend, ServerBackend, redis_program, running_server

@@ -14,7 +14,8 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
 from state.metadata.metadata_sum import MetadataSum
-from state.redis_client.connection import STORED_FORMAT
+from state.redis_client.connection import RedisConnection
+from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
 from tests.support.stores.builders import dump
@@ -217,20 +218,28 @@ def test_a_topology_that_is_not_stored_is_a_mistake_of_the_caller(kept):
         Verifier(other.records()).verify()
 
 
+class MeddlingConnection(RedisConnection):
+    """Lets a run commit before each piece of a scan."""
+
+    meddle: Callable[[], None]
+
+    def call(self, *arguments: str | bytes, timeout_s: float | None = None) -> Any:
+        if str(arguments[0]).endswith("SCAN"):
+            self.meddle()
+        return super().call(*arguments, timeout_s=timeout_s)
+
+
 class Meddling(RedisRecords):
     """Lets a run commit before each of its readings."""
 
     def __init__(self, read: RedisRecords, meddle: Callable[[], None]) -> None:
-        super().__init__(read._connection, read.keys)
-        self._meddle = meddle
+        connection = MeddlingConnection(read._connection.client, "in memory", timeout_s=1)
+        connection.meddle = self._meddle = meddle
+        super().__init__(connection, read.keys)
 
     def at_once(self, commands: Any) -> list[Any]:
         self._meddle()
         return super().at_once(commands)
-
-    def _scanned(self, *command: str) -> tuple[str, Any]:
-        self._meddle()
-        return super()._scanned(*command)
 
 
 def test_a_clean_state_is_called_clean_while_a_run_commits(kept, backend):

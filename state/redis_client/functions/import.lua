@@ -1,0 +1,127 @@
+-- Imports a topology: stages it in several calls, and puts it into place in one.
+
+local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
+
+-- Appends at most SECTION_LIMIT items to a staged list, and one more, which it cuts off again at the length that the list
+-- has to have: so items of the same call that a torn append-only file has put in before are cut off, too. A cut that takes
+-- nothing away would not be in the file.
+local function append_staged(key, argv, first)
+  require_rights(key, 'LLEN', 'LTRIM')
+  if #argv - first >= SECTION_LIMIT then
+    error('malformed stage: ' .. #argv - first + 1 .. ' items')
+  end
+  local length = redis.call('LLEN', key) + #argv - first + 1
+  redis.call('RPUSH', key, unpack(argv, first))
+  redis.call('RPUSH', key, '')
+  redis.call('LTRIM', key, 0, length - 1)
+end
+
+--[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
+     KEYS staging staged
+     ARGV nonce number_of_this_call kind item...    kind is begin in the first call, which has no items
+     -> {status, sentence} --]]
+local function stage(keys, argv)
+  local staging, call, kind = keys[1], tonumber(argv[2]), argv[3]
+  local sentence = wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  require_right('HSET', staging)
+  if kind == 'begin' then
+    redis.call('HSET', staging, 'nonce', argv[1], 'calls', '1')
+    return {'OK', ''}
+  elseif found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] == argv[2] then
+    return {'ALREADY', ''}
+  elseif tonumber(found[2]) ~= call - 1 then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  local command = STAGED[kind]
+  if not command then
+    error('malformed stage: ' .. kind)
+  end
+  sentence = wrong_kind(keys[2], kind)
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  require_right(command, keys[2])
+  if kind == 'list' then
+    append_staged(keys[2], argv, 4)
+  else
+    for i = 4, #argv, 2 * SECTION_LIMIT do
+      redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))
+    end
+  end
+  redis.call('HSET', staging, 'calls', argv[2])
+  return {'OK', ''}
+end
+
+--[[ Puts what an import has staged into the place of everything the topology held: in one step, or not at all.
+     KEYS control staging staged... target... old...
+     ARGV nonce generation previous_fence previous_revision calls groups staged_count expiry... (control field, value)...
+          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty; groups is
+          how many commits the staged receipts are of: the revision counts them, and an owner for each fence
+     -> {status, sentence}; RACED if the topology was written since its keys were looked for --]]
+local function restore(keys, argv)
+  local control, staging, count = keys[1], keys[2], tonumber(argv[7])
+  local sentence = wrong_kind(control, 'hash') or wrong_kind(staging, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local held = redis.call('HMGET', control, 'fence', 'revision', 'generation')
+  if held[3] == argv[2] then -- perhaps a run has taken it over since
+    return {'ALREADY', ''}
+  elseif (held[1] or '') ~= argv[3] or (held[2] or '') ~= argv[4] then
+    return {'RACED', ''}
+  end
+  local found = redis.call('HMGET', staging, 'nonce', 'calls')
+  if found[1] ~= argv[1] then
+    return {'FENCED', 'another import has begun'}
+  elseif found[2] ~= argv[5] then
+    return {'REGRESSED', 'the server has lost a part of this import'}
+  end
+  require_rights(control, 'HINCRBY', 'HSET', 'HDEL')
+  require_right('UNLINK', staging)
+  for i = 3, 2 + count do
+    require_rights(keys[i], 'RENAME')
+    require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
+    if redis.call('EXISTS', keys[i]) == 0 then
+      return {'REGRESSED', 'the server has lost a part of this import'}
+    elseif argv[5 + i] ~= '' and not parse_integer(argv[5 + i]) then
+      error('malformed expiry')
+    end
+  end
+  for i = 3 + 2 * count, #keys do
+    require_right('UNLINK', keys[i])
+  end
+  local stale, former = {}, redis.call('HGETALL', control)
+  for i = 1, #former, 2 do
+    if former[i] ~= 'begun' then
+      stale[#stale + 1] = former[i]
+    end
+  end
+  local write = {}
+  begin_write(control, write, first_count(argv[2]))
+  for i = 3 + 2 * count, #keys do
+    redis.call('UNLINK', keys[i])
+  end
+  for i = 3, 2 + count do
+    redis.call('RENAME', keys[i], keys[i + count])
+    if argv[5 + i] ~= '' then
+      redis.call('PEXPIREAT', keys[i + count], argv[5 + i])
+    end
+  end
+  redis.call('UNLINK', staging)
+  delete_fields(control, stale, 1, #stale)
+  local owner = (fence_counter(held[1] or '') or 0) + 1
+  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal(owner) .. ':' .. argv[1], 'generation', argv[2],
+    'revision', decimal(owner + tonumber(argv[6])), 'last_call', '', unpack(argv, 8 + count))
+  redis.call('HSET', control, 'ended', write.begun)
+  note_dropped(held[3] or '')
+  return {'OK', ''}
+end
+
+redis.register_function{function_name = LIBRARY .. '_stage', callback = stage}
+redis.register_function{function_name = LIBRARY .. '_restore', callback = restore}

@@ -1,0 +1,110 @@
+-- Who may write: the fence, the generation and the revision, which every call of the owner names.
+
+-- The counter of a fence, or nil.
+local function fence_counter(fence)
+  return tonumber(string.match(fence, '^(%d+):') or '')
+end
+
+-- The start of every owner's call: fence generation revision; in a write also digest metadata_sum, and
+-- source_fingerprint and topology, each empty unless this is the first write with a new one.
+local function read_owner(argv)
+  return {fence = argv[1], generation = argv[2], revision = tonumber(argv[3]), digest = argv[4], sum = argv[5],
+          source = argv[6], topology = argv[7]}
+end
+local OWNER_WRITES = 7
+
+-- Generations dropped since the library was loaded. Only messages depend on it: they tell a run why its state is gone.
+local dropped, dropped_count = {}, 0
+
+local function note_dropped(generation)
+  if dropped_count >= 10000 then
+    dropped, dropped_count = {}, 0
+  end
+  dropped[generation] = true
+  dropped_count = dropped_count + 1
+end
+
+-- nil unless the server has applied part of a write that it had lost, else a sentence.
+local function half_written(begun, ended)
+  if begun == ended then
+    return nil
+  end
+  return 'write ' .. shown(begun or '') .. ' was applied over ' .. shown(ended or '') .. ': part of a write that was lost ' ..
+    'when the append-only file was cut'
+end
+
+-- The committed txid as stored, or nil and a sentence: the control hash may have lost the field.
+local function committed_txid(control, found)
+  if tonumber(found or '') then
+    return found
+  end
+  local what = found and ('is ' .. shown(found) .. ', expected a number') or 'is gone'
+  return nil, 'field ' .. shown('committed') .. ' of key ' .. shown(control) .. ' ' .. what
+end
+
+-- The first command of a write of several; the last one sets `ended` to what it notes.
+local function begin_write(control, write, step)
+  write.begun = decimal(redis.call('HINCRBY', control, 'begun', step or 1))
+end
+
+-- What the writes of a generation are counted from.
+local function first_count(generation)
+  return decimal(1 + (tonumber(string.sub(generation, 1, 8), 16) or 0))
+end
+
+-- nil and the committed txid if the caller owns the topology at the revision it expects, else a reply.
+local function check_owner(control, owner)
+  local sentence = wrong_kind(control, 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  end
+  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'committed', 'dropping', 'revision',
+    'last_call', 'begun', 'ended')
+  if found[5] or (found[3] ~= owner.generation and dropped[owner.generation]) then
+    return {'DROPPED', 'topology was dropped'}
+  elseif not found[1] and not found[2] then
+    return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
+  elseif found[1] ~= FORMAT then
+    return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  end
+  sentence = half_written(found[8], found[9])
+  if sentence then
+    return {'TORN', sentence}
+  end
+  if found[3] ~= owner.generation then
+    return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
+  elseif found[2] ~= owner.fence then
+    local theirs, ours = fence_counter(found[2] or ''), fence_counter(owner.fence)
+    if theirs and ours and theirs < ours then
+      return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', older than ' .. shown(owner.fence)}
+    end
+    return {'FENCED', 'owner is ' .. shown(found[2] or '')}
+  end
+  local revision = tonumber(found[6])
+  if not revision or revision < owner.revision then
+    return {'REGRESSED', 'revision is ' .. shown(found[6] or '') .. ', expected ' .. decimal(owner.revision)}
+  elseif revision == owner.revision + 1 and owner.digest and found[7] == owner.digest then
+    return {'ALREADY', ''}
+  elseif revision > owner.revision then
+    return {'CONFLICT', 'revision is ' .. shown(found[6]) .. ' by another write, expected ' .. decimal(owner.revision)}
+  end
+  local committed
+  committed, sentence = committed_txid(control, found[4])
+  if not committed then
+    return {'REGRESSED', sentence}
+  end
+  return nil, committed
+end
+
+-- The next revision, together with whatever else changes in the control hash.
+local function write_control(control, owner, ...)
+  local fields = {'revision', decimal(owner.revision + 1), 'last_call', owner.digest, 'metadata_sum', owner.sum, ...}
+  local given = {source_fingerprint = owner.source, topology = owner.topology, ended = owner.begun}
+  for name, value in pairs(given) do
+    if value ~= '' then
+      fields[#fields + 1] = name
+      fields[#fields + 1] = value
+    end
+  end
+  redis.call('HSET', control, unpack(fields))
+end

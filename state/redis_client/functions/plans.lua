@@ -1,0 +1,117 @@
+-- What the sections of a commit do to a state: each planner checks everything, and returns the command that writes.
+
+local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
+
+local function refuse(section, status, sentence)
+  return {status, 'state key ' .. shown(section.key) .. ' ' .. sentence}
+end
+
+local function refuse_stored(section, field, found, is_range)
+  local at = section.kind == 'string' and 'holds ' or ('field ' .. shown(field) .. ' holds ')
+  if is_range then
+    return refuse(section, 'LIMIT', at .. shown(found) .. ', outside +-' .. decimal(MAX))
+  end
+  return refuse(section, 'TYPE', at .. shown(found) .. ', expected ' .. ABOUT[section.value_type])
+end
+
+-- nil if a value to be written has the declared type, else a refusal.
+local function check_value(section, field, value)
+  if section.value_type == 'int' then
+    local number, is_range = parse_integer(value)
+    if not number then
+      return refuse_stored(section, field, value, is_range)
+    end
+  elseif section.value_type == 'float' and not parse_float(value) then
+    return refuse(section, 'LIMIT', 'field ' .. shown(field) .. ' would become ' .. shown(value) .. ', not a finite number')
+  end
+  return nil
+end
+
+local function step(command, key, args, first, last)
+  return {command = command, key = key, args = args, first = first, last = last}
+end
+
+-- What is stored in fields[first..last].
+local function stored(section, fields, first, last)
+  if section.kind == 'string' then
+    return {redis.call('GET', section.key)}
+  end
+  local command = section.kind == 'zset' and 'ZMSCORE' or 'HMGET'
+  return redis.call(command, section.key, unpack(fields, first, last))
+end
+
+-- Planners: each takes a section {key, kind, value_type, count, argv, at}, reads its arguments from
+-- `at`, moves `at` past them, and returns a refusal, or nil and the step that writes.
+
+-- With an option, that of ZADD: GT or LT.
+local function plan_pairs(command, option)
+  return function(section)
+    local argv, first = section.argv, section.at
+    local last = first + 2 * section.count - 1
+    for i = first, last, 2 do
+      local refusal = check_value(section, argv[i], argv[i + 1])
+      if refusal then
+        return refusal
+      end
+    end
+    section.at = last + 1
+    if command == 'ZADD' then
+      local swapped = {option}
+      for i = first, last, 2 do
+        swapped[#swapped + 1] = argv[i + 1]
+        swapped[#swapped + 1] = argv[i]
+      end
+      return nil, step(command, section.key, swapped, 1, #swapped)
+    end
+    return nil, step(command, section.key, argv, first, last)
+  end
+end
+
+local function plan_values(command)
+  return function(section)
+    local first = section.at
+    local last = first + section.count - 1
+    for i = first, last do
+      local refusal = check_value(section, '', section.argv[i])
+      if refusal then
+        return refusal
+      end
+    end
+    section.at = last + 1
+    return nil, step(command, section.key, section.argv, first, last)
+  end
+end
+
+local function plan_delete(command)
+  return function(section)
+    local first = section.at
+    section.at = first + section.count
+    if command == 'DEL' then
+      return nil, step(command, section.key, {}, 1, 0)
+    end
+    return nil, step(command, section.key, section.argv, first, section.at - 1)
+  end
+end
+
+-- Cuts a bounded state to its best members or last items, after everything else that is written to it: the places of
+-- the first and the last one to remove from a sorted set, or to keep of a list.
+local function plan_trim(command)
+  return function(section)
+    local argv, at = section.argv, section.at
+    if not parse_integer(argv[at] or '') or not parse_integer(argv[at + 1] or '') then
+      error('malformed trim')
+    end
+    section.at, section.operations = at + 2, 0
+    return nil, step(command, section.key, argv, at, at + 1)
+  end
+end
+
+-- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
+local function plan_expiry(section)
+  local at = section.at
+  if (parse_integer(section.argv[at] or '') or -1) < 0 then
+    error('malformed expiry')
+  end
+  section.at, section.operations = at + 1, 0
+  return nil, step('PEXPIREAT', section.key, section.argv, at, at)
+end
