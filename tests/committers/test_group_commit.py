@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from committers.group_commit import Again, Group, GroupDecision, PublishStep, decide_group
@@ -278,7 +278,6 @@ class RandomTasks:
         return self.done[task, txid]
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(1, 6), st.integers(1, 6), st.booleans())
 def test_again_always_makes_progress_until_something_is_published_or_fails(data, size, operations_max, is_steady):
     tasks = RandomTasks(data, is_steady)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from committers.group_size import GroupSize
@@ -73,7 +73,6 @@ def test_one_in_flight_stays_one():
     assert limits(new_size(1, 50_000), (1, 1, 1), (1, 1, 0)) == [1, 1]
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 100),
     st.integers(1, 1000),

@@ -561,31 +561,31 @@ def check(scenario: Scenario) -> None:
     event(f"again: {any(isinstance(step, Again) for step in traces[64].steps)}")
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(scenarios(blind | reading))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_read(scenario):
     check(scenario)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(scenarios(blind))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_only_write(scenario):
     check(scenario)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(scenarios(kept))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts(scenario):
     check(scenario)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(scenarios(kept | kept_and_read))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts_that_are_read(scenario):
     check(scenario)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(scenarios(increments))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_sums(scenario):
     check(scenario)

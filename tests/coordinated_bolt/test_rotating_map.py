@@ -6,7 +6,7 @@ import random
 from threading import Thread
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
@@ -116,7 +116,6 @@ def test_a_map_of_fewer_than_two_buckets_is_refused(bucket_count):
         TimeCacheMap[str, int](10, Clock(), bucket_count=bucket_count)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 6))
 def test_an_entry_survives_all_rotations_but_the_nth(bucket_count):
     made = RotatingMap[str, int](bucket_count)
@@ -185,7 +184,6 @@ operations = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(st.integers(2, 4), operations)
 def test_a_rotating_map_is_a_dict_of_ages(bucket_count, operations):
     made = RotatingMap[str, int](bucket_count)
@@ -312,7 +310,6 @@ def test_many_threads_tick_and_each_entry_is_told_once():
     assert sorted(told) == list(range(1_000))
 
 
-@settings(deadline=None)
 @given(
     st.integers(2, 5),
     st.lists(st.tuples(st.sampled_from(["put", "remove", "tick", "tick"]), keys, st.integers(0, 40)), max_size=40),

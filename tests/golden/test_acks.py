@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import Acker, AckOutcome
@@ -111,7 +111,6 @@ def graphs(draw):
     return edges + [(a, b) for a, b in more if a < b < task_count]
 
 
-@settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_any_graph_closes_with_its_last_report_in_any_order(edges, random):
     values = dict.fromkeys(range(1 + max(target for _, target in edges)), 0)
@@ -125,7 +124,6 @@ def test_any_graph_closes_with_its_last_report_in_any_order(edges, random):
     assert outcomes == [None] * (len(events) - 1) + [ACKED]
 
 
-@settings(deadline=None)
 @given(graphs(), st.randoms(use_true_random=False), st.data())
 def test_a_lost_or_doubled_report_leaves_the_tree_open(edges, random, data):
     values = dict.fromkeys(range(1 + max(target for _, target in edges)), 0)

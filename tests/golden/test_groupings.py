@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -156,7 +156,6 @@ groupings: st.SearchStrategy[Grouping] = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(
     groupings,
     st.integers(1, 7),
@@ -169,7 +168,6 @@ def test_split_equals_choosing_row_by_row(grouping, target_count, seed, portions
         assert at_once.split(rows) == Chooser.split(one_by_one, rows)
 
 
-@settings(deadline=None)
 @given(groupings, st.integers(1, 7), st.integers(0, 2**64 - 1), st.lists(st.tuples(keys, keys).map(list)))
 def test_the_same_seed_chooses_the_same_tasks_in_range(grouping, target_count, seed, rows):
     first, second = (choose_all(grouping.chooser(target_count, FIELDS, seed), rows) for _ in range(2))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -35,7 +35,6 @@ def test_every_subscriber_gets_each_tuple_by_its_own_grouping():
 rows = st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9)), max_size=12)
 
 
-@settings(deadline=None)
 @given(st.lists(rows, max_size=4), st.integers(1, 4))
 def test_emit_all_sends_the_same_tuples_to_the_same_tasks_as_emit(portions, frame_tuples):
     one_by_one, first_box, first = make(ONE, TWO, THREE, frame_tuples=frame_tuples)

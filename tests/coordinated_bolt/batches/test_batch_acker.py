@@ -8,7 +8,7 @@ from operator import xor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_reports import ReportTable
@@ -100,7 +100,6 @@ def story(frames, of=A):
 OPEN = (FailureKind.INCOMPLETE, ACKER_COMPONENT, 0, "tasks did not receive what others sent")
 
 
-@settings(deadline=None)
 @given(st.permutations(reports()))
 def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
     assert judge(frames) == {
@@ -122,7 +121,6 @@ def test_an_attempt_is_processed_when_all_have_reported_in_any_order(frames):
     }
 
 
-@settings(deadline=None)
 @given(st.permutations(reports(A) + reports(B)), st.sampled_from([f for f in reports(A) if f.kind is FrameKind.ACK]))
 def test_attempts_are_judged_apart(frames, lost):
     outcomes = judge([frame for frame in frames if frame != lost], {**init(A), **init(B)})
@@ -148,7 +146,6 @@ def test_a_missing_report_is_a_failure_even_if_the_tree_has_closed():
 
 @pytest.mark.parametrize("times", [2, 3, 4])
 @pytest.mark.parametrize("task_id", COMPONENTS)
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_a_repeated_report_is_a_failure_however_often_it_comes(task_id, times, random):
     frames = reports()
@@ -226,7 +223,6 @@ def test_a_damaged_report_fails_the_attempt_and_never_the_task(payload):
     assert text.startswith("report cannot be read: ")
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=30) | st.recursive(st.none() | st.integers(), st.lists, max_leaves=8).map(pack))
 def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
     frames = [f._replace(payload=payload) if f.sender == LEFT else f for f in reports()]
@@ -287,7 +283,6 @@ def failing(kind, text):
     return result(LEFT, E12, failure=Failure(kind, *COMPONENTS[LEFT], text))
 
 
-@settings(deadline=None)
 @given(st.permutations([LEFT, RIGHT, EMITTER]), st.permutations(list(FailureKind)))
 def test_the_most_telling_failure_is_reported_in_any_order(order, kinds):
     given = {

@@ -149,7 +149,6 @@ SOME: list[Emission] = [
 ]
 
 
-@settings(deadline=None)
 @given(emissions, st.randoms(use_true_random=False), st.integers(1, 4))
 def test_what_is_sent_is_what_is_read_in_any_order_of_delivery(rows, random, frame_tuples):
     flow = send(rows, frame_tuples=frame_tuples)
@@ -162,7 +161,6 @@ def test_what_is_sent_is_what_is_read_in_any_order_of_delivery(rows, random, fra
         assert executed == [sum(e[:2] == (task, of) for e in flow.emitted) for task in TARGETS]
 
 
-@settings(deadline=None)
 @given(emissions, st.randoms(use_true_random=False))
 def test_a_stage_that_is_computed_again_does_the_same_again(rows, random):
     flow = send(rows)
@@ -278,7 +276,7 @@ ONE_ATTEMPT: list[Fault] = [
 
 @pytest.mark.parametrize("fault", ONE_ATTEMPT, ids=lambda fault: fault.__name__)
 def test_a_fault_of_one_frame_fails_exactly_its_attempt(fault):
-    @settings(deadline=None, max_examples=40)
+    @settings(max_examples=40)
     @given(st.data(), st.randoms(use_true_random=False))
     def check(data, random):
         flow = send(SOME)
@@ -291,7 +289,7 @@ def test_a_fault_of_one_frame_fails_exactly_its_attempt(fault):
     check()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_frame_filed_under_another_live_attempt_fails_both(data):
     flow = send(SOME)
@@ -299,7 +297,7 @@ def test_a_frame_filed_under_another_live_attempt_fails_both(data):
     assert read(flow).passed() == []
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_two_frames_that_swap_their_attempts_fail_both_though_the_counts_match(data):
     flow = send(SOME)
@@ -337,7 +335,7 @@ def test_faults_33_every_flipped_bit_of_a_frame_fails_its_attempt():
         assert read(flow, live=(A,)).passed() == []
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_repeated_report_is_no_fault(data):
     flow = send(SOME)

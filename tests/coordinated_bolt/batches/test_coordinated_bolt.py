@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
@@ -363,7 +363,6 @@ def histories(draw):
     return draw(st.permutations(events + repeats)), needs_id, fault
 
 
-@settings(deadline=None)
 @given(histories())
 def test_a_batch_is_finished_once_exactly_when_everything_has_come(history):
     events, needs_id, fault = history

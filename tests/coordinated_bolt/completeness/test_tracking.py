@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
@@ -64,7 +64,6 @@ def expected_status(heard, sources, *, needs_id):
     return COMPLETE if matches else WAITING
 
 
-@settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
 def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_event(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
@@ -78,7 +77,6 @@ def test_any_order_with_any_repeats_of_reports_completes_with_the_last_missing_e
 
 
 @pytest.mark.case(id="P-07")
-@settings(deadline=None)
 @given(batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
 def test_one_event_lost_never_completes(batch, needs_id, random, data):
     events: list[tuple[Any, ...]] = events_of(batch) + [("id",)] * needs_id
@@ -90,7 +88,6 @@ def test_one_event_lost_never_completes(batch, needs_id, random, data):
     assert tracking.failure(A).kind is FailureKind.INCOMPLETE
 
 
-@settings(deadline=None)
 @given(batches(), st.randoms(use_true_random=False), st.data())
 def test_one_surplus_never_stays_complete(batch, random, data):
     events = [*events_of(batch), ("regular", data.draw(st.sampled_from([*batch, 99])), 1)]
@@ -102,7 +99,6 @@ def test_one_surplus_never_stays_complete(batch, random, data):
 
 
 @pytest.mark.case(id="P-15")
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2), batches()), max_size=4, unique_by=lambda e: e[0]), st.data())
 def test_attempts_are_told_apart(several, data):
     """Attempts at the same txid share nothing: each completes by its own events, however they mix."""
@@ -130,7 +126,6 @@ def single_batches(draw):
     return groups, batch, chosen, {task: draw(st.lists(st.integers(1, 5), max_size=3)) for task in chosen}
 
 
-@settings(deadline=None)
 @given(single_batches(), st.booleans(), st.randoms(use_true_random=False), st.data())
 def test_of_a_single_group_one_report_completes_whoever_sends_it_in_any_order(several, needs_id, random, data):
     groups, batch, _, singles = several
@@ -147,7 +142,6 @@ def test_of_a_single_group_one_report_completes_whoever_sends_it_in_any_order(se
 
 
 @pytest.mark.case(id="P-07")
-@settings(deadline=None)
 @given(single_batches(), st.randoms(use_true_random=False), st.data())
 def test_a_single_group_of_which_one_event_is_lost_never_completes(several, random, data):
     groups, batch, _, singles = several
@@ -159,7 +153,6 @@ def test_a_single_group_of_which_one_event_is_lost_never_completes(several, rand
     assert tracking.failure(A).kind is FailureKind.INCOMPLETE
 
 
-@settings(deadline=None)
 @given(single_batches(), st.integers(0, 3), st.randoms(use_true_random=False), st.data())
 def test_a_second_report_of_a_single_group_fails_the_attempt(several, tuple_count, random, data):
     groups, batch, chosen, singles = several

@@ -186,7 +186,7 @@ def retyped(value, draw):
     return value
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(keys, st.data())
 def test_two_ways_to_say_one_key_go_to_one_task(key, data):
     other = retyped(key, data.draw)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -298,7 +298,6 @@ values = st.one_of(
 rows_of_values = st.lists(st.tuples(values, values).map(list), max_size=20)
 
 
-@settings(deadline=None)
 @given(groupings, st.integers(1, 7), st.integers(0, 2**64), st.lists(rows_of_values, max_size=4))
 def test_split_equals_choosing_row_by_row(grouping, target_count, seed, portions):
     one_by_one, at_once = (grouping.chooser(target_count, FIELDS, seed) for _ in range(2))
@@ -306,7 +305,6 @@ def test_split_equals_choosing_row_by_row(grouping, target_count, seed, portions
         assert at_once.split(rows) == Chooser.split(one_by_one, rows)
 
 
-@settings(deadline=None)
 @given(groupings, st.integers(1, 7), st.integers(0, 2**64), rows_of_values)
 def test_the_same_seed_chooses_the_same_tasks_in_range_on_any_executor(grouping, target_count, seed, rows):
     shipped = pickle.loads(pickle.dumps(grouping))
@@ -315,7 +313,6 @@ def test_the_same_seed_chooses_the_same_tasks_in_range_on_any_executor(grouping,
     assert all(0 <= target < target_count for targets in first for target in targets)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 7), st.integers(0, 2**64), rows_of_values)
 def test_a_partial_key_takes_the_less_used_of_its_two_candidates(target_count, seed, rows):
     chooser = PartialKeyGrouping(("word",)).chooser(target_count, FIELDS, seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport import blocks
@@ -54,7 +54,6 @@ def to(target, packed_blocks, wave=WAVE):
     return Inbox([packed for packed in packed_blocks if frame_target(packed) == target], wave)
 
 
-@settings(deadline=None)
 @given(some_blocks)
 def test_a_block_survives_packing(block):
     packed = pack_block(block)
@@ -62,13 +61,11 @@ def test_a_block_survives_packing(block):
     assert frame_target(packed) == block.target
 
 
-@settings(deadline=None)
 @given(contents)
 def test_the_content_of_a_block_survives_packing(content):
     assert BlockContent.from_payload(content.to_payload()) == content
 
 
-@settings(deadline=None)
 @given(st.sets(st.integers(0, 3000)))
 def test_places_are_the_bits_of_a_mask_in_order(places):
     assert list(places_in(sum(1 << place for place in places))) == sorted(places)

@@ -64,7 +64,7 @@ def test_a_batch_that_fails_is_a_failed_request_and_its_replay_another_batch_of_
 
 
 @pytest.mark.case(id="P-07")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 4), st.integers(1, 3), st.integers(1, 3))
 def test_lost_and_doubled_frames_delay_acks_and_never_make_them_lie(seed, mischief, master_tasks, ackers):
     Diary.entries.clear()

@@ -118,7 +118,7 @@ CHAIN = ((2, True, [(0, "shuffle", False)]), *((2, True, [(place, "none", True)]
 FAN = ((1, True, [(0, "all", False)]), *((1, True, [(1, "fields", False), (1, "all", True)]) for _ in range(3)))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @example(shape=CHAIN, script={("d", 3): "leave", ("b", 1): "fail"})
 @example(shape=FAN, script={("c", 5): "raise"})
 @given(

@@ -96,7 +96,7 @@ SCRIPTS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(
     script=SCRIPTS,
     tasks=st.tuples(*[st.integers(1, 3)] * 4),

@@ -110,7 +110,7 @@ def test_an_opaque_spout_is_told_alike():
 
 
 @pytest.mark.case(id="P-08")
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(bounds, st.integers(0, 2**32), crash_points)
 def test_each_txid_is_told_after_it_is_durable_and_at_least_once_after_any_crash(options, seed, crashes):
     store = begin(CrashingStore(crashes))

@@ -972,7 +972,7 @@ MODES = [(False, True), (True, True), (True, False)]
 """(early_commit, whether committers read)."""
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 8), st.booleans(), st.sampled_from(MODES))
 def test_whatever_the_engine_does_each_transaction_is_published_once_and_in_order(
     seed, window, group_max, overlaps, mode

@@ -154,7 +154,7 @@ def assert_exact(store: MemoryStore, partitions: int) -> None:
     assert [txid for group in store.committed for txid in group] == list(range(1, store.committed_txid + 1))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(1, 3), st.integers(1, 4), bounds, st.integers(0, 2**32), st.integers(0, 6))
 def test_every_value_is_counted_once_though_replays_are_cut_differently(tasks, partitions, options, seed, budget):
     store, faults = begin(MemoryStore()), RandomFaults(Random(seed), budget)
@@ -163,7 +163,7 @@ def test_every_value_is_counted_once_though_replays_are_cut_differently(tasks, p
     assert not any(call[0] == "metadata" for call in store.calls), "nothing is stored before the commit"
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(st.integers(1, 3), st.integers(1, 4), bounds, st.integers(0, 2**32), crash_points)
 def test_every_value_is_counted_once_after_any_crash(tasks, partitions, options, seed, crashes):
     store, faults = begin(CrashingStore(crashes)), RandomFaults(Random(seed), 2)
@@ -305,7 +305,7 @@ class SilentEmitter(QueueEmitter):
 
 
 @pytest.mark.case(id="P-06")
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(bounds, st.integers(0, 2**32), crash_points)
 def test_none_of_an_emptied_partition_loses_no_position(options, seed, crashes):
     store = begin(CrashingStore(crashes))

@@ -97,7 +97,7 @@ def shapes(draw):
     return Shape(builder.build(), states, tuples, transactions)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shapes(), bounds, st.integers(0, 2**32))
 def test_every_tuple_is_counted_once_whatever_the_topology(shape, options, seed):
     store = MemoryStore()
@@ -107,7 +107,7 @@ def test_every_tuple_is_counted_once_whatever_the_topology(shape, options, seed)
     assert coordinator.statistics.tuples == shape.tuples * shape.transactions
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(shapes(), bounds, st.integers(0, 2**32), st.integers(1, 6))
 def test_faults_of_frames_change_nothing_that_is_committed(shape, options, seed, budget):
     store, faults = MemoryStore(), RandomFaults(Random(seed), budget)
@@ -116,7 +116,7 @@ def test_faults_of_frames_change_nothing_that_is_committed(shape, options, seed,
     assert coordinator.statistics.committed == shape.transactions
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(shapes(), bounds, crash_points)
 def test_a_driver_killed_before_or_after_any_call_goes_on_exactly(shape, options, crashes):
     store = CrashingStore(crashes)
@@ -314,7 +314,7 @@ def partitioned(partitions, transactions, tasks=2):
     return builder.build()
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 3), bounds, st.integers(0, 2**32), st.integers(0, 6))
 def test_every_value_of_every_partition_is_counted_once(tasks, options, seed, budget):
     store, faults = MemoryStore(), RandomFaults(Random(seed), budget)
@@ -323,7 +323,7 @@ def test_every_value_of_every_partition_is_counted_once(tasks, options, seed, bu
     assert sorted(store.metadata) == ["coordinator:6", "partition.0:6", "partition.1:6", "partition.2:6"]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 3), bounds, st.integers(0, 2**32), crash_points)
 def test_every_value_of_every_partition_is_counted_once_after_any_crash(tasks, options, seed, crashes):
     store, faults = CrashingStore(crashes), RandomFaults(Random(seed), 2)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from state.codec import MAX_NESTING, CodecError, pack, pack_exact, unpack
 from state.values.own_copy import MAX_DEPTH, own_copy
@@ -58,7 +58,6 @@ def mutables(value):
     return found
 
 
-@settings(deadline=None)
 @given(values)
 def test_a_copy_is_equal_shares_nothing_that_can_change_and_travels(value):
     copy = own_copy(value)

@@ -99,7 +99,7 @@ def lead_to_the_end(run, times: int = 3) -> None:
         run.run_until_idle()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), CAPACITIES)
 def test_every_request_is_acked_once_and_only_when_all_of_it_is_finished(seed, capacity):
     shape = Shape(Random(seed))
@@ -114,7 +114,7 @@ def test_every_request_is_acked_once_and_only_when_all_of_it_is_finished(seed, c
         assert_nothing_is_left(run, shape.tasks)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), CAPACITIES, st.data())
 def test_bolts_that_fail_batches_delay_the_acks_and_nothing_else(seed, capacity, data):
     random = Random(seed)
@@ -133,7 +133,7 @@ def test_bolts_that_fail_batches_delay_the_acks_and_nothing_else(seed, capacity,
 
 
 @pytest.mark.case(id="P-07")
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(st.integers(0, 2**32), CAPACITIES, st.sampled_from(LOSABLE), st.integers(0, 2), st.integers(0, 30))
 @example(179, 2, MessageKind.TUPLE, 2, 0)
 def test_one_message_lost_or_doubled_never_makes_an_ack_a_lie(seed, capacity, kind, copies, nth):

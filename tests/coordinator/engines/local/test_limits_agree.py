@@ -160,7 +160,7 @@ steps = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(steps, max_size=3), min_size=2, max_size=9),
     st.integers(1, 2),

@@ -44,7 +44,7 @@ def topologies(draw):
     return builder, bolt_count
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(topologies(), st.integers(0, 2**32), CAPACITIES)
 def test_a_message_is_failed_if_a_bolt_failed_part_of_its_tree_else_acked_and_either_once(topology, seed, capacity):
     clear()
@@ -65,7 +65,7 @@ def test_a_message_is_failed_if_a_bolt_failed_part_of_its_tree_else_acked_and_ei
     assert run.pending_count("b0") == 0
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     seed=st.integers(0, 2**32),
     capacity=CAPACITIES,

@@ -38,7 +38,7 @@ def opened(path: Path) -> Any:
 
 
 @PACKERS
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_content_is_read_by_position(tmp_path_factory: pytest.TempPathFactory, pack: Any, data: st.DataObject) -> None:
     members = data.draw(st.lists(st.binary(max_size=200), min_size=1, max_size=4))

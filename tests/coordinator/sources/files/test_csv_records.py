@@ -34,7 +34,7 @@ DIALECTS: list[dict[str, Any]] = [
 VALUES = st.text(st.sampled_from("ab,;'\"\t\n\\ é"), max_size=5)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     rows=st.lists(st.lists(VALUES, min_size=1, max_size=3), max_size=8),
     options=st.sampled_from(DIALECTS),
@@ -59,7 +59,7 @@ def test_rows_are_told_apart_as_the_csv_module_writes_them(rows, options, ending
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     rows=st.lists(st.lists(VALUES, min_size=2, max_size=2), min_size=1, max_size=10),
     block_bytes=st.integers(1, 30),

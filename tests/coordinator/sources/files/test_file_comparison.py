@@ -94,7 +94,7 @@ def cut(coordinator: FileCoordinator, last: Any, limit: int = 1000) -> tuple[Cou
     return found, last, notes
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     st.dictionaries(st.sampled_from(NAMES), lines, min_size=1),
     st.integers(1, 4),

@@ -58,7 +58,7 @@ def test_a_time_with_nanoseconds_is_refused_not_rounded(tmp_path: Path) -> None:
         rows_of(ParquetFiles(path, ["at"]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     counts=st.lists(st.integers(0, 12), min_size=1, max_size=3),
     group=st.integers(1, 5),

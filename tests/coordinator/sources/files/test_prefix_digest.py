@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.sources.files import prefix_digest
@@ -48,7 +48,6 @@ def test_it_does_not_depend_on_the_pieces(pieces: list[bytes]) -> None:
     assert digest.mark(STAMP) == mark_of(b"".join(pieces))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=4 * BLOCK), st.data())
 def test_it_is_carried_on_from_any_mark(path: Path, content: bytes, data: st.DataObject) -> None:
     path.write_bytes(content)
@@ -85,7 +84,6 @@ def test_a_file_that_changed_in_the_block_of_the_mark_is_not_carried_on(path: Pa
         resumed_digest(file, mark)
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["a\n", "bb\n", "\n", "c" * 40 + "\n"]), min_size=1, max_size=30), st.integers(1, 5))
 def test_a_scanner_marks_what_it_has_cut(path: Path, lines: list[str], line_limit: int) -> None:
     content = "".join(lines).encode()

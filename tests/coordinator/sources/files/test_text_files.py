@@ -141,7 +141,7 @@ def file_contents(draw: st.DrawFn) -> tuple[bytes, list[str]]:
     return (b"\xef\xbb\xbf" if has_mark and lines else b"") + content.encode(), lines
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     drawn=st.lists(file_contents(), min_size=1, max_size=5),
     lines_per_batch=st.integers(1, 15),

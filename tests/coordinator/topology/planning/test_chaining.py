@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
@@ -198,7 +198,6 @@ def test_every_task_of_a_chain_reports_to_the_acker():
     assert made.processing_tasks() == {1: ("lines", 0), 2: ("lines", 1), 3: ("a", 0), 4: ("a", 1)}
 
 
-@settings(deadline=None)
 @given(st.randoms(use_true_random=False).map(chained_scenario))
 def test_every_task_runs_once_after_those_it_hears(scenario):
     made = plan(topology_of(scenario, LocalTally("planned")), is_chained=True)

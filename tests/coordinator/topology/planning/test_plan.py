@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
@@ -269,7 +269,6 @@ def topologies(draw):
     return build(*bolts, spout_tasks=tasks["lines"], ackers=draw(st.integers(1, 3)))
 
 
-@settings(deadline=None)
 @given(topologies(), st.sampled_from([None, 1, 2, 3]))
 def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology, slot_count):
     made = in_slots(plan(topology), slot_count)

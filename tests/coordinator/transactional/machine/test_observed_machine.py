@@ -220,5 +220,5 @@ class ObservedMachine(RuleBasedStateMachine):
         assert [a.txid for a in together] == list(range(self.committed + 1, self.committed + 1 + len(together)))
 
 
-ObservedMachine.TestCase.settings = settings(deadline=None, max_examples=60, stateful_step_count=40)
+ObservedMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 TestAnythingThatMayHappen = ObservedMachine.TestCase

@@ -279,7 +279,7 @@ def test_an_adopted_input_is_stored_with_its_first_transaction_though_that_fails
     assert run(cluster, folder) == every_line(("b", 5), ("d", 3), ("bad", 1))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.integers(0, 400), st.sampled_from(["append", "new", "touch", "nothing"]), st.integers(1, 4)),

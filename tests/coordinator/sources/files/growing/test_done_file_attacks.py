@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coordinator.engines.local.cluster import LocalCluster
@@ -88,7 +88,6 @@ def run_until_it_ends(cluster: LocalCluster, inbox: Path, done: str) -> Transact
     return None
 
 
-@settings(deadline=None)
 @given(
     kind=st.sampled_from([*ATTACKS, BY_HANDLE]),
     content=st.sampled_from(sorted(CONTENTS)),
