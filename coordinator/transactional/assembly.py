@@ -186,7 +186,7 @@ def new_coordinator(
         clock=clock,
         commit_limit=commit_limit,
     )
-    observers.notify(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.standing))
+    observers.notify(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.condition))
     return coordinator
 
 

@@ -97,7 +97,7 @@ class Coordinator:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
         self._spout.drain()
 
-    def standing(self) -> RunCondition:
+    def condition(self) -> RunCondition:
         """Returns how the run stands; called on the run's thread."""
         return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.is_draining)
 

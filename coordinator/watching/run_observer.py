@@ -44,14 +44,14 @@ class RunBegan:
         topology_id: of the topology.
         statistics: of the run; the same object all along, which the run's thread changes.
         message_timeout_s: how long a wave may take, None for ever.
-        standing: tells how the run stands; asked on the run's thread, now and then: it looks at every attempt in
+        condition: tells how the run stands; asked on the run's thread, now and then: it looks at every attempt in
             flight.
     """
 
     topology_id: str
     statistics: WaveStatistics
     message_timeout_s: float | None
-    standing: Callable[[], RunCondition] = field(default=RunCondition, compare=False, repr=False)
+    condition: Callable[[], RunCondition] = field(default=RunCondition, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from state.troubles import Trouble
 _LOG = logging.getLogger("txbatch")
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
-"""Brokers that gave no answer are not asked again for so long: the run waits while they are asked."""
+"""How long to leave brokers alone that did not answer; the run waits while they are asked."""
 AWAY_S = 300.0
 """How long brokers, or one partition, may give no answer before a run with nothing else to do ends."""
 

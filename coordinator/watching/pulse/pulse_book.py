@@ -72,12 +72,12 @@ class PulseBook:
 
     # What is told
 
-    def figures(self, statistics: RunStatistics, standing: RunCondition, now_s: float) -> RunFigures:
+    def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
         transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
         return RunFigures(
             at=round(self._epoch_s + now_s, 3),
-            state=self._state(statistics, standing),
+            state=self._state(statistics, condition),
             error=self._error,
             last_txid=statistics.last_txid,
             released_txid=statistics.released_txid,
@@ -87,10 +87,10 @@ class PulseBook:
             failed_attempts=statistics.failed_attempts,
             waves=statistics.waves,
             commit_groups=statistics.commit_groups,
-            window=dict(standing.window),
+            window=dict(condition.window),
             transactions_per_s=round(transactions_per_s, 2),
             tuples_per_s=round(tuples_per_s, 1),
-            lag_s=round(statistics.since_commit_s(now_s) if any(standing.window.values()) else 0.0, 3),
+            lag_s=round(statistics.since_commit_s(now_s) if any(condition.window.values()) else 0.0, 3),
             fraction=statistics.fraction,
             latency_s=spread_of(self._latencies),
             commit_s=spread_of(self._commits),
@@ -104,12 +104,12 @@ class PulseBook:
             dead_letters=statistics.dead_letters,
         )
 
-    def _state(self, statistics: RunStatistics, standing: RunCondition) -> RunState:
+    def _state(self, statistics: RunStatistics, condition: RunCondition) -> RunState:
         if self._end is not None:
             return self._end
-        if standing.is_waiting:
+        if condition.is_waiting:
             return RunState.WAITING
-        if standing.is_draining:
+        if condition.is_draining:
             return RunState.DRAINING
         has_begun = self._has_been_idle or statistics.first_wave_s is not None
         return RunState.RUNNING if has_begun else RunState.STARTING

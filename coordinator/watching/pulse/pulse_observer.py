@@ -27,7 +27,7 @@ class PulseObserver:
         self._book = PulseBook(epoch_s)
         self._next_s = clock()
         self._statistics = RunStatistics()
-        self._standing: Callable[[], RunCondition] = RunCondition
+        self._condition: Callable[[], RunCondition] = RunCondition
 
     def __call__(self, observation: Observation) -> None:
         """Takes what has happened; see `coordinator.watching.run_observer`."""
@@ -43,9 +43,9 @@ class PulseObserver:
                 self._book.note(observation, self._clock())
                 if self._clock() >= self._next_s:
                     self._tell()
-            case RunBegan(statistics=statistics, standing=standing):
+            case RunBegan(statistics=statistics, condition=condition):
                 assert isinstance(statistics, RunStatistics), "plain topologies have no pulse"
-                self._statistics, self._standing = statistics, standing
+                self._statistics, self._condition = statistics, condition
                 self._tell()
             case RunEnded(error):
                 self._end(error)
@@ -67,7 +67,7 @@ class PulseObserver:
             self._writer = self._start_writer()
         now_s = self._clock()
         self._next_s = now_s + PULSE_EVERY_S
-        figures = self._book.figures(self._statistics, self._standing(), now_s)
+        figures = self._book.figures(self._statistics, self._condition(), now_s)
         stories = self._book.stories
         failed = stories.take_failed(self._writer.kept) if is_last else []
         self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*stories.take(), *failed])

@@ -142,9 +142,9 @@ def test_a_commit_is_told_with_what_its_tasks_reported_of_it():
 def test_what_a_run_stands_at_can_be_asked_while_it_runs():
     run = Run(3, max_spout_pending=4, observers=[])
     windows: list[Any] = []
-    run.on_progress = lambda statistics: windows.append(dict(run.coordinator.standing().window))
+    run.on_progress = lambda statistics: windows.append(dict(run.coordinator.condition().window))
     run()
     assert {"waiting": 1, "processing": 0, "processed": 2, "committing": 0} in windows
-    assert not run.coordinator.standing().is_draining
+    assert not run.coordinator.condition().is_draining
     run.coordinator.drain()
-    assert run.coordinator.standing().is_draining
+    assert run.coordinator.condition().is_draining

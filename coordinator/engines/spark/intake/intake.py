@@ -30,7 +30,7 @@ class Intake(Protocol):
         """
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
-        """What came of the wave, with attempts failed whose rows were not those of their transaction."""
+        """Returns the wave's results; an attempt has failed if its rows were not those of its transaction."""
 
 
 class EmitterIntake:

@@ -38,7 +38,7 @@ class Watched:
 
     def figures(self) -> RunFigures:
         coordinator = self.run.coordinator
-        return self.book.figures(coordinator.statistics, coordinator.standing(), self.now_s())
+        return self.book.figures(coordinator.statistics, coordinator.condition(), self.now_s())
 
 
 def watched(transactions: int, **options: Any) -> Watched:
@@ -91,8 +91,8 @@ def test_a_run_that_fails_tells_the_first_line_of_its_error() -> None:
     ],
 )
 def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunState) -> None:
-    standing = RunCondition(is_waiting=is_waiting, is_draining=is_draining)
-    figures = PulseBook(EPOCH_S).figures(RunStatistics(), standing, 2.5)
+    condition = RunCondition(is_waiting=is_waiting, is_draining=is_draining)
+    figures = PulseBook(EPOCH_S).figures(RunStatistics(), condition, 2.5)
     assert (figures.state, figures.at) == (state, 1002.5)
 
 

@@ -58,14 +58,14 @@ class Run:
         self.starts = 0
         self.pulse = PulseObserver(self._start, clock=lambda: self.now_s, epoch_s=1200.0)
         self.statistics = RunStatistics(**figures)  # type: ignore[arg-type]
-        self.standing = RunCondition()
+        self.condition = RunCondition()
 
     def _start(self) -> PulseWriter:
         self.starts += 1
         return self.writer
 
     def begin(self) -> None:
-        self.pulse(RunBegan("test", self.statistics, 60.0, lambda: self.standing))
+        self.pulse(RunBegan("test", self.statistics, 60.0, lambda: self.condition))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_nothing_is_sent_before_the_run_owns_its_topology() -> None:
 def test_figures_are_told_at_once_and_then_once_a_second() -> None:
     run = Run()
     run.begin()
-    run.standing = RunCondition(is_draining=True)
+    run.condition = RunCondition(is_draining=True)
     run.pulse(TurnEnded(is_idle=False))
     run.now_s += PULSE_EVERY_S
     run.pulse(TurnEnded(is_idle=False))
@@ -122,7 +122,7 @@ def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCap
     heard: list[object] = []
     pulse: Observer = run.pulse
     observers = Observers([pulse, heard.append])
-    observers.notify(RunBegan("test", run.statistics, 60.0, lambda: run.standing))
+    observers.notify(RunBegan("test", run.statistics, 60.0, lambda: run.condition))
     run.pulse._book.note = None  # type: ignore[method-assign, assignment]
     observers.notify(WaveStarted(1))
     observers.notify(RunEnded(None))
