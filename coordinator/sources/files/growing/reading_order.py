@@ -162,10 +162,6 @@ class GrowingOrder(ReadingOrder):
             byte_count += self._sizes.get(path, 0)
         return Lag(count, byte_count, self._watch.incomplete_count)
 
-    def joined(self) -> list[str]:
-        """Every file that has joined in this run, in order."""
-        return list(self._following.values())
-
     def _poll(self) -> None:
         now_s = self._clock()
         if self._next_look_s is not None and now_s < self._next_look_s:
