@@ -64,7 +64,7 @@ class Coordinator:
         spout: cuts transactions, and is told what is durable.
         engine: runs waves.
         publisher: stores and commits, as the owner of the topology.
-        observers: told what happens.
+        observers: notified of what happens.
         clock: seconds, monotonic.
         commit_limit: makes groups smaller, or holds them; asked every turn.
     """
@@ -159,7 +159,7 @@ class Coordinator:
             self._note_absences()
             self._spout.tell_activity()
         self._spout.note_committed(machine.currtx - 1)
-        limit = self._commit_limit and self._commit_limit(machine.currtx, machine.commit_group_max)
+        limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
             self._publisher.finish(self.statistics.released_txid)

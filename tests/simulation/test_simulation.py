@@ -22,7 +22,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.topology.planning.slots import in_slots
-from coordinator.transactional.machine import run_machine
+from coordinator.transactional.machine import processing
 from coordinator.transactional.machine.committing import commits
 from coordinator.transactional.start import takeover
 from tests.simulation import driver, workload
@@ -158,7 +158,7 @@ def decide_believing(group: Group, reports: Sequence[TaskReport]) -> GroupDecisi
 
 
 believing = mock.patch.object(commits, "decide_group", decide_believing)
-unchained = mock.patch.object(run_machine, "chained", lambda outcomes, known: outcomes)
+unchained = mock.patch.object(processing, "chained", lambda outcomes, known: outcomes)
 
 
 @pytest.mark.parametrize("kind", ["cut", "opaque"])

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import (
     FailedByHand,
     GroupCrashed,
@@ -31,14 +29,14 @@ from coordinator.transactional.machine.committing.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
-from coordinator.transactional.machine.positions import Positions, chained
+from coordinator.transactional.machine.positions import Positions
+from coordinator.transactional.machine.processing import Processing
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import (
     AskForEnd,
     BarrierConfirmed,
     BatchCut,
-    CancelWave,
     Decision,
     Done,
     FirstPositions,
@@ -50,7 +48,6 @@ from coordinator.transactional.machine.run_events import (
     ReleaseWave,
     Resumed,
     RunEvent,
-    StartWave,
     StoreMetadata,
     TimePassed,
     Told,
@@ -58,21 +55,16 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import (
-    ActiveAttempt,
     AttemptState,
-    EmittersCut,
     TransactionRecord,
 )
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE, TransactionRecords
-from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords, in_order
+from coordinator.transactional.machine.wave_records import CrashCauses, WaveRecords
 from coordinator.transactional.machine.wave_size import WaveSize
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.failure_cause import CrashKind, Phase
-from coordinator.watching.log_fields import fields
+from coordinator.watching.failure_cause import Phase
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from state.codec import pack
 from state.errors import ProtocolError
-from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
 
@@ -118,6 +110,7 @@ class RunMachine:
         self._failures = Failures(self._books)
         self._releases = Releases(self._books, committed_txid)
         self._commits = Commits(self._books, self._failures, self._releases)
+        self._processing = Processing(self._books, self._failures, self._commits)
         self._cutting = Cutting(self._books, self._failures)
         self._handlers: dict[type[RunEvent], Callable[[Any], Iterator[Decision]]] = {
             Resumed: lambda resumed: self._releases.resumed(resumed.untold),
@@ -126,8 +119,8 @@ class RunMachine:
             TimePassed: self._give_up_overdue,
             BatchCut: self._batch_cut,
             NothingToCut: self._nothing_cut,
-            WaveProcessed: self._wave_processed,
-            WaveCrashed: self._wave_crashed,
+            WaveProcessed: self._processing.processed,
+            WaveCrashed: self._processing.crashed,
             GroupExecuted: self._commits.executed,
             GroupCrashed: self._commits.crashed,
             FailedByHand: self._failed_by_hand,
@@ -255,37 +248,10 @@ class RunMachine:
         if self._cutting.is_under_way:
             return
         if self.has_room():
-            yield from self._start_wave()
+            yield from self._processing.start()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
         yield from self._commits.judge_early()  # last: what fails in it is cut again by the next turn
-
-    def _start_wave(self) -> Iterator[Decision]:
-        waiting = self._transactions.waiting()
-        chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
-        if not chosen:
-            return
-        batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
-        attempts = tuple(batch.attempt for batch in batches)
-        wave = self._books.waves.start(attempts, self._books.now_s)
-        for record in chosen:
-            record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
-        self._books.statistics.started(len(chosen), self._books.now_s)
-        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
-
-    def _stored(self, first: TransactionRecord) -> Mapping[str, Mapping[int, Any]]:
-        """Returns what the emitters of a wave continue from: a replay's own positions, or the topology's."""
-        if first.replay is None:
-            return self._books.positions.by_scope()
-        return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
-
-    def _batch(self, record: TransactionRecord, current: ActiveAttempt) -> Batch:
-        packed, replay = pack(record.metadata), record.replay
-        if replay is not None:
-            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
-            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
-        number = self._books.metadata.number_of(record.txid)
-        return Batch(current.attempt, packed, None if number == record.txid else number)
 
     # The end
 
@@ -315,59 +281,6 @@ class RunMachine:
 
     # What engines report
 
-    def _wave_processed(self, event: WaveProcessed) -> Iterator[Decision]:
-        self._books.causes.ended(event.wave_id)
-        wave = self._books.waves.processed(event.wave_id, event.seconds)
-        reported = in_order(wave.attempts, event.outcomes)
-        outcomes = self._judged(reported)
-        yield from self._store_positions(outcomes)
-        for outcome in outcomes:
-            record = self._transactions.record_of(outcome.attempt)
-            if record is None:
-                self._books.statistics.failed_outcomes([outcome])
-            elif outcome.failure is not None:
-                self._books.statistics.failed_outcomes([outcome])
-                yield from self._failures.failed(outcome.attempt, Phase.PROCESSING, outcome.failure)
-            else:
-                record.move(AttemptState.PROCESSED).outcome = outcome
-        self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
-        self._commits.keep_early(event.executed)
-
-    def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
-        """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
-        first = self._transactions.record_of(reported[0].attempt)
-        if first is not None and first.replay is not None:
-            return [first.replay.checked(reported[0], self._plan)]
-        outcomes = list(chained(reported, self._books.positions.by_scope()))
-        for outcome in outcomes:
-            record, failure = self._transactions.record_of(outcome.attempt), outcome.failure
-            has_cut = failure is None or (failure.is_of_batch() and failure.component_id != self._plan.spout_id)
-            if record is not None and has_cut:
-                record.cut = EmittersCut(outcome.metadata, outcome.began_from)
-        return outcomes
-
-    def _store_positions(self, outcomes: Iterable[AttemptResult]) -> Iterator[Decision]:
-        """Stores what emitters cut, before the commit phase, up to the first failure."""
-        if self._plan.is_opaque:
-            return
-        good: list[AttemptResult] = []
-        for outcome in outcomes:
-            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
-                break
-            good.append(outcome)
-        entries = self._books.metadata.partition_entries(good)
-        if entries:
-            yield StoreMetadata(entries)
-
-    def _wave_crashed(self, event: WaveCrashed) -> Iterator[Decision]:
-        attempts = self._books.waves.crashed(event.wave_id).attempts
-        reason, kind = self._books.causes.of(event)
-        if kind is CrashKind.OVERDUE:
-            self._books.waves.size.keep_below(len(attempts))
-            self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout
-        what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
-        yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
-
     def _failed_by_hand(self, event: FailedByHand) -> Iterator[Decision]:
         current = self._transactions.current_of(event.attempt.txid)
         if current is None or current.attempt != event.attempt:
@@ -391,11 +304,7 @@ class RunMachine:
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:
         """Cancels what exceeds the message timeout, in either phase."""
         self._books.now_s = passed.now_s
-        for wave in self._books.waves.overdue(self._books.now_s):
-            about = fields(wave=wave.wave_id, txid=wave.attempts[0].txid, last_txid=wave.attempts[-1].txid)
-            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id, extra=about)
-            self._books.causes.cancelled(wave.wave_id)
-            yield CancelWave(wave.wave_id)
+        yield from self._processing.give_up_overdue()
         yield from self._commits.give_up_overdue()
         yield from self._releases.give_up_overdue()
 

@@ -7,6 +7,7 @@ from tests.simulation.mutants.patch import Patch
 from tests.simulation.mutants.store import NO_DIGEST, NO_REVISION
 
 MACHINE = "coordinator/transactional/machine/run_machine.py"
+PROCESSING = "coordinator/transactional/machine/processing.py"
 CUTTING = "coordinator/transactional/machine/cutting.py"
 RECORDS = "coordinator/transactional/machine/transaction_records.py"
 COMMITS = "coordinator/transactional/machine/committing/commits.py"
@@ -91,7 +92,7 @@ CUTS_PAST_FAILURE = Mutant(
     "What emitters cut is stored beyond the first failure of a wave, which leaves a hole.",
     (
         Patch(
-            MACHINE,
+            PROCESSING,
             "            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):\n                break\n",
             "            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):\n                continue\n",
         ),
@@ -102,7 +103,7 @@ CUTS_UNSTORED = Mutant(
     "What emitters cut is not stored before the commit phase.",
     (
         Patch(
-            MACHINE,
+            PROCESSING,
             "        if entries:\n            yield StoreMetadata(entries)",
             "        if not entries:\n            yield StoreMetadata(entries)",
         ),
@@ -129,7 +130,7 @@ OPAQUE_EARLY = Mutant(
     "The positions of an opaque spout are stored when its attempts are processed.",
     (
         Patch(
-            MACHINE,
+            PROCESSING,
             "        if self._plan.is_opaque:\n            return\n        good",
             "        good",
         ),
@@ -176,8 +177,8 @@ STORED_LAST = Mutant(
         ),
         Patch(
             MACHINE,
-            "            yield from self._start_wave()\n        if self.is_idle() and not",
-            "            yield from self._start_wave()\n"
+            "            yield from self._processing.start()\n        if self.is_idle() and not",
+            "            yield from self._processing.start()\n"
             "        if 'late' in vars(self._cutting):\n"
             "            yield vars(self._cutting).pop('late')\n"
             "        if self.is_idle() and not",

@@ -25,6 +25,7 @@ from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.poison import reach_of
+from coordinator.transactional.machine.processing import Processing
 from coordinator.transactional.machine.releases import Releases
 from coordinator.transactional.machine.run_events import Done, Halt, Publish, StartWave, StoreMetadata, Tell
 from coordinator.transactional.machine.run_machine import RunMachine
@@ -278,9 +279,9 @@ PLANTED = {
     "an opaque spout is not asked for replays": planted(Cutting, "_continue", cut_from_memory),
     "told before it is published": planted(Commits, "_judge", tell_first),
     "metadata stored after the wave": planted(RunMachine, "handle", store_last),
-    "positions not stored": planted(RunMachine, "_store_positions", store_no_positions),
+    "positions not stored": planted(Processing, "_store_positions", store_no_positions),
     "a missing verdict means done": mock.patch(
-        "coordinator.transactional.machine.run_machine.in_order", missing_means_done
+        "coordinator.transactional.machine.processing.in_order", missing_means_done
     ),
     "a crash blames the first": planted(Failures, "crashed", blame_the_first),
     "attempts beyond the halt": planted(Failures, "window_end", lambda self, end: end),

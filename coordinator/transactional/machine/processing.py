@@ -1,0 +1,133 @@
+"""The processing phase of a run's waves: what a wave takes along, and what follows from its end. Pure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.transactional.engine import WaveCrashed, WaveProcessed
+from coordinator.transactional.machine.committing.commits import Commits
+from coordinator.transactional.machine.failures import Failures
+from coordinator.transactional.machine.positions import chained
+from coordinator.transactional.machine.run_books import RunBooks
+from coordinator.transactional.machine.run_events import CancelWave, Decision, StartWave, StoreMetadata
+from coordinator.transactional.machine.transaction_record import (
+    ActiveAttempt,
+    AttemptState,
+    EmittersCut,
+    TransactionRecord,
+)
+from coordinator.transactional.machine.wave_records import in_order
+from coordinator.watching.failure_cause import CrashKind, Phase
+from coordinator.watching.log_fields import fields
+from state.codec import pack
+from state.printable import counted
+
+_LOG = logging.getLogger("txbatch")
+
+
+class Processing:
+    """Starts waves, and judges what engines report of them.
+
+    Args:
+        books: of the run.
+        failures: handles what fails.
+        commits: chooses and keeps the groups that run with a wave.
+    """
+
+    def __init__(self, books: RunBooks, failures: Failures, commits: Commits) -> None:
+        self._books, self._failures, self._commits = books, failures, commits
+        self._plan, self._transactions = books.plan, books.transactions
+
+    def start(self) -> Iterator[Decision]:
+        """Starts a wave of what waits, as much as fits."""
+        waiting = self._transactions.waiting()
+        chosen = waiting[: self._books.waves.room([record.byte_count for record in waiting])]
+        if not chosen:
+            return
+        batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
+        attempts = tuple(batch.attempt for batch in batches)
+        wave = self._books.waves.start(attempts, self._books.now_s)
+        for record in chosen:
+            record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
+        self._books.statistics.started(len(chosen), self._books.now_s)
+        yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
+
+    def processed(self, event: WaveProcessed) -> Iterator[Decision]:
+        """Handles a wave whose processing phase has ended."""
+        self._books.causes.ended(event.wave_id)
+        wave = self._books.waves.processed(event.wave_id, event.seconds)
+        outcomes = self._judged(in_order(wave.attempts, event.outcomes))
+        yield from self._store_positions(outcomes)
+        for outcome in outcomes:
+            record = self._transactions.record_of(outcome.attempt)
+            if record is None:
+                self._books.statistics.failed_outcomes([outcome])
+            elif outcome.failure is not None:
+                self._books.statistics.failed_outcomes([outcome])
+                yield from self._failures.failed(outcome.attempt, Phase.PROCESSING, outcome.failure)
+            else:
+                record.move(AttemptState.PROCESSED).outcome = outcome
+        self._books.statistics.processed(self._books.now_s, event.seconds, len(wave.attempts))
+        self._commits.keep_early(event.executed)
+
+    def crashed(self, event: WaveCrashed) -> Iterator[Decision]:
+        """Handles a wave whose processing phase ended without naming an attempt."""
+        attempts = self._books.waves.crashed(event.wave_id).attempts
+        reason, kind = self._books.causes.of(event)
+        if kind is CrashKind.OVERDUE:
+            self._books.waves.size.keep_below(len(attempts))
+            self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout
+        what = f"wave {event.wave_id} of {counted(len(attempts), 'attempt')}"
+        yield from self._failures.crashed(attempts, Phase.PROCESSING, what, reason, kind)
+
+    def give_up_overdue(self) -> Iterator[Decision]:
+        """Cancels waves that exceed the message timeout."""
+        for wave in self._books.waves.overdue(self._books.now_s):
+            about = fields(wave=wave.wave_id, txid=wave.attempts[0].txid, last_txid=wave.attempts[-1].txid)
+            _LOG.warning("wave %d exceeds the message timeout and is cancelled", wave.wave_id, extra=about)
+            self._books.causes.cancelled(wave.wave_id)
+            yield CancelWave(wave.wave_id)
+
+    def _stored(self, first: TransactionRecord) -> Mapping[str, Mapping[int, Any]]:
+        """Returns what the emitters of a wave continue from: positions of its own if it republishes a batch."""
+        if first.replay is None:
+            return self._books.positions.by_scope()
+        return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
+
+    def _batch(self, record: TransactionRecord, current: ActiveAttempt) -> Batch:
+        packed, replay = pack(record.metadata), record.replay
+        if replay is not None:
+            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
+            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
+        number = self._books.metadata.number_of(record.txid)
+        return Batch(current.attempt, packed, None if number == record.txid else number)
+
+    def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
+        """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
+        first = self._transactions.record_of(reported[0].attempt)
+        if first is not None and first.replay is not None:
+            return [first.replay.checked(reported[0], self._plan)]
+        outcomes = list(chained(reported, self._books.positions.by_scope()))
+        for outcome in outcomes:
+            record, failure = self._transactions.record_of(outcome.attempt), outcome.failure
+            has_cut = failure is None or (failure.is_of_batch() and failure.component_id != self._plan.spout_id)
+            if record is not None and has_cut:
+                record.cut = EmittersCut(outcome.metadata, outcome.began_from)
+        return outcomes
+
+    def _store_positions(self, outcomes: Iterable[AttemptResult]) -> Iterator[Decision]:
+        """Stores what emitters cut, before the commit phase, up to the first failure."""
+        if self._plan.is_opaque:
+            return
+        good: list[AttemptResult] = []
+        for outcome in outcomes:
+            if outcome.failure is not None or not self._transactions.is_current(outcome.attempt):
+                break
+            good.append(outcome)
+        entries = self._books.metadata.partition_entries(good)
+        if entries:
+            yield StoreMetadata(entries)
