@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from coordinator.topology.building.topology import Topology
     from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
     from coordinator.transactional.options import RunOptions
-    from coordinator.watching.reports.run_report import RunReport
     from coordinator.watching.statistics.plain_statistics import PlainStatistics
+    from coordinator.watching.statistics.run_report import RunReport
     from coordinator.watching.statistics.run_statistics import RunStatistics
 
 hand_on_lazily(__name__)

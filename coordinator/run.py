@@ -26,13 +26,12 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
-from coordinator.watching.log_fields import logs_of
+from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
-from coordinator.watching.retry_log import RetryLog
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.progress_callback import ProgressCallback
-from coordinator.watching.telemetry.slow_log import SlowLog
+from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_topology.store import RedisStore
 

@@ -37,10 +37,10 @@ from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.rare_collections import rare_collections
 from coordinator.topology.building.topology_checks import check_is_a
-from coordinator.watching.log_fields import logs_of
+from coordinator.watching.log_records import logs_of
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
-from coordinator.watching.telemetry.slow_log import SlowLog
+from coordinator.watching.telemetry.run_logs import SlowLog
 from state.printable import counted
 
 if TYPE_CHECKING:

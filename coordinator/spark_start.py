@@ -13,8 +13,7 @@ from coordinator.spouts.row_spout import RowSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from coordinator.topology.planning.slots import in_slots
-from coordinator.transactional.engine import Engine
-from coordinator.transactional.late_engine import LateEngine
+from coordinator.transactional.engine import Engine, LateEngine
 from coordinator.transactional.options import RunOptions
 from state.keys import parse_metadata_field
 from state.printable import counted

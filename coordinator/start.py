@@ -23,8 +23,8 @@ from coordinator.server_choice import choose_server
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.reports.run_report import Figures, tables_of
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
+from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 from state.printable import said_by

@@ -14,7 +14,7 @@ import pytest
 
 from coordinator import BackgroundRun, LocalCluster, RunStatistics
 from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.log_fields import FIELDS
+from coordinator.watching.log_records import FIELDS
 from tests.support import golden_cases
 from tests.support.documents import FENCED, anchors
 from tests.support.telemetry.metric_names import documented_names

@@ -24,7 +24,7 @@ from coordinator.plain.plain_wave_size import PlainWaveSize
 from coordinator.plain.spout_wave import SpoutOutbox, SpoutWave
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
-from coordinator.watching.log_fields import fields
+from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import Observer, Observers, RunBegan, RunEnded, TurnEnded, WaveEnded, WaveStarted
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from state.errors import EngineError, WaveCrashError

@@ -26,8 +26,7 @@ from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
-from coordinator.transactional.republish_side import RepublishSide
-from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.spout_side import RepublishSide, SpoutSide
 from coordinator.transactional.start.letter_choice import LetterChoice
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Publish, Published, Refused
-from coordinator.watching.log_fields import fields
+from coordinator.watching.log_records import fields
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
 from state.commits.quarantine import QuarantineRecord
 from state.errors import (

@@ -12,7 +12,7 @@ from coordinated_bolt import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, PlainStatistics, RunStatistics, TransactionalTopologyBuilder
 from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.topology.planning.plan import make_plan
-from coordinator.watching.reports.run_report import tables_of
+from coordinator.watching.statistics.run_report import tables_of
 from examples.word_count import CountWords, StoreCounts
 from state.redis_topology.snapshots import Snapshot
 from tests.support.topologies.example_topologies import EXAMPLES

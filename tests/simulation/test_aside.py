@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from coordinator.transactional.machine.committing import commits
+from coordinator.transactional.machine import commits
 from coordinator.transactional.machine.releases import Releases
 from state.commits.dead_letters import add_letters
 from tests.simulation.aside import LEVELS, AsideSimulation

@@ -22,8 +22,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
 from coordinator.topology.planning.slots import in_slots
-from coordinator.transactional.machine import processing
-from coordinator.transactional.machine.committing import commits
+from coordinator.transactional.machine import commits, processing
 from coordinator.transactional.start import takeover
 from tests.simulation import driver, workload
 from tests.simulation.__main__ import again

@@ -60,7 +60,7 @@ def residue_is_ignored(monkeypatch):
         group.residues.update(residues)
         return decide_group(group, reports)
 
-    monkeypatch.setattr("coordinator.transactional.machine.committing.commits.decide_group", believing)
+    monkeypatch.setattr("coordinator.transactional.machine.commits.decide_group", believing)
 
 
 @places

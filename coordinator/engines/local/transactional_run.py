@@ -22,9 +22,9 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.watching.reports.run_report import tables_of
-from coordinator.watching.retry_log import RetryLog
+from coordinator.watching.statistics.run_report import tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.telemetry.run_logs import RetryLog
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError

@@ -19,7 +19,7 @@ import typer
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.streams.logs import LogLevel
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
-from coordinator.watching.telemetry.log_formats import LogFormat, formatter_of
+from coordinator.watching.log_records import LogFormat, formatter_of
 from state.records.durability import DurabilityLevel
 from state.redis_client.address import redact
 from state.redis_client.encryption import PLAINTEXT_VARIABLE

@@ -25,7 +25,7 @@ from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from coordinator.watching.log_fields import name_topology
+from coordinator.watching.log_records import name_topology
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics

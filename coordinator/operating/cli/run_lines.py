@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from coordinator.operating.cli.figures import failed_line
-from coordinator.watching.reports.durations import brief, duration
+from coordinator.watching.durations import brief, duration
 from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 from state.records.story_choice import LOWER_FAILED

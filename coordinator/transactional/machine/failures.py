@@ -12,7 +12,7 @@ from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
 from coordinator.transactional.machine.transaction_record import ActiveAttempt, TransactionRecord
 from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
-from coordinator.watching.log_fields import fields
+from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.quarantine import PoisonCause

@@ -9,7 +9,7 @@ from typing import Any
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import WaveCrashed, WaveProcessed
-from coordinator.transactional.machine.committing.commits import Commits
+from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.positions import chained
 from coordinator.transactional.machine.run_books import RunBooks
@@ -22,7 +22,7 @@ from coordinator.transactional.machine.transaction_record import (
 )
 from coordinator.transactional.machine.wave_records import in_order
 from coordinator.watching.failure_cause import CrashKind, Phase
-from coordinator.watching.log_fields import fields
+from coordinator.watching.log_records import fields
 from state.codec import pack
 from state.printable import counted
 

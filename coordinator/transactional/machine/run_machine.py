@@ -25,7 +25,7 @@ from coordinator.transactional.engine import (
     WaveCrashed,
     WaveProcessed,
 )
-from coordinator.transactional.machine.committing.commits import Commits
+from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog

@@ -1,15 +1,183 @@
-"""The observer that tells a run's pulse: books on the coordinator's thread, and a writer on its own."""
+"""Observes a run and makes its pulse: pure books on the coordinator's thread, handed to a writer on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 
-from coordinator.watching.pulse.pulse_book import PulseBook, sample_of
+from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.watching.failure_cause import FailureCause, gist
 from coordinator.watching.pulse.pulse_writer import PulseWriter
-from coordinator.watching.run_observer import Observation, RunBegan, RunCondition, RunEnded, TurnEnded
+from coordinator.watching.pulse.stories import Stories
+from coordinator.watching.run_observer import (
+    AttemptsFailed,
+    GroupCommitted,
+    Observation,
+    RunBegan,
+    RunCondition,
+    RunEnded,
+    TurnEnded,
+    WaveEnded,
+)
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import Interruption
-from state.records.run_pulse import PULSE_EVERY_S, RunState, to_json
+from state.records.run_pulse import (
+    PULSE_EVERY_S,
+    ComponentFigures,
+    LastFailure,
+    PulseSample,
+    RunFigures,
+    RunState,
+    Spread,
+    to_json,
+)
+
+RECENT = 512
+"""How many durations a spread is made of."""
+RATE_SPAN_S = 10.0
+
+
+class PulseBook:
+    """The figures of one run, and its stories; notified of everything on the coordinator's thread.
+
+    Args:
+        epoch_s: what to add to the run's clock to get seconds since the epoch.
+
+    Attributes:
+        stories: of its transactions.
+    """
+
+    def __init__(self, epoch_s: float) -> None:
+        self._epoch_s = epoch_s
+        self._last_failure: LastFailure | None = None
+        self.stories = Stories(epoch_s)
+        self._latencies, self._commits, self._waves = (deque[float](maxlen=RECENT) for _ in range(3))
+        self._totals: deque[tuple[float, int, int]] = deque()
+        self._error = ""
+        self._end: RunState | None = None
+        self._has_been_idle = False
+
+    # What happens
+
+    def note(self, observation: Observation, now_s: float) -> None:
+        """Takes what was observed just now."""
+        self._latencies.extend(now_s - story.cut_s for story in self.stories.note(observation, now_s))
+        match observation:
+            case TurnEnded(is_idle=is_idle):
+                self._has_been_idle = self._has_been_idle or is_idle
+            case WaveEnded(seconds=seconds, crash=None):
+                self._waves.append(seconds)
+            case GroupCommitted(seconds=seconds):
+                self._commits.append(seconds)
+            case AttemptsFailed(attempts, _, cause, reason, suspects):
+                first, words = attempts[0], FailureCause(cause).words
+                at = round(self._epoch_s + now_s, 3)
+                last_txid = suspects[-1].txid if suspects else first.txid
+                self._last_failure = LastFailure(first.txid, str(first), words, gist(reason), at, last_txid)
+            case _:
+                pass
+
+    def ended(self, state: RunState, error: str = "") -> None:
+        """Takes down how the run has ended; the first one counts."""
+        if self._end is None:
+            self._end, self._error = state, gist(error)
+
+    # What is told
+
+    def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
+        """Returns the figures at this moment; called about once a second."""
+        transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
+        return RunFigures(
+            at=round(self._epoch_s + now_s, 3),
+            state=self._state(statistics, condition),
+            error=self._error,
+            last_txid=statistics.last_txid,
+            released_txid=statistics.released_txid,
+            committed=statistics.committed,
+            tuples=statistics.tuples,
+            attempts=statistics.attempts,
+            failed_attempts=statistics.failed_attempts,
+            waves=statistics.waves,
+            commit_groups=statistics.commit_groups,
+            window=dict(condition.window),
+            transactions_per_s=round(transactions_per_s, 2),
+            tuples_per_s=round(tuples_per_s, 1),
+            lag_s=round(statistics.since_commit_s(now_s) if any(condition.window.values()) else 0.0, 3),
+            fraction=statistics.fraction,
+            latency_s=spread_of(self._latencies),
+            commit_s=spread_of(self._commits),
+            wave_s=spread_of(self._waves),
+            components={name: component_figures(done) for name, done in sorted(statistics.components.items())},
+            failures={FailureCause(cause).words: count for cause, count in sorted(statistics.failures.items())},
+            last_failure=self._last_failure,
+            server_away_count=statistics.server_away_count,
+            server_away_s=round(statistics.server_away_s, 3),
+            quarantined=len(statistics.quarantined),
+            dead_letters=statistics.dead_letters,
+        )
+
+    def _state(self, statistics: RunStatistics, condition: RunCondition) -> RunState:
+        if self._end is not None:
+            return self._end
+        if condition.is_waiting:
+            return RunState.WAITING
+        if condition.is_draining:
+            return RunState.DRAINING
+        has_begun = self._has_been_idle or statistics.first_wave_s is not None
+        return RunState.RUNNING if has_begun else RunState.STARTING
+
+    def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
+        """Returns transactions and tuples committed a second, over about the last `RATE_SPAN_S` seconds."""
+        totals = self._totals
+        if not totals and statistics.first_wave_s is not None:
+            totals.append((statistics.first_wave_s, 0, 0))
+        totals.append((now_s, statistics.committed, statistics.tuples))
+        while len(totals) > 2 and totals[1][0] <= now_s - RATE_SPAN_S:
+            totals.popleft()
+        started_s, transactions, tuples = totals[0]
+        seconds = now_s - started_s
+        if seconds <= 0:
+            return 0.0, 0.0
+        return (statistics.committed - transactions) / seconds, (statistics.tuples - tuples) / seconds
+
+
+def sample_of(figures: RunFigures) -> PulseSample:
+    """Returns what is kept of figures for some minutes."""
+    return PulseSample(
+        at=figures.at,
+        last_txid=figures.last_txid,
+        transactions_per_s=figures.transactions_per_s,
+        tuples_per_s=figures.tuples_per_s,
+        lag_s=figures.lag_s,
+        processing=figures.window.get("processing", 0),
+        processed=figures.window.get("processed", 0),
+        committing=figures.window.get("committing", 0),
+        latency_s=figures.latency_s.p50,
+        commit_s=figures.commit_s.p50,
+        wave_s=figures.wave_s.p50,
+        failed_attempts=figures.failed_attempts,
+    )
+
+
+def spread_of(durations: Iterable[float]) -> Spread:
+    """Returns how durations are spread, rounded to a tenth of a millisecond."""
+    ordered = sorted(durations)
+    if not ordered:
+        return Spread()
+    last = len(ordered) - 1
+    p50, p95, p99 = (round(ordered[round(part * last)], 4) for part in (0.5, 0.95, 0.99))
+    return Spread(len(ordered), p50, p95, p99, round(ordered[last], 4))
+
+
+def component_figures(done: ComponentMetrics) -> ComponentFigures:
+    """Returns what a component has done, streams added up."""
+    return ComponentFigures(
+        tuples_in=sum(done.work.executed.values()),
+        tuples_out=sum(done.work.emitted.values()),
+        failed=sum(done.failed.values()),
+        dead_letters=done.work.dead_letters,
+        busy_s=round((sum(done.work.execute_ns.values()) + done.work.finish_ns) / 1e9, 3),
+    )
 
 
 class PulseObserver:

@@ -11,8 +11,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.gist import gist
+from coordinator.watching.failure_cause import FailureCause, gist
 from coordinator.watching.run_observer import (
     AttemptsFailed,
     AttemptsIssued,

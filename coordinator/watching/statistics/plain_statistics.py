@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
-from coordinator.watching.reports.run_report import RunReport, tables_of
+from coordinator.watching.statistics.run_report import RunReport, tables_of
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
 

@@ -11,7 +11,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.failure_cause import FailureCause
-from coordinator.watching.reports.run_report import RunReport, tables_of
+from coordinator.watching.statistics.run_report import RunReport, tables_of
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
 from state.records.durability import DurabilityReport

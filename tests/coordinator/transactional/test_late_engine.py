@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coordinator.transactional.engine import EarlyCommit, PhaseWaits, WaveProcessed
-from coordinator.transactional.late_engine import LateEngine
+from coordinator.transactional.engine import EarlyCommit, LateEngine, PhaseWaits, WaveProcessed
 
 
 class Fake:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.watching.gist import gist
+from coordinator.watching.failure_cause import gist
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ MACHINE = "coordinator/transactional/machine/run_machine.py"
 PROCESSING = "coordinator/transactional/machine/processing.py"
 CUTTING = "coordinator/transactional/machine/cutting.py"
 RECORDS = "coordinator/transactional/machine/transaction_records.py"
-COMMITS = "coordinator/transactional/machine/committing/commits.py"
+COMMITS = "coordinator/transactional/machine/commits.py"
 RANDOM_RUNS = "tests/coordinator/transactional/machine/test_random_runs.py"
 
 STALE_ACKS = Mutant(
@@ -229,12 +229,12 @@ EARLY_OF_OTHERS = Mutant(
     "A group that ran early is taken for its txids, although its attempts were replaced.",
     (
         Patch(
-            "coordinator/transactional/machine/committing/early_commits.py",
+            "coordinator/transactional/machine/early_commits.py",
             "return group if group is not None and group.attempts == attempts else None",
             "return group",
         ),
         Patch(
-            "coordinator/transactional/machine/committing/early_commits.py",
+            "coordinator/transactional/machine/early_commits.py",
             "self._kept = {first: group for first, group in self._kept.items() if all(map(is_current, group.attempts))}",
             "pass",
         ),
@@ -247,7 +247,7 @@ EARLY_READS = Mutant(
     "A group that ran early counts, although its committers wanted to read.",
     (
         Patch(
-            "coordinator/transactional/machine/committing/early_commits.py",
+            "coordinator/transactional/machine/early_commits.py",
             "            if any(result.reads for report in group.reports for result in report.results):",
             "            if False:",
         ),

@@ -139,7 +139,7 @@ def _run(topology_id: str, context: Any, redis_url: str, folder: Path) -> dict[s
 def _ignore_residues() -> None:
     """Takes out the comparison of what job 2 has read with what job 1 has sent."""
     from committers.group_commit import decide_group
-    from coordinator.transactional.machine.committing import commits
+    from coordinator.transactional.machine import commits
 
     def believing(group: Any, reports: Any) -> Any:
         for place, attempt in enumerate(group.attempts):

@@ -12,7 +12,7 @@ from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.streams.terminal import say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.server_choice import ServerChoice
-from coordinator.watching.reports.durations import brief
+from coordinator.watching.durations import brief
 from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory

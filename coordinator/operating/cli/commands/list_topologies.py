@@ -11,7 +11,7 @@ from coordinator.operating.cli.command_options import AsJson, ServerOptions
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.streams.terminal import say, say_json
 from coordinator.server_choice import ServerChoice
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.printable import one_line
 from state.records.run_pulse import RunState, Standing, standing_of
 from state.redis_topology.listing import ListedTopology

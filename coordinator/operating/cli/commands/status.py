@@ -21,7 +21,7 @@ from coordinator.operating.cli.run_lines import run_details, run_line, watch_lin
 from coordinator.operating.cli.streams.terminal import console, say, say_json
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology_description import summary
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.errors import StateUnreachableError
 from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
 from state.records.durability import DurabilityLevel, ServerDurability

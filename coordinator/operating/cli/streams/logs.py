@@ -19,8 +19,7 @@ from typing import Any, TextIO
 
 from coordinator.operating.cli.exits import StoppedError, exit_code_of
 from coordinator.operating.cli.streams.terminal import say, without
-from coordinator.watching.log_fields import Subject, fields
-from coordinator.watching.telemetry.log_formats import DETAILS, FIGURES
+from coordinator.watching.log_records import DETAILS, FIGURES, Subject, fields
 from state.printable import SENTENCE_LIMIT, block, one_line
 
 _LOG = logging.getLogger("txbatch")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.words import Clock, Tone
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.records.run_pulse import Standing
 from state.records.topology_overview import TopologyOverview
 

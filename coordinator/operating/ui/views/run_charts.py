@@ -10,7 +10,7 @@ from coordinator.operating.ui.charts.svg import Svg
 from coordinator.operating.ui.charts.time_chart import Layer, line_chart, stacked_chart
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.words import Clock
-from coordinator.watching.reports.durations import brief
+from coordinator.watching.durations import brief
 from state.records.run_pulse import PulseSample, RunFigures, Spread
 
 WINDOW_STATES = ("processing", "processed", "committing")

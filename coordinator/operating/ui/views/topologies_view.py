@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.records.run_pulse import Standing, standing_of
 from state.redis_topology.listing import ListedTopology
 

@@ -11,7 +11,7 @@ from coordinator.operating.ui.views.component_rows import ComponentRow, FlowRate
 from coordinator.operating.ui.views.heading import Heading, heading_of
 from coordinator.operating.ui.views.run_charts import Chart, charts_of
 from coordinator.operating.ui.views.words import Clock
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.records.run_pulse import RunFigures, RunPulse, Standing
 from state.records.story_choice import LOWER_FAILED
 from state.records.topology_overview import TopologyOverview

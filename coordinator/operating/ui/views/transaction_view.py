@@ -10,7 +10,7 @@ from coordinator.operating.ui.charts.svg import Svg
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.heading import Heading
 from coordinator.operating.ui.views.words import Clock, Tone
-from coordinator.watching.reports.durations import brief
+from coordinator.watching.durations import brief
 from state.printable import counted
 from state.records.story_choice import LOWER_FAILED
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory

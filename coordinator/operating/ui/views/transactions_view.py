@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.heading import Heading
 from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime
-from coordinator.watching.reports.durations import brief
+from coordinator.watching.durations import brief
 from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, TransactionPage
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from typing import Any
 
-from coordinator.watching.reports.durations import duration
+from coordinator.watching.durations import duration
 from state.printable import one_line
 from state.records.run_pulse import RunPulse, RunState, Standing
 

@@ -125,7 +125,7 @@ counting_off = mock.patch.object(Tracking, "_is_matched", return_value=True)
 one_counter = mock.patch.object(Tracking, "_is_matched", one_counter_for_all_sources)
 digest_off = mock.patch.object(EdgeDigest, "edge_id", return_value=0)
 
-believing = mock.patch("coordinator.transactional.machine.committing.commits.decide_group", decide_believing)
+believing = mock.patch("coordinator.transactional.machine.commits.decide_group", decide_believing)
 
 PLANTED: dict[str, list[Any]] = {
     "one counter for all sources, and no digest": [one_counter, digest_off],

@@ -7,7 +7,7 @@ import pytest
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
-from coordinator.transactional.machine.committing.early_commits import WASTED_MAX, EarlyCommits
+from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
 from state.attempt import TransactionAttempt
 
 

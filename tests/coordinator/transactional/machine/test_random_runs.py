@@ -19,9 +19,9 @@ import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine import failures
-from coordinator.transactional.machine.committing.commits import Commits
-from coordinator.transactional.machine.committing.early_commits import EarlyCommits
+from coordinator.transactional.machine.commits import Commits
 from coordinator.transactional.machine.cutting import Cutting
+from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.poison import reach_of

@@ -8,7 +8,7 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.watching.failure_cause import CrashKind, FailureCause
-from coordinator.watching.pulse.pulse_book import PulseBook, sample_of, spread_of
+from coordinator.watching.pulse.pulse_observer import PulseBook, sample_of, spread_of
 from coordinator.watching.pulse.stories import FAILED_TOLD
 from coordinator.watching.run_observer import Observation, RunCondition, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics

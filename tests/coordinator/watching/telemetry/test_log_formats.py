@@ -8,14 +8,15 @@ from datetime import datetime
 
 import pytest
 
-from coordinator.watching.log_fields import fields, logs_of
-from coordinator.watching.telemetry.log_formats import (
+from coordinator.watching.log_records import (
     DETAILS,
     JsonLogLines,
     LineFormatter,
     LogFormat,
     TimestampedLines,
+    fields,
     formatter_of,
+    logs_of,
 )
 from state.attempt import TransactionAttempt
 from state.redis_client.address import secrets_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.run_observer import GroupCommitted, RunEnded, WaveEnded
-from coordinator.watching.telemetry.slow_log import SlowLog
+from coordinator.watching.telemetry.run_logs import SlowLog
 from state.attempt import TransactionAttempt
 
 ATTEMPTS = tuple(TransactionAttempt(txid, txid) for txid in range(100, 104))

@@ -17,8 +17,7 @@ from coordinator.operating.cli.exits import StoppedError
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import ObserverOptions
 from coordinator.operating.cli.streams.logs import LogLevel
-from coordinator.watching.log_fields import name_topology
-from coordinator.watching.telemetry.log_formats import LogFormat
+from coordinator.watching.log_records import LogFormat, name_topology
 from coordinator.watching.telemetry.metrics_server import MetricsServer
 from coordinator.watching.telemetry.transaction_spans import TransactionSpans
 from state.errors import FencedError, ReplayLimitError, UserCodeError

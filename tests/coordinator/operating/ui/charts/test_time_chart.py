@@ -18,7 +18,7 @@ from coordinator.operating.ui.charts.time_chart import (
     usual_height,
 )
 from coordinator.operating.ui.views.words import Clock, short, span
-from coordinator.watching.reports.durations import brief
+from coordinator.watching.durations import brief
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
 
 CLOCK = Clock(0.0)

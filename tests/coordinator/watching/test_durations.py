@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.watching.reports.durations import brief, duration
+from coordinator.watching.durations import brief, duration
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from coordinator.watching.reports.run_history import POINTS_MAX, RunPoint, Series, WaveTime
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import POINTS_MAX, RunPoint, Series, WaveTime
 
 
 @pytest.mark.parametrize("count", [0, 1, POINTS_MAX, POINTS_MAX + 1, 2 * POINTS_MAX + 1, 50 * POINTS_MAX])

@@ -1,14 +1,79 @@
-"""Logs waves and commits that took unusually long, with what the time was spent on."""
+"""Logs why transactions are retried and what was unusually slow, in a bounded number of lines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from coordinator.watching.bounded_log import BoundedLog
-from coordinator.watching.log_fields import fields
-from coordinator.watching.run_observer import GroupCommitted, Observation, RunEnded, WaveEnded
+from coordinator.watching.failure_cause import TRACEBACK, gist
+from coordinator.watching.log_records import fields
+from coordinator.watching.run_observer import AttemptRetried, GroupCommitted, Observation, RunEnded, WaveEnded
 from state.attempt import TransactionAttempt
 from state.printable import counted, one_line
+
+_LOG = logging.getLogger("txbatch")
+EVERY_S = 5.0
+
+
+class BoundedLog:
+    """Logs the first warning at once, then at most one in five seconds, with the number left out.
+
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._next_s = clock()
+        self._left_out = 0
+        self._last: tuple[str, Mapping[str, Any]] = ("", {})
+
+    def warn(self, message: str, about: Mapping[str, Any]) -> None:
+        """Logs or counts a warning; `about` has its fields, see `coordinator.watching.log_records`."""
+        self._last = message, about
+        if self._clock() < self._next_s:
+            self._left_out += 1
+            return
+        self._next_s = self._clock() + EVERY_S
+        self._say()
+
+    def close(self) -> None:
+        """Logs the number left out, with the last message, which may be long past; called at the end of the run."""
+        if self._left_out:
+            message, about = self._last
+            _LOG.warning("not shown so far: %s like this one: %s", f"{self._left_out:,}", message, extra=dict(about))
+            self._left_out = 0
+
+    def _say(self) -> None:
+        message, about = self._last
+        more = f" ({self._left_out:,} more like it, earlier, not shown)" if self._left_out else ""
+        _LOG.warning("%s%s", message, more, extra=dict(about))
+        self._left_out = 0
+
+
+class RetryLog:
+    """Observes a run; logs its first replay at once, later ones as `BoundedLog` allows, at the end what was left out.
+
+    Args:
+        clock: seconds, monotonic.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._log = BoundedLog(clock)
+
+    def __call__(self, observation: Observation) -> None:
+        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        match observation:
+            case AttemptRetried(attempt, reason, wave_id):
+                told = gist(reason) if TRACEBACK in reason else reason
+                about = fields(attempt, wave=wave_id or None, reason=told)
+                self._log.warn(f"attempt {attempt} failed and is replayed: {told}", about)
+            case RunEnded():
+                self._log.close()
+            case _:
+                pass
+
 
 SLOW_COMMIT_S = 1.0
 """A commit that takes longer is slow: one of 50,000 changes keeps a server busy for about 60 ms."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.group_size import GroupSize
 from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
-from coordinator.transactional.machine.committing.commit_phase import CommitPhase, letters_of_group, validate_phase
-from coordinator.transactional.machine.committing.early_commits import EarlyCommits
+from coordinator.transactional.machine.early_commits import EarlyCommits
 from coordinator.transactional.machine.failures import Failures
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.releases import Releases
@@ -21,10 +22,10 @@ from coordinator.transactional.machine.run_events import CancelWave, Decision, P
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
 from coordinator.watching.failure_cause import Phase
-from coordinator.watching.log_fields import fields
+from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptsIssued
 from coordinator.watching.statistics.run_statistics import work_of
-from state.attempt import Attempts
+from state.attempt import Attempts, TransactionAttempt
 from state.commits.commit import GROUP_BYTES_AIM
 from state.commits.dead_letters import add_letters, letter_count
 from state.commits.write_set import WriteSet
@@ -32,6 +33,51 @@ from state.errors import ProtocolError
 from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
+TaskLetters = list[tuple[int, Sequence[bytes]]]
+"""(task id, what the task refused, in order)."""
+
+
+def letters_of_group(
+    attempts: Sequence[TransactionAttempt],
+    outcomes: Mapping[TransactionAttempt, AttemptResult],
+    reports: Sequence[TaskReport],
+) -> Iterator[tuple[int, TaskLetters]]:
+    """Yields the txid and the letters of each attempt that is published and has any.
+
+    Args:
+        attempts: a prefix of the group.
+        outcomes: of their processing phase.
+        reports: of all commit tasks, which may report on later attempts too.
+    """
+    for place, attempt in enumerate(attempts):
+        found: TaskLetters = list(outcomes[attempt].letters.items())
+        for report in reports:
+            found += report.results[place].letters.items()
+        if found:
+            yield attempt.txid, found
+
+
+@dataclass(slots=True)
+class CommitPhase:
+    """The group in its commit phase.
+
+    Attributes:
+        attempts: those for which the commit phase currently runs.
+        asked: how many there were at first.
+        started_s: when it began, or was last found to take too long.
+        ran_early: what was reported of it, if it ran in the wave's job; the engine then runs nothing for it.
+        publishing: what was sent to the store and is not answered yet.
+        reports: of the commit tasks, about what was sent.
+        poison: the batch that is set aside by what was sent.
+    """
+
+    attempts: tuple[TransactionAttempt, ...]
+    asked: int
+    started_s: float
+    ran_early: GroupExecuted | None = None
+    publishing: PublishStep | None = None
+    reports: tuple[TaskReport, ...] = ()
+    poison: Poison | None = None
 
 
 class Commits:
@@ -288,8 +334,16 @@ class Commits:
         Raises:
             AssertionError: they disagree.
         """
-        active = self._books.transactions.active()
-        validate_phase(self.phase, [record for record in active if record.state in IN_COMMIT_PHASE])
+        phase, active = self.phase, self._books.transactions.active()
+        committing = sorted((each for each in active if each.state in IN_COMMIT_PHASE), key=lambda each: each.attempt)
+        assert len({each.wave_id for each in committing}) <= 1, "a group of two waves"
+        found = tuple(each.attempt for each in committing)
+        if phase is None:
+            assert not found, "attempts commit without a group"
+        elif phase.publishing is not None:
+            assert found == phase.publishing.attempts, "the group that was sent is not the one that publishes"
+        else:
+            assert found == phase.attempts, "the group that runs is not the one that commits"
 
 
 def _number_of(replay: Republication | None) -> int | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordinator.watching.retry_log import RetryLog
 from coordinator.watching.run_observer import AttemptRetried, RunEnded
+from coordinator.watching.telemetry.run_logs import RetryLog
 from state.attempt import TransactionAttempt
 
 
