@@ -37,7 +37,7 @@ from coordinator.sources.records.text_line import TextLine
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views
 from state.redis_server.embedded import EmbeddedServer
-from tests.support.chaos.kill_kafka import write_views
+from tests.support.chaos.killed.page_views import write_views
 from tests.support.chaos.source_jobs import PARTITIONS
 from tests.support.kafka.broker import Broker
 
