@@ -40,11 +40,11 @@ def assert_nothing_suffered(record: Record, arena: Arena) -> None:
     assert record.totals["states seen by them"] > record.totals["topologies"], "somebody looked on"
 
 
-def test_no_transaction_suffers_from_kills_cuts_and_zombies():
+def test_no_transaction_suffers_from_kills_cuts_restored_copies_and_zombies():
     record = Record()
     with opened("process", find_server_program()) as arena:
         server = ServerStrikes(arena.server)
-        only = [kill_driver, server.cut, server.cut, raise_zombie]
+        only = [kill_driver, server.cut, server.cut, server.restore, raise_zombie]
         campaign = Campaign(arena, Random(SEED), record, only=only)
         campaign.play_each()
         for _ in range(KILLS + CUTS):
@@ -53,6 +53,7 @@ def test_no_transaction_suffers_from_kills_cuts_and_zombies():
     assert_nothing_suffered(record, arena)
     assert record.kills >= KILLS
     assert record.strikes[CUT] >= CUTS
+    assert record.strikes["older copy restored"]
     assert record.points, "some drivers died at a fault point"
 
 
@@ -100,7 +101,7 @@ def test_no_transaction_suffers_when_executors_of_a_cluster_are_killed():
 
 STRIKES_THAT_SHOW = {
     "no fence": lambda arena: [raise_zombie],
-    "no witness": lambda arena: [ServerStrikes(arena.server).cut],
+    "no witness": lambda arena: [ServerStrikes(arena.server).restore],
     "retried increment": lambda arena: [ServerStrikes(arena.server).freeze],
     "two-step commit": lambda arena: [kill_driver],
 }

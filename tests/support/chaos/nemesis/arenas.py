@@ -162,6 +162,7 @@ class ProcessArena(_OnOneServer):
             server.kill: 1.0,
             server.freeze: 0.5,
             server.cut: 4.0,
+            server.restore: 2.0,
             server.flush_functions: 0.5,
             server.kill_clients: 0.7,
             server.squeeze_memory: 0.3,
@@ -262,6 +263,7 @@ class SparkArena(_OnOneServer):
             server.kill: 1.0,
             server.freeze: 0.3,
             server.cut: 0.7,
+            server.restore: 0.3,
             server.flush_functions: 0.3,
             server.kill_clients: 0.5,
         }

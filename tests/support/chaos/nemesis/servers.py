@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -52,6 +53,7 @@ class Server:
         self.folder, self.program, self._append_only = folder, program, append_only
         self.port = free_port()
         self.fsync = EVERYSEC
+        self._kept = folder / "kept"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -154,6 +156,17 @@ class Server:
         lost = int(most ** draw.random())
         os.truncate(log, size - lost)
         return lost
+
+    def keep(self) -> None:
+        """Copies what it has on disk, as a backup does; `go_back` returns to the last copy."""
+        self.rewrite()
+        shutil.rmtree(self._kept, ignore_errors=True)
+        shutil.copytree(self.folder / "appendonlydir", self._kept)
+
+    def go_back(self) -> None:
+        """Puts the last copy in the place of its data; it must have been killed."""
+        shutil.rmtree(self.folder / "appendonlydir")
+        shutil.copytree(self._kept, self.folder / "appendonlydir")
 
     def wipe(self) -> None:
         """Deletes its data; it must have been killed."""

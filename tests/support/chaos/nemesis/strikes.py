@@ -147,6 +147,18 @@ class ServerStrikes:
             if self._server.keeps_halves:
                 self._server.rewrite()
 
+    def restore(self, battle: Battle) -> None:
+        """kill -9, and a copy of some commits ago in the place of its data, as after a restored backup."""
+        battle.owner()
+        self._server.keep()
+        battle.await_progress()
+        battle.count(f"kill -9 of the server, {self._server.fsync}")
+        with battle.going_back():
+            self._server.kill()
+            battle.count("older copy restored")
+            self._server.go_back()
+            self._server.start()
+
     def flush_functions(self, battle: Battle) -> None:
         """The function library is gone."""
         battle.owner()
@@ -173,10 +185,6 @@ class ServerStrikes:
     def _tell(self, *command: Any) -> None:
         with self._server.client() as client, contextlib.suppress(redis.ConnectionError):
             client.execute_command(*command)
-
-    def all(self) -> list[Strike]:
-        """Every one of them."""
-        return [self.kill, self.freeze, self.cut, self.flush_functions, self.kill_clients, self.squeeze_memory]
 
 
 class DiskStrikes:
