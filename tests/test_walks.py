@@ -1,4 +1,4 @@
-"""The way of one transaction through the code, as the modules whose functions run: it may get shorter, not longer.
+"""Four ways through the code, each as the modules whose functions run: they may get shorter, not longer.
 
 The reading list of docs/architecture.md is held against what really runs, so it can neither lie nor fall behind.
 """
@@ -6,16 +6,28 @@ The reading list of docs/architecture.md is held against what really runs, so it
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
 from typing import Any
 from unittest import mock
 
+import pytest
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.cli.entry import main
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
-from examples.word_count import topology
+from coordinator.transactional.engine import LateEngine
+from examples.word_count import CountWords, topology
+from state.errors import EngineError
+from state.kinds.hash_state import HashState
+from state.redis_client.connection import RedisConnection
 from tests.support.runs.whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
 
@@ -24,6 +36,12 @@ PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 LONGEST = {"coordinator": 55, "elsewhere": 56}
 """Modules that run from cut to committed: a transaction of text files, by the stages of Spark, in this process."""
+LONGEST_INCREMENT = 24
+"""Modules of `state` and `committers` that run from a committer's first `increment` to the call that carries it."""
+LONGEST_TUPLE = 21
+"""Modules of `coordinated_bolt` that run from the first tuple a spout emits to `finish_batch` of the bolt behind it."""
+LONGEST_START = 160
+"""Modules that run from `txbatch run` to its first wave: command, topology, plan, server, takeover, start of Spark."""
 READ = {"coordinator": 30, "elsewhere": 12}
 """Modules one reads to follow it; what else runs is what these names say."""
 
@@ -36,10 +54,35 @@ class Walk:
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         name = frame.f_code.co_filename
-        if event == "call" and name.startswith(f"{ROOT}/"):
+        is_function = frame.f_code.co_flags & inspect.CO_OPTIMIZED  # and not a module or class that is imported
+        if event == "call" and is_function and name.startswith(f"{ROOT}/"):
             module = name.removeprefix(f"{ROOT}/")
             if module.startswith(PACKAGES):
                 self.modules[module] = None
+
+    def between(self, first: tuple[Any, str], last: tuple[Any, str]) -> ExitStack:
+        """Walks once, in the block: from the first call of one method to the next call of another."""
+        stack = ExitStack()
+        begin, end = (getattr(owner, name) for owner, name in (first, last))
+
+        def begins(*arguments: Any, **more: Any) -> Any:
+            if not self.modules:
+                sys.setprofile(self)
+            return begin(*arguments, **more)
+
+        def ends(*arguments: Any, **more: Any) -> Any:
+            if self.modules:
+                sys.setprofile(None)
+            return end(*arguments, **more)
+
+        stack.enter_context(mock.patch.object(*first, begins))
+        stack.enter_context(mock.patch.object(*last, ends))
+        stack.callback(sys.setprofile, sys.getprofile())
+        return stack
+
+    def of(self, *packages: str) -> list[str]:
+        """Returns the modules of some packages."""
+        return sorted(module for module in self.modules if module.startswith(packages))
 
     def taken(self, call: Callable[..., Any]) -> Callable[..., Any]:
         """A function that is walked through when it is called."""
@@ -55,14 +98,50 @@ class Walk:
         return walked
 
 
+def words(folder: Path) -> Topology:
+    """Four transactions of text."""
+    (folder / "lines.txt").write_text("to be or not to be\n" * 40)
+    made: Topology = topology(str(folder / "*.txt"), lines_per_batch=10)
+    return made
+
+
 def of_a_transaction(folder: Path) -> list[str]:
     """The modules that run between the first turn of a run and its last commit."""
-    (folder / "lines.txt").write_text("to be or not to be\n" * 40)
     walk = Walk()
     with mock.patch.object(Coordinator, "run", walk.taken(Coordinator.run)):
-        coordinator = run(topology(str(folder / "*.txt"), lines_per_batch=10), MemoryStore())
+        coordinator = run(words(folder), MemoryStore())
     assert coordinator.statistics.committed == 4
     return list(walk.modules)
+
+
+def assert_no_longer(modules: list[str], most: int) -> None:
+    assert len(modules) <= most, "\n".join([str(len(modules)), *modules])
+
+
+def test_the_way_of_an_increment_gets_no_longer(tmp_path: Path) -> None:
+    walk = Walk()
+    with LocalCluster() as cluster, walk.between((HashState, "increment_many"), (RedisConnection, "function")):
+        cluster.submit(words(tmp_path)).run_until_idle()
+    assert_no_longer(walk.of("state", "committers"), LONGEST_INCREMENT)
+
+
+def test_the_way_of_a_tuple_gets_no_longer(tmp_path: Path) -> None:
+    walk = Walk()
+    with LocalCluster() as cluster, walk.between((AttemptCollector, "emit"), (CountWords, "finish_batch")):
+        cluster.submit(words(tmp_path)).run_until_idle()
+    assert_no_longer(walk.of("coordinated_bolt"), LONGEST_TUPLE)
+
+
+@pytest.mark.spark
+@pytest.mark.redis
+@pytest.mark.slow
+def test_the_way_of_the_command_to_its_first_wave_gets_no_longer(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("to be or not to be\n")
+    walk = Walk()
+    command = ["run", f"{ROOT}/examples/word_count.py:topology", "-p", f"input={tmp_path}/*.txt"]
+    with mock.patch.object(LateEngine, "process", side_effect=EngineError("the first wave")), pytest.raises(SystemExit):
+        walk.taken(main)([*command, "--data-dir", str(tmp_path / "data")])
+    assert_no_longer(walk.of(*PACKAGES), LONGEST_START)
 
 
 def reading_list() -> list[str]:
