@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.watching.failure_cause import FailureCause, gist
@@ -35,6 +37,8 @@ from state.records.run_pulse import (
 RECENT = 512
 """How many durations a spread is made of."""
 RATE_SPAN_S = 10.0
+BY_NAME = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
+"""Figures that the statistics have under the same name: a new one is declared in both, and stored."""
 
 
 class PulseBook:
@@ -87,34 +91,25 @@ class PulseBook:
     def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
         transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
-        return RunFigures(
-            at=round(self._epoch_s + now_s, 3),
-            state=self._state(statistics, condition),
-            error=self._error,
-            last_txid=statistics.last_txid,
-            released_txid=statistics.released_txid,
-            committed=statistics.committed,
-            tuples=statistics.tuples,
-            attempts=statistics.attempts,
-            failed_attempts=statistics.failed_attempts,
-            waves=statistics.waves,
-            commit_groups=statistics.commit_groups,
-            window=dict(condition.window),
-            transactions_per_s=round(transactions_per_s, 2),
-            tuples_per_s=round(tuples_per_s, 1),
-            lag_s=round(statistics.since_commit_s(now_s) if any(condition.window.values()) else 0.0, 3),
-            fraction=statistics.fraction,
-            latency_s=spread_of(self._latencies),
-            commit_s=spread_of(self._commits),
-            wave_s=spread_of(self._waves),
-            components={name: component_figures(done) for name, done in sorted(statistics.components.items())},
-            failures={FailureCause(cause).words: count for cause, count in sorted(statistics.failures.items())},
-            last_failure=self._last_failure,
-            server_away_count=statistics.server_away_count,
-            server_away_s=round(statistics.server_away_s, 3),
-            quarantined=len(statistics.quarantined),
-            dead_letters=statistics.dead_letters,
-        )
+        figures: dict[str, Any] = {name: getattr(statistics, name) for name in BY_NAME}
+        figures |= {
+            "at": round(self._epoch_s + now_s, 3),
+            "state": self._state(statistics, condition),
+            "error": self._error,
+            "window": dict(condition.window),
+            "transactions_per_s": round(transactions_per_s, 2),
+            "tuples_per_s": round(tuples_per_s, 1),
+            "lag_s": round(statistics.since_commit_s(now_s) if any(condition.window.values()) else 0.0, 3),
+            "latency_s": spread_of(self._latencies),
+            "commit_s": spread_of(self._commits),
+            "wave_s": spread_of(self._waves),
+            "components": {name: component_figures(done) for name, done in sorted(statistics.components.items())},
+            "failures": {FailureCause(cause).words: n for cause, n in sorted(statistics.failures.items())},
+            "last_failure": self._last_failure,
+            "server_away_s": round(statistics.server_away_s, 3),
+            "quarantined": len(statistics.quarantined),
+        }
+        return RunFigures(**figures)
 
     def _state(self, statistics: RunStatistics, condition: RunCondition) -> RunState:
         if self._end is not None:
