@@ -7,9 +7,10 @@ vector and whatever is rare names the places it belongs to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.attempt_result import SUMS, AttemptResult
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes, places_in
@@ -19,6 +20,7 @@ from state.codec import CodecError, pack, unpack
 
 SendReport = Callable[[int, int, TransactionAttempt, AttemptResult | None], None]
 """Sends the report of a task to an acker: (acker task, task, attempt, its result; None if the attempt was skipped)."""
+_numbers_of = attrgetter("residue", *SUMS)
 
 
 class ReportTable:
@@ -34,7 +36,7 @@ class ReportTable:
     def __init__(self, task_id: int, acker_task: int) -> None:
         self._task_id, self._acker_task = task_id, acker_task
         self._skipped = 0
-        self._columns: list[list[int]] = [[], [], [], []]
+        self._columns: list[list[int]] = [[] for _ in ("place", "edges", "residue", *SUMS)]
         self._metrics = MetricsTable()
         self._failures: dict[int, list[Any]] = {}
         self._counters: dict[int, dict[str, int]] = {}
@@ -51,7 +53,7 @@ class ReportTable:
             cuts = pack({scope: [result.began_from[scope], cut] for scope, cut in result.metadata.items()})
             edges ^= self._edge_of_cuts(result.attempt, cuts)
             self._cuts[place] = cuts
-        for column, value in zip(self._columns, (place, edges, result.residue, result.tuple_count), strict=True):
+        for column, value in zip(self._columns, (place, edges, *_numbers_of(result)), strict=True):
             column.append(value)
         (metrics,) = result.metrics.values()
         self._metrics.append(metrics)
@@ -81,12 +83,11 @@ class ReportTable:
             CodecError: the payload is not that of reports.
         """
         try:
-            skipped, places, edges, residues, counts, metrics, failures, counters, letters, cuts = unpack(payload)
+            skipped, *columns, metrics, failures, counters, letters, cuts = unpack(payload)
             for place in places_in(mask_from_bytes(skipped)):
                 yield attempts[place], None
-            rows = zip(places, edges, residues, counts, MetricsTable.rows_of(metrics), strict=True)
-            for place, edge, residue, tuple_count, done in rows:
-                result = AttemptResult(attempts[place], None, residue, tuple_count=tuple_count, edges=edge)
+            for place, edge, residue, *sums, done in zip(*columns, MetricsTable.rows_of(metrics), strict=True):
+                result = AttemptResult(attempts[place], None, residue, edges=edge, **dict(zip(SUMS, sums, strict=True)))
                 result.metrics[component_id] = done
                 if place in failures:
                     result.failure = Failure.from_wire(failures[place])

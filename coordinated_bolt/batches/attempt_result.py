@@ -1,18 +1,23 @@
 """The one record of an attempt: filled where a task runs, and carried whole to whoever decides.
 
 An acker adds up what processing tasks report and hands the driver one record for the phase; commit tasks report to the
-driver themselves. The next fact of an attempt is a field here and a line where it is found.
+driver themselves. The next fact of an attempt is a field here and a line where it is found; a count that adds up over
+tasks is named in `SUMS` too, by which it travels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
+
+SUMS = ("tuple_count",)
+"""Counts of a processing phase that are added up over its tasks."""
 
 
 @dataclass(slots=True)
@@ -61,7 +66,8 @@ class AttemptResult:
     def add(self, other: AttemptResult) -> None:
         """Adds what another task did; its edges and its failure are for the acker to judge."""
         self.residue ^= other.residue
-        self.tuple_count += other.tuple_count
+        for name in SUMS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
         for name, count in other.counters.items():
             self.counters[name] = self.counters.get(name, 0) + count
         for component_id, done in other.metrics.items():
@@ -77,23 +83,20 @@ class AttemptResult:
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
         failure = None if self.failure is None else self.failure.to_wire()
-        identity = [self.attempt.txid, self.attempt.attempt_id]
         metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
-        counted = [self.tuple_count, self.counters, metrics]
-        others = [self.began_from, self.letters, self.edges, self.reads]
-        return [identity, failure, self.residue, self.metadata, *counted, *others]
+        return [self.attempt.txid, self.attempt.attempt_id, failure, metrics, *_plain_of(self)]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> AttemptResult:
         """Inverse of `to_wire`."""
-        identity, failure, residue, metadata, tuple_count, counters, metrics, *others = wire
+        txid, attempt_id, failure, metrics, *plain = wire
         return cls(
-            TransactionAttempt(*identity),
+            TransactionAttempt(txid, attempt_id),
             None if failure is None else Failure.from_wire(failure),
-            residue,
-            metadata,
-            tuple_count,
-            counters,
-            {component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
-            *others,
+            metrics={component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
+            **dict(zip(_PLAIN, plain, strict=True)),
         )
+
+
+_PLAIN = tuple(each.name for each in fields(AttemptResult) if each.name not in ("attempt", "failure", "metrics"))
+_plain_of = attrgetter(*_PLAIN)

@@ -327,11 +327,3 @@ def test_reports_of_other_attempts_are_ignored():
 def test_a_report_of_a_task_that_does_not_exist_leaves_the_tree_open():
     frames = [*reports(), *reports(given={77: result(77, 12345)})]
     assert story(frames) == OPEN
-
-
-@pytest.mark.parametrize("failure", [None, Failure(FailureKind.USER, "split", 1, "Traceback …", "Tuple(…)")])
-def test_an_outcome_survives_the_wire(failure):
-    outcome = AttemptResult(
-        A, failure, 2**64 - 1, METADATA, 5, {"words": 13}, {"split": done(5, 42)}, {"partition.0": 7}
-    )
-    assert AttemptResult.from_wire(unpack(pack(outcome.to_wire()))) == outcome

@@ -1,0 +1,64 @@
+"""An attempt's record reaches the driver whole, whichever way it goes."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_result import SUMS, AttemptResult
+from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.watching.metrics import TaskMetrics
+from state.attempt import TransactionAttempt
+from state.codec import pack, unpack
+
+ATTEMPT = TransactionAttempt(7, 1)
+TASK, ACKER = 3, 9
+FULL = AttemptResult(
+    ATTEMPT,
+    Failure(FailureKind.USER, "count", 0, "mine"),
+    residue=5,
+    metadata={"partition.0": [1, 2]},
+    counters={"lines": 4},
+    metrics={"count": TaskMetrics(batches=1)},
+    began_from={"partition.0": 11},
+    letters={TASK: [b"refused"]},
+    edges=6,
+    reads=[["counts", "word"]],
+    **dict.fromkeys(SUMS, 3),
+)
+NOT_REPORTED = {"reads"}
+"""Of a commit task, which reports to the driver and to no acker."""
+
+
+def reported(result: AttemptResult) -> AttemptResult:
+    table = ReportTable(TASK, ACKER)
+    table.add(0, result)
+    ((_, found),) = ReportTable(TASK, ACKER).read(table.to_payload(), [ATTEMPT], "count")
+    assert found is not None
+    return found
+
+
+def sent(result: AttemptResult) -> AttemptResult:
+    return AttemptResult.from_wire(unpack(pack(result.to_wire())))
+
+
+def test_the_example_has_a_value_in_every_field() -> None:
+    empty = AttemptResult(ATTEMPT)
+    usual = [each.name for each in fields(AttemptResult) if getattr(FULL, each.name) == getattr(empty, each.name)]
+    assert usual == ["attempt"]
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(AttemptResult)])
+def test_every_field_travels(name: str) -> None:
+    assert getattr(sent(FULL), name) == getattr(FULL, name)
+    if name not in NOT_REPORTED:
+        assert getattr(reported(FULL), name) == getattr(FULL, name)
+
+
+def test_counts_add_up_over_tasks() -> None:
+    whole = AttemptResult(ATTEMPT)
+    for _ in range(2):
+        whole.add(sent(FULL))
+    assert [getattr(whole, name) for name in SUMS] == [6] * len(SUMS)
