@@ -69,7 +69,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         commit_limit: makes groups smaller, or holds them.
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
-        observers: told what happens, from when the run owns the topology to its end.
+        observers: hear what happens, from when the run owns the topology to its end.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -262,8 +262,8 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     """Returns the most transactions of one commit; a spout's committer limits it to the receipts that are kept."""
     if has_external_effects(topology):
         return 1
-    told = kind_of(topology.spout.spec).has_committer
-    return min(options.commit_group_max, RECEIPTS_KEPT) if told else options.commit_group_max
+    has_committer = kind_of(topology.spout.spec).has_committer
+    return min(options.commit_group_max, RECEIPTS_KEPT) if has_committer else options.commit_group_max
 
 
 def _ignore(_: object) -> None:

@@ -87,7 +87,7 @@ DETAILS = "details"
 """The attribute of a record with further lines, such as a user's traceback."""
 FIGURES = "figures"
 """The attribute of a record with a mapping for machines, such as the figures of a run that has ended."""
-_TOLD = frozenset({"reason"})  # the message tells it too
+_IN_MESSAGE = frozenset({"reason"})
 
 
 class LogFormat(StrEnum):
@@ -140,7 +140,7 @@ class TimestampedLines(LineFormatter):
     def format(self, record: logging.LogRecord) -> str:
         """Returns the record as text."""
         message = self.shown(one_line(record.getMessage(), SENTENCE_LIMIT))
-        fields = [f"{name}={value}" for name, value in self.fields_of(record).items() if name not in _TOLD]
+        fields = [f"{name}={value}" for name, value in self.fields_of(record).items() if name not in _IN_MESSAGE]
         lines = [
             " ".join([self.time_of(record), record.levelname, message, *([f"[{' '.join(fields)}]"] * bool(fields))])
         ]
@@ -157,7 +157,7 @@ class JsonLogLines(LineFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the record as one line."""
-        told: dict[str, Any] = {
+        line: dict[str, Any] = {
             "time": self.time_of(record),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -166,10 +166,10 @@ class JsonLogLines(LineFormatter):
         }
         details, figures = self.details_of(record), getattr(record, FIGURES, None)
         if details:
-            told["details"] = details
+            line["details"] = details
         if figures is not None:
-            told["figures"] = figures
-        return json_line(told)
+            line["figures"] = figures
+        return json_line(line)
 
 
 def formatter_of(form: LogFormat, hidden: Mapping[str, str] | None = None) -> LineFormatter:

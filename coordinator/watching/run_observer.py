@@ -28,7 +28,7 @@ class RunCondition:
     Attributes:
         window: state -> attempts in it; empty in a plain topology.
         is_waiting: the run can only wait for its server.
-        is_draining: it was told to drain, and commits what is in flight.
+        is_draining: it was asked to drain, and commits what is in flight.
     """
 
     window: Mapping[str, int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class RunBegan:
         topology_id: of the topology.
         statistics: of the run; the same object all along, which the run's thread changes.
         message_timeout_s: how long a wave may take, None for ever.
-        condition: tells how the run stands; asked on the run's thread, now and then: it looks at every attempt in
+        condition: returns how the run stands; asked on the run's thread, now and then: it looks at every attempt in
             flight.
     """
 
@@ -222,7 +222,7 @@ Observer = Callable[[Observation], None]
 
 
 class Observers:
-    """Tells all observers of a run; one that raises is reported once and told nothing more.
+    """Notifies all observers of a run; one that raises is reported once and hears nothing more.
 
     Args:
         observers: of the run.
@@ -236,7 +236,7 @@ class Observers:
         return bool(self._observers)
 
     def notify(self, observation: Observation) -> None:
-        """Tells every observer; never raises."""
+        """Notifies every observer; never raises."""
         for observer in tuple(self._observers):
             try:
                 observer(observation)

@@ -58,7 +58,7 @@ class Batch:
     is_of_letters: bool = False
 
     def order(self) -> EmitOrder:
-        """Returns what the spout's emitter is told."""
+        """Returns what the spout's emitter is given."""
         number = self.attempt.txid if self.number is None else self.number
         return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 

@@ -26,7 +26,7 @@ class _Fault:
     """Why an attempt is lost.
 
     Attributes:
-        reason: as told to people.
+        reason: for people.
         counts_as: as counted in statistics.
         is_counted: the attempt itself is to blame.
         is_of_batch: it is, because of its batch.
@@ -113,14 +113,14 @@ class Failures:
         about = fields(wave=wave, txid=live[0].txid, last_txid=live[-1].txid, phase=str(phase), reason=reason)
         _LOG.warning("%s crashed%s: %s", what, _culprit(attempts, kind), reason, extra=about)
         if kind is CrashKind.CERTAIN:
-            told = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
-            yield from self._halt(live[0], phase, EngineError(told), _Fault(reason, counts_as))
+            sentence = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
+            yield from self._halt(live[0], phase, EngineError(sentence), _Fault(reason, counts_as))
         elif len(attempts) == 1:
             yield from self._lose(live[0], phase, _Fault(reason, counts_as))
         else:
             where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
-            told = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason
-            yield from self._lose(live[0], phase, _Fault(told, counts_as, is_counted=False, suspects=live))
+            sentence = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason
+            yield from self._lose(live[0], phase, _Fault(sentence, counts_as, is_counted=False, suspects=live))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
         """Handles a transaction that the store refused although it was alone in its group; it would do so again."""

@@ -105,7 +105,7 @@ class TransactionRecord:
         failure_count: how many of its attempts were themselves at fault.
         own_failure_count: how many of these failed because of the batch, and not of the engine or the server.
         retry_at_s: the next attempt is not issued before this time.
-        cut: what the emitters of the last attempt that told of it have cut.
+        cut: what the emitters of the last attempt that reported it have cut.
         replay: the quarantined batch that it publishes; None for what the spout has cut.
         current: its active attempt, if there is one.
         story: its last transitions, oldest first.
@@ -142,13 +142,13 @@ class TransactionRecord:
         record = self.current
         if record is None or (record.state, state) not in TRANSITIONS:
             before = "no attempt" if record is None else record.state.value
-            raise ProtocolError(f"txid {self.txid} cannot go from {before} to {state.value}; {self.told()}")
+            raise ProtocolError(f"txid {self.txid} cannot go from {before} to {state.value}; {self.story_line()}")
         record.state = state
         self.story.append(f"{record.attempt}: {state.value}{': ' if reason else ''}{reason}")
         if state in (AttemptState.COMMITTED, AttemptState.DROPPED):
             self.current = None
         return record
 
-    def told(self) -> str:
+    def story_line(self) -> str:
         """Returns the story as one line."""
         return "story: " + ("; ".join(self.story) or "nothing happened yet")

@@ -206,9 +206,9 @@ class TransactionRecords:
         if is_contiguous and known:
             assert known == list(range(known[0], known[0] + len(known))), f"a hole in {known}"
         for record in self.active():
-            told = self._records[record.attempt.txid].told()
-            assert (record.state in WITH_OUTCOME) == (record.outcome is not None), told
-            assert (record.state in WITHOUT_WAVE) == (record.wave_id == 0), told
+            story = self._records[record.attempt.txid].story_line()
+            assert (record.state in WITH_OUTCOME) == (record.outcome is not None), story
+            assert (record.state in WITHOUT_WAVE) == (record.wave_id == 0), story
 
 
 def _state(record: TransactionRecord) -> AttemptState | None:

@@ -40,11 +40,11 @@ class CrashCauses:
         self._cancelled.discard(event.wave_id)
         if not was_cancelled and event.kind is not CrashKind.OVERDUE:
             return event.reason, event.kind
-        told = f"it exceeded the message timeout of {self._timeout_s:g} s and was cancelled"
+        reason = f"it exceeded the message timeout of {self._timeout_s:g} s and was cancelled"
         if event.kind is CrashKind.OVERDUE:
-            told = event.reason
+            reason = event.reason
         return (
-            f"{told}; if it needs longer, raise the limit with the builder's set_message_timeout_s",
+            f"{reason}; if it needs longer, raise the limit with the builder's set_message_timeout_s",
             CrashKind.OVERDUE,
         )
 
@@ -83,7 +83,7 @@ class WaveRecords:
         timeout_s: how long a processing phase may take, in seconds.
 
     Attributes:
-        size: as given; told of each wave that ends.
+        size: as given; hears of each wave that ends.
     """
 
     def __init__(self, size: WaveSize, timeout_s: float) -> None:

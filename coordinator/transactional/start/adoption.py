@@ -48,14 +48,14 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     if question.former.is_same:
         return _check_same(question, words or frozenset())
     if words is None:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
+        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
     if "unchecked" in words:
         return [f"another input is taken as it is, unchecked: {question.fingerprint}"]
     if change is None:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
+        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
     needed = _needed(change)
     if change.impossible or not needed.keys() <= words:
-        raise StateRefusedError(f"{_another(question)}; {_told(question)}").about(Trouble.INPUT_CHANGED)
+        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
     accepted = [sentence for sentences in needed.values() for sentence in sentences]
     return [f"continues on another input: {question.fingerprint}", *_shown(accepted)]
 
@@ -88,7 +88,7 @@ def _another(question: InputQuestion) -> str:
     )
 
 
-def _told(question: InputQuestion) -> str:
+def _findings(question: InputQuestion) -> str:
     """Returns what follows from the change, and every way out."""
     change, ways_out = question.change, _ways_out(question.topology_id)
     if change is None:

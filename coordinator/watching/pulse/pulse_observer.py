@@ -86,7 +86,7 @@ class PulseBook:
         if self._end is None:
             self._end, self._error = state, gist(error)
 
-    # What is told
+    # What is stored
 
     def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
@@ -197,7 +197,7 @@ class PulseObserver:
         try:
             self._take(observation)
         except Exception:
-            self._close()  # nothing more is told, so the writer must not say for ever that all is well
+            self._close()  # nothing more is handed over, so the writer must not say for ever that all is well
             raise
 
     def _take(self, observation: Observation) -> None:
@@ -205,14 +205,14 @@ class PulseObserver:
             case TurnEnded():
                 self._book.note(observation, self._clock())
                 if self._clock() >= self._next_s:
-                    self._tell()
+                    self._hand_over()
             case RunBegan(statistics=statistics, condition=condition):
                 assert isinstance(statistics, RunStatistics), "plain topologies have no pulse"
                 self._statistics, self._condition = statistics, condition
-                self._tell()
+                self._hand_over()
             case RunEnded(error):
                 self._end(error)
-                self._tell(is_last=True)
+                self._hand_over(is_last=True)
                 self._close()
             case _:
                 self._book.note(observation, self._clock())
@@ -225,7 +225,7 @@ class PulseObserver:
         else:
             self._book.ended(RunState.FAILED, str(error))
 
-    def _tell(self, *, is_last: bool = False) -> None:
+    def _hand_over(self, *, is_last: bool = False) -> None:
         if self._writer is None:
             self._writer = self._start_writer()
         now_s = self._clock()
@@ -233,7 +233,7 @@ class PulseObserver:
         figures = self._book.figures(self._statistics, self._condition(), now_s)
         stories = self._book.stories
         failed = stories.take_failed(self._writer.kept) if is_last else []
-        self._writer.tell(to_json(figures), to_json(sample_of(figures)), [*stories.take(), *failed])
+        self._writer.take(to_json(figures), to_json(sample_of(figures)), [*stories.take(), *failed])
 
     def _close(self) -> None:
         if self._writer is not None:

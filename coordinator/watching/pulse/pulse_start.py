@@ -17,7 +17,7 @@ from state.redis_topology.store import RedisStore
 
 
 def pulse_observer(store: RedisStore, *, durability: str, history: int, master: str) -> PulseObserver:
-    """Returns the observer that tells the pulse of a run; its writer starts once the run owns the topology.
+    """Returns the observer that writes the pulse of a run; its writer starts once the run owns the topology.
 
     Args:
         store: of the run.

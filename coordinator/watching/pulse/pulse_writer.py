@@ -1,6 +1,6 @@
 """Writes a run's pulse from a thread of its own, so that no commit ever waits for it.
 
-The coordinator's thread hands over what is to be told, about once a second. The writer sends the newest, and without
+The coordinator's thread hands over news about once a second. The writer sends the newest, and without
 anything new it only says that the process is alive: a driver may be busy in user code, or wait for the server.
 """
 
@@ -20,7 +20,7 @@ from state.records.run_pulse import NOW_FIELD, PULSE_EVERY_S, RUN_FIELD, SAMPLE_
 STORIES_PER_CALL = 1_000
 """Most stories in one call, which then takes the server a few milliseconds."""
 STORIES_WAITING = 20_000
-"""Most stories that wait to be told; while a server is away, the oldest are forgotten."""
+"""Most stories that wait to be sent; while a server is away, the oldest are forgotten."""
 CLOSE_TIMEOUT_S = 3.0
 _LOG = logging.getLogger("txbatch")
 
@@ -37,7 +37,7 @@ class PulseWriter:
 
     Args:
         sender: writes to the server.
-        identity: who runs, as text; told with the first pulse.
+        identity: who runs, as text; sent with the first pulse.
         wall_clock: seconds since the epoch.
         kept: how many transactions keep their story.
 
@@ -57,8 +57,8 @@ class PulseWriter:
         """Starts the thread; called once."""
         self._thread.start()
 
-    def tell(self, now: str, sample: str, stories: Sequence[Story]) -> None:
-        """Hands over the current figures, a sample and new stories; returns at once (coordinator's thread).
+    def take(self, now: str, sample: str, stories: Sequence[Story]) -> None:
+        """Takes the current figures, a sample and new stories; returns at once (coordinator's thread).
 
         Args:
             now: `RunFigures` as text.
@@ -98,8 +98,8 @@ class PulseWriter:
             stories = [self._stories.popleft() for _ in range(min(len(self._stories), STORIES_PER_CALL))]
         try:
             seen = {SEEN_FIELD: f"{self._wall_clock():.3f}"}
-            told = [(each.txid, each.to_json()) for each in stories]
-            self._is_fenced = not self._sender.send(news | seen, told, kept=self.kept)
+            texts = [(each.txid, each.to_json()) for each in stories]
+            self._is_fenced = not self._sender.send(news | seen, texts, kept=self.kept)
         except TransactionError as error:
             self._keep(news, stories)
             if not self._has_failed:

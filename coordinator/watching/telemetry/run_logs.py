@@ -66,9 +66,9 @@ class RetryLog:
         """Takes what has happened; see `coordinator.watching.run_observer`."""
         match observation:
             case AttemptRetried(attempt, reason, wave_id):
-                told = gist(reason) if TRACEBACK in reason else reason
-                about = fields(attempt, wave=wave_id or None, reason=told)
-                self._log.warn(f"attempt {attempt} failed and is replayed: {told}", about)
+                shown = gist(reason) if TRACEBACK in reason else reason
+                about = fields(attempt, wave=wave_id or None, reason=shown)
+                self._log.warn(f"attempt {attempt} failed and is replayed: {shown}", about)
             case RunEnded():
                 self._log.close()
             case _:

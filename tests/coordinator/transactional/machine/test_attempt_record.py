@@ -82,7 +82,7 @@ def test_a_transaction_has_one_attempt_at_a_time():
 
 def test_the_story_is_told_over_all_attempts_oldest_first():
     record = TransactionRecord(7, "cut")
-    assert record.told() == "story: nothing happened yet"
+    assert record.story_line() == "story: nothing happened yet"
     record.issue(1)
     record.move(DROPPED, "txid 6 failed")
     record.issue(2)
@@ -93,7 +93,7 @@ def test_the_story_is_told_over_all_attempts_oldest_first():
         "7:0000000000000002: issued",
         "7:0000000000000002: processing: wave 4",
     ]
-    assert record.told() == "story: " + "; ".join(record.story)
+    assert record.story_line() == "story: " + "; ".join(record.story)
 
 
 def test_the_story_is_bounded():

@@ -33,17 +33,17 @@ class Writer(PulseWriter):
 
     def send(self, fields: Mapping[str, str], stories: list[tuple[int, str]], *, kept: int) -> bool:
         self.fields |= fields
-        self.states.append(self.told().state)
+        self.states.append(self.last().state)
         return True
 
-    def tell(self, *told: object) -> None:
-        super().tell(*told)  # type: ignore[arg-type]
+    def take(self, *news: object) -> None:
+        super().take(*news)  # type: ignore[arg-type]
         self.send_once()
 
     def close(self) -> None:
         self.closed += 1
 
-    def told(self) -> RunFigures:
+    def last(self) -> RunFigures:
         pulse = pulse_of(self.fields)
         assert pulse is not None
         return pulse.now
@@ -82,7 +82,7 @@ def test_how_a_run_ended(error: BaseException | None, is_interrupted: bool, stat
     run = Run(is_interrupted=is_interrupted, last_txid=4)
     run.begin()
     run.pulse(RunEnded(error))
-    assert (run.writer.told().state, run.writer.told().last_txid) == (state, 4)
+    assert (run.writer.last().state, run.writer.last().last_txid) == (state, 4)
     assert (run.starts, run.writer.closed) == (1, 1)
 
 

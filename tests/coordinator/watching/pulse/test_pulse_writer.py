@@ -53,7 +53,7 @@ def away() -> StateUnreachableError:
 def test_the_first_pulse_says_who_runs_and_later_ones_only_what_is_new() -> None:
     sent = Sent()
     pulse = writer(sent)
-    pulse.tell("figures 1", "sample 1", stories(1))
+    pulse.take("figures 1", "sample 1", stories(1))
     pulse.send_once()
     pulse.send_once()
     assert sent.calls == [
@@ -66,9 +66,9 @@ def test_a_pulse_that_fails_is_logged_once_and_sent_with_the_next_one(caplog: py
     sent = Sent(away(), away())
     pulse = writer(sent)
     with caplog.at_level(logging.WARNING, "txbatch"):
-        pulse.tell("figures 1", "sample 1", stories(1, 2))
+        pulse.take("figures 1", "sample 1", stories(1, 2))
         pulse.send_once()
-        pulse.tell("figures 2", "sample 2", stories(3))
+        pulse.take("figures 2", "sample 2", stories(3))
         pulse.send_once()
         pulse.send_once()
     assert [record.getMessage() for record in caplog.records] == [
@@ -88,7 +88,7 @@ def test_a_run_that_was_fenced_out_says_nothing_more() -> None:
     sent = Sent(owns=False)
     pulse = writer(sent)
     pulse.send_once()
-    pulse.tell("figures", "sample", [])
+    pulse.take("figures", "sample", [])
     pulse.send_once()
     assert len(sent.calls) == 1
 
@@ -96,9 +96,9 @@ def test_a_run_that_was_fenced_out_says_nothing_more() -> None:
 def test_stories_travel_in_portions_and_those_that_wait_too_long_are_forgotten() -> None:
     sent = Sent(away())
     pulse = writer(sent)
-    pulse.tell("figures", "sample", stories(*range(STORIES_WAITING)))
+    pulse.take("figures", "sample", stories(*range(STORIES_WAITING)))
     pulse.send_once()
-    pulse.tell("figures", "sample", stories(*range(STORIES_WAITING, STORIES_WAITING + 5)))
+    pulse.take("figures", "sample", stories(*range(STORIES_WAITING, STORIES_WAITING + 5)))
     pulse.send_once()
     assert [txid for txid, _ in sent.calls[1][1]] == list(range(5, 5 + STORIES_PER_CALL))
 
@@ -107,7 +107,7 @@ def test_closing_sends_what_is_left() -> None:
     sent = Sent()
     pulse = writer(sent)
     pulse.start()
-    pulse.tell("last figures", "sample", stories(*range(STORIES_PER_CALL + 1)))
+    pulse.take("last figures", "sample", stories(*range(STORIES_PER_CALL + 1)))
     pulse.close()
     assert sent.fields["now"] == "last figures"
     assert sum(len(stories) for _, stories in sent.calls) == STORIES_PER_CALL + 1
