@@ -101,7 +101,7 @@ def assembled(  # noqa: D417 - the others are what their names say
             start=start,
             commit_limit=commit_limit,
             observers=notified,
-            replays=taken.replays,
+            republications=taken.republications,
         )
         coordinator.statistics.durability = store.durability
         yield coordinator
@@ -148,7 +148,7 @@ def new_coordinator(
     earlier_notes: Notes | None = None,
     commit_limit: CommitLimit | None = None,
     observers: Observers | None = None,
-    replays: tuple[Republication, ...] | None = None,
+    republications: tuple[Republication, ...] | None = None,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
@@ -167,7 +167,7 @@ def new_coordinator(
     spout.inform(replace(run_so_far, last=own_copy(run_so_far.last)))
     start.resume(spout, run_so_far.last_txid, run_so_far.last)
     machine.statistics.notices = notices
-    spout_side = partial(SpoutSide if replays is None else partial(RepublishSide, replays), guarded)
+    spout_side = partial(SpoutSide if republications is None else partial(RepublishSide, republications), guarded)
     coordinator = Coordinator(
         machine=machine,
         spout=spout_side(

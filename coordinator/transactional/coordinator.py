@@ -260,7 +260,7 @@ class Coordinator:
         started_s = self._clock()
         answer = self._publisher.publish(publish)
         if isinstance(answer, Published):
-            replay = publish.replay
+            republished = publish.republished
             committed = GroupCommitted(
                 publish.attempts,
                 self._clock() - started_s,
@@ -268,8 +268,8 @@ class Coordinator:
                 answer.byte_count,
                 publish.reports,
                 is_set_aside=publish.poison is not None,
-                replayed_txid=0 if replay is None or replay.letters else replay.txid,
-                replayed_letters=0 if replay is None else len(replay.letters),
+                replayed_txid=0 if republished is None or republished.letters else republished.txid,
+                replayed_letters=0 if republished is None else len(republished.letters),
             )
             self._observers.notify(committed)
         return answer

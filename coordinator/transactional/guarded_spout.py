@@ -131,7 +131,7 @@ class GuardedSpout:
         return positions
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        if self.error is not None:  # an opaque spout cuts replays too, without `is_ready`
+        if self.error is not None:  # an opaque spout cuts retries too, without `is_ready`
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
@@ -139,7 +139,7 @@ class GuardedSpout:
             metadata = self._spout.initialize_transaction(txid, own_copy(previous))
             pack_exact(metadata)  # refused now, while what is in flight can still be committed
             kept = own_copy(metadata)
-            if txid >= self._so_far.last_txid:  # lower txids are replays of an opaque spout
+            if txid >= self._so_far.last_txid:  # lower txids are retries of an opaque spout
                 self._so_far = replace(self._so_far, last_txid=txid, last=kept)
             return kept
 

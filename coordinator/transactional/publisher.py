@@ -133,7 +133,7 @@ class Publisher:
             StateRefusedError: the state is not as this run left it.
             StateUnreachableError: the store did not answer.
         """
-        poison, replay = publish.poison, publish.replay
+        poison, republished = publish.poison, publish.republished
         set_aside = None if poison is None else self._origin.set_aside(poison)
         commit = Commit(
             publish.attempts,
@@ -142,7 +142,7 @@ class Publisher:
             publish.metadata.forgets,
             publish.told_txid,
             set_aside,
-            None if replay is None or replay.letters else replay.txid,
+            None if republished is None or republished.letters else republished.txid,
             self._history,
         )
         reply = self._store.commit(commit)
@@ -153,10 +153,10 @@ class Publisher:
             cause = poison.cause
             about = fields(attempt, component=cause.component_id or None, reason=cause.reason)
             _LOG.warning("txid %d is quarantined: %s", poison.txid, cause.reason, extra=about)
-        if replay is not None:
-            count = len(replay.letters)
-            what = f"{counted(count, 'dead letter')} replayed" if count else f"quarantined txid {replay.txid} replayed"
-            _LOG.info("%s as txid %d", what, attempt.txid, extra=fields(attempt))
+        if republished is not None:
+            count = len(republished.letters)
+            what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
+            _LOG.info("%s replayed as txid %d", what, attempt.txid, extra=fields(attempt))
         return Published(self._clock(), reply.byte_count)
 
     def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:

@@ -29,7 +29,7 @@ class SpoutSide:
         spout: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
-        metadata: tells which transactions are replays of quarantined batches; the spout does not count these.
+        metadata: knows which transactions republish quarantined batches; the spout does not count these.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
         first_positions: scope -> where a partition begins that was never read; calls user code.
         untold: what earlier runs committed and may not have told.
@@ -102,8 +102,8 @@ class SpoutSide:
     def tell(self, attempts: tuple[TransactionAttempt, ...]) -> Told:
         """Tells the spout's committer what is durable, under the numbers by which the spout knows it.
 
-        A quarantined batch is told when it is replayed: what a replay needs must not be freed before. Replayed letters
-        are no batch of the spout.
+        A quarantined batch is told when it is republished: what that needs must not be freed before. Letters that are
+        republished are no batch of the spout.
         """
         withheld = self._withheld()
         numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
@@ -147,13 +147,13 @@ class RepublishSide(SpoutSide):
     begun.
 
     Args:
-        replays: quarantined batches, in the order in which they become transactions.
+        republications: quarantined batches, in the order in which they become transactions.
         arguments, more: those of `SpoutSide`.
     """
 
-    def __init__(self, replays: Iterable[Republication], *arguments: Any, **more: Any) -> None:
+    def __init__(self, republications: Iterable[Republication], *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
-        self._waiting = deque(replays)
+        self._waiting = deque(republications)
         self._count = len(self._waiting)
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
@@ -161,8 +161,8 @@ class RepublishSide(SpoutSide):
         may_begin = self._spout.active and not self._spout.draining
         if not self._waiting or not may_begin:
             return NothingToCut(cut.txid, self._clock())
-        replay = self._waiting.popleft()
-        return BatchCut(cut.txid, replay.batch.metadata, self._clock(), replay=replay)
+        republished = self._waiting.popleft()
+        return BatchCut(cut.txid, republished.batch.metadata, self._clock(), republished=republished)
 
     def input_state(self, last_metadata: object) -> InputState:
         """Returns whether every batch was handed out; the spout's own input does not count."""

@@ -44,8 +44,8 @@ class Batch:
     Attributes:
         attempt: identifies the batch.
         packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
-        number: what the spout knows the batch by, if that is not the txid: it does not count replays of quarantined
-            batches, and a replay keeps the number it was first read with.
+        number: what the spout knows the batch by, if that is not the txid: it does not count republished
+            batches, and these keep the number they were first read with.
         scopes: the partitions to read, see `EmitOrder`.
         is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
             stream, the index of the receiver.

@@ -209,14 +209,14 @@ class Commits:
         letters = letters_of_group(step.attempts, books.transactions.outcomes(step.attempts), reports)
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
         phase.publishing, phase.reports = step, reports
-        replay = books.transactions[last].replay
-        taken = () if replay is None else replay.letters
+        republished = books.transactions[last].republished
+        taken = () if republished is None else republished.letters
         add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
         metadata = books.metadata.commit_changes(
-            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
+            last, self._positions(phase, last), books.transactions.notes(), republished_number=_number_of(republished)
         )
         told_txid = self._releases.told_txid
-        return Publish(step.attempts, step.write_set, metadata, told_txid, replay=replay, reports=reports)
+        return Publish(step.attempts, step.write_set, metadata, told_txid, republished=republished, reports=reports)
 
     def set_aside(self, poison: Poison) -> Iterator[Decision]:
         """Commits the transaction of a batch that is given up: nothing but the record of the batch, in order.
@@ -238,11 +238,11 @@ class Commits:
     def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
         """Returns the positions that the commit up to `last` stores, by txid.
 
-        The next batch begins where one that is set aside ends, and as if there had been no replay.
+        The next batch begins where one that is set aside ends, and as if nothing had been republished.
         """
         if phase.poison is not None:
             return {last: phase.poison.batch.positions}
-        if self._books.transactions[last].replay is not None:
+        if self._books.transactions[last].republished is not None:
             return {last: self._books.metadata.carried_to(last)}
         return self._books.positions.uncommitted()
 
@@ -252,9 +252,9 @@ class Commits:
         books.now_s = published.now_s
         phase, step = self._answered()
         last, count = step.attempts[-1].txid, len(step.attempts)
-        replay = books.transactions[last].replay
+        republished = books.transactions[last].republished
         books.metadata.committed(
-            last, self._positions(phase, last), books.transactions.notes(), replayed_number=_number_of(replay)
+            last, self._positions(phase, last), books.transactions.notes(), republished_number=_number_of(republished)
         )
         ended = books.transactions.committed(step.attempts)
         if phase.poison is not None:
@@ -262,10 +262,10 @@ class Commits:
             books.statistics.set_aside(last, books.now_s)
             yield from self._releases.published(step.attempts)
             return
-        if replay is not None and not replay.letters:
-            books.statistics.replayed[replay.txid] = last
-        elif replay is not None:
-            books.statistics.replayed_letters += len(replay.letters)
+        if republished is not None and not republished.letters:
+            books.statistics.replayed[republished.txid] = last
+        elif republished is not None:
+            books.statistics.replayed_letters += len(republished.letters)
         self._size.published(
             asked=phase.asked,
             published=count,
@@ -346,8 +346,8 @@ class Commits:
             assert found == phase.attempts, "the group that runs is not the one that commits"
 
 
-def _number_of(replay: Republication | None) -> int | None:
-    """Returns what the spout knows a replay by; 0 for dead letters, of which it is never told."""
-    if replay is None:
+def _number_of(republished: Republication | None) -> int | None:
+    """Returns what the spout knows a republished batch by; 0 for dead letters, of which it is never told."""
+    if republished is None:
         return None
-    return 0 if replay.letters else replay.batch.number
+    return 0 if republished.letters else republished.batch.number

@@ -47,9 +47,11 @@ class Cutting:
         """Takes the batch that the spout has cut, and continues the round."""
         assert self.is_under_way
         self._books.now_s = cut.now_s
-        if cut.replay is None:
-            self._cut[cut.txid] = cut.metadata  # a replay is stored already, in its record
-        attempt = self._transactions.take_in(cut.txid, cut.metadata, cut.byte_count, cut.notes, replay=cut.replay)
+        if cut.republished is None:
+            self._cut[cut.txid] = cut.metadata  # one that is republished is stored already, in its record
+        attempt = self._transactions.take_in(
+            cut.txid, cut.metadata, cut.byte_count, cut.notes, republished=cut.republished
+        )
         self._issued.append(attempt)
         self._cuts.append(TransactionCut(cut.txid, cut.now_s, cut.byte_count))
         yield from self._continue(cut.txid + 1)
@@ -89,7 +91,7 @@ class Cutting:
         """Returns whether the spout has to be asked for a transaction: an opaque one for every attempt."""
         if txid not in self._transactions:
             return True
-        return self._books.plan.is_opaque and self._transactions[txid].replay is None
+        return self._books.plan.is_opaque and self._transactions[txid].republished is None
 
     def _previous(self, txid: int) -> Any:
         if txid - 1 in self._transactions:

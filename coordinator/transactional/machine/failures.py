@@ -170,8 +170,8 @@ class Failures:
         return failure.is_of_batch() and not is_asking
 
     def _may_quarantine(self, record: TransactionRecord) -> bool:
-        """A replay is quarantined as it is: its record stays."""
-        return self._books.options.quarantines and record.replay is None
+        """One that is republished is quarantined as it is: its record stays."""
+        return self._books.options.quarantines and record.republished is None
 
     def _halt(
         self, attempt: TransactionAttempt, phase: Phase, error: TransactionError, fault: _Fault
@@ -247,8 +247,8 @@ def _culprit(attempts: Attempts, kind: CrashKind) -> str:
 
 def _error_of(record: TransactionRecord, failure: Failure, attempt: TransactionAttempt) -> TransactionError:
     """Returns the error that ends a run which halts on a failure."""
-    if record.replay is not None and failure.kind is FailureKind.SOURCE:
-        return NotReplayableError(record.replay.txid, failure.text)
+    if record.republished is not None and failure.kind is FailureKind.SOURCE:
+        return NotReplayableError(record.republished.txid, failure.text)
     return failure.to_error(attempt)
 
 

@@ -6,8 +6,9 @@ one of each name is kept for good.
 
 Where a partition begins that was never read is its metadata of txid 0, stored before anything is cut.
 
-A replayed batch is not one that the spout cuts next: what is stored for its txid is carried over from the transaction
-below it, so that the next one is cut from there. The number of replays is stored too, and the spout counts without.
+A republished batch is not one that the spout cuts next: what is stored for its txid is carried over from the
+transaction below it, so that the next one is cut from there. The number of these is stored too; the spout counts
+without.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from state.metadata.transactional_state import MetadataChanges, TransactionalSta
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."
 REPLAYED_SCOPE = "replayed"
-"""Has an entry at each txid that was a replay: how many there were up to it, and the spout's number of the batch."""
-REPLAYS_KEPT = 1_024
+"""Has an entry at each txid that was republished: how many there were up to it, and the spout's number of the batch."""
+REPUBLISHED_KEPT = 1_024
 """Entries of older transactions are forgotten: nobody is told of these any more."""
 
 Positions = Mapping[int, Mapping[str, Any]]
@@ -52,11 +53,11 @@ class MetadataLog:
             if name.startswith(NOTE_SCOPE):
                 scope, _ = parse_metadata_field(name)
                 self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
-        self._replays: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
+        self._republished: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
         for name, value in stored.items():
             scope, txid = parse_metadata_field(name)
             if scope == REPLAYED_SCOPE:
-                self._replays[txid] = (value[0], value[1])
+                self._republished[txid] = (value[0], value[1])
         stored = {name: value for name, value in stored.items() if not is_own_scope(parse_metadata_field(name)[0])}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
@@ -74,18 +75,18 @@ class MetadataLog:
 
     def number_of(self, txid: int) -> int:
         """Returns how many transactions up to a txid the spout has cut, which is its number of the last of them."""
-        below = max((replay for replay in self._replays if replay <= txid), default=None)
+        below = max((each for each in self._republished if each <= txid), default=None)
         if below is not None:
-            return txid - self._replays[below][0]
-        first = min(self._replays, default=None)
-        return txid if first is None else txid - self._replays[first][0] + 1
+            return txid - self._republished[below][0]
+        first = min(self._republished, default=None)
+        return txid if first is None else txid - self._republished[first][0] + 1
 
     def told_as(self, txid: int) -> int:
-        """Returns the number under which the spout is told of a transaction; a replay keeps its old one; 0: never."""
-        return self._replays[txid][1] if txid in self._replays else self.number_of(txid)
+        """Returns the spout's number of a transaction; a republished one keeps its old; 0: it is never told."""
+        return self._republished[txid][1] if txid in self._republished else self.number_of(txid)
 
     def carried_to(self, txid: int) -> dict[str, Any]:
-        """Returns scope -> what a replay at `txid` takes over from the transaction below, to be stored as its own."""
+        """Returns scope -> what a republished batch at `txid` takes over from the transaction below."""
         scopes = {scope: self._state.values(scope) for scope in self._state.scopes()}
         return {scope: by_txid[txid - 1] for scope, by_txid in scopes.items() if txid - 1 in by_txid}
 
@@ -133,7 +134,7 @@ class MetadataLog:
         return self._state.take_changes().puts
 
     def commit_changes(
-        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+        self, committed_txid: int, positions: Positions, notes: Notes, *, republished_number: int | None = None
     ) -> MetadataChanges:
         """Returns what the commit of everything up to a txid stores and forgets.
 
@@ -142,10 +143,10 @@ class MetadataLog:
 
         Args:
             committed_txid: the last txid of the commit.
-            positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or replayed, not
+            positions: txid -> scope -> position of an opaque spout, or of a batch that is set aside or republished, not
                 stored yet.
             notes: txid -> name -> note, not stored yet.
-            replayed_number: the spout's number of the quarantined batch that the commit publishes.
+            republished_number: the spout's number of the quarantined batch that the commit publishes.
         """
         fresh = _fresh(committed_txid, positions)
         puts = {metadata_field(scope, txid): value for scope, (txid, value) in fresh.items()}
@@ -158,13 +159,13 @@ class MetadataLog:
         )
         stale_notes = (self._notes[name][0] for name in fresh_notes if name in self._notes)
         stale = {*self._void, *stale_notes} - puts.keys()
-        if replayed_number is not None:
-            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self._replay_count() + 1, replayed_number]
-            stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_replays(committed_txid)}
+        if republished_number is not None:
+            puts[metadata_field(REPLAYED_SCOPE, committed_txid)] = [self._republished_count() + 1, republished_number]
+            stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_republished(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
     def committed(
-        self, committed_txid: int, positions: Positions, notes: Notes, *, replayed_number: int | None = None
+        self, committed_txid: int, positions: Positions, notes: Notes, *, republished_number: int | None = None
     ) -> None:
         """Applies the changes of a commit, after the store has made them; the arguments are the same."""
         for scope, (txid, value) in _fresh(committed_txid, positions).items():
@@ -178,16 +179,16 @@ class MetadataLog:
             if value is not None:
                 self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
-        if replayed_number is not None:
-            old, count = self._old_replays(committed_txid), self._replay_count()
-            self._replays = {txid: entry for txid, entry in self._replays.items() if txid not in old}
-            self._replays[committed_txid] = (count + 1, replayed_number)
+        if republished_number is not None:
+            old, count = self._old_republished(committed_txid), self._republished_count()
+            self._republished = {txid: entry for txid, entry in self._republished.items() if txid not in old}
+            self._republished[committed_txid] = (count + 1, republished_number)
 
-    def _replay_count(self) -> int:
-        return max((count for count, _ in self._replays.values()), default=0)
+    def _republished_count(self) -> int:
+        return max((count for count, _ in self._republished.values()), default=0)
 
-    def _old_replays(self, committed_txid: int) -> set[int]:
-        return {txid for txid in self._replays if txid <= committed_txid - REPLAYS_KEPT}
+    def _old_republished(self, committed_txid: int) -> set[int]:
+        return {txid for txid in self._republished if txid <= committed_txid - REPUBLISHED_KEPT}
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""

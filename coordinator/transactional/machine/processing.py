@@ -94,23 +94,23 @@ class Processing:
 
     def _stored(self, first: TransactionRecord) -> Mapping[str, Mapping[int, Any]]:
         """Returns what the emitters of a wave continue from: positions of its own if it republishes a batch."""
-        if first.replay is None:
+        if first.republished is None:
             return self._books.positions.by_scope()
-        return first.replay.continues_from(first.txid, is_opaque=self._plan.is_opaque)
+        return first.republished.continues_from(first.txid, is_opaque=self._plan.is_opaque)
 
     def _batch(self, record: TransactionRecord, current: ActiveAttempt) -> Batch:
-        packed, replay = pack(record.metadata), record.replay
-        if replay is not None:
-            scopes = frozenset(replay.batch.positions) if self._plan.is_opaque else None
-            return Batch(current.attempt, packed, replay.batch.number, scopes, bool(replay.letters))
+        packed, republished = pack(record.metadata), record.republished
+        if republished is not None:
+            scopes = frozenset(republished.batch.positions) if self._plan.is_opaque else None
+            return Batch(current.attempt, packed, republished.batch.number, scopes, bool(republished.letters))
         number = self._books.metadata.number_of(record.txid)
         return Batch(current.attempt, packed, None if number == record.txid else number)
 
     def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
         """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""
         first = self._transactions.record_of(reported[0].attempt)
-        if first is not None and first.replay is not None:
-            return [first.replay.checked(reported[0], self._plan)]
+        if first is not None and first.republished is not None:
+            return [first.republished.checked(reported[0], self._plan)]
         outcomes = list(chained(reported, self._books.positions.by_scope()))
         for outcome in outcomes:
             record, failure = self._transactions.record_of(outcome.attempt), outcome.failure

@@ -87,7 +87,7 @@ class BatchCut:
         now_s: the time afterwards: cutting may take a while.
         byte_count: about how much input the batch reads; 0 if unknown.
         notes: name -> what its commit is to store as a note.
-        replay: the quarantined batch that it is; None if the spout has cut it.
+        republished: the quarantined batch that it is; None if the spout has cut it.
     """
 
     txid: int
@@ -95,7 +95,7 @@ class BatchCut:
     now_s: float
     byte_count: int = 0
     notes: Mapping[str, Any] = field(default_factory=dict)
-    replay: Republication | None = None
+    republished: Republication | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ class Publish:
         metadata: what to store and forget in the same step.
         told_txid: the last txid that the spout's committer has heard of; None if of all that is committed.
         poison: the batch to set aside in the same step; the group is then its transaction, and empty.
-        replay: the quarantined batch that the group's only transaction publishes.
+        republished: the quarantined batch that the group's only transaction publishes.
         reports: of the commit tasks; their results begin with those on these attempts.
     """
 
@@ -257,7 +257,7 @@ class Publish:
     metadata: MetadataChanges
     told_txid: int | None = None
     poison: Poison | None = None
-    replay: Republication | None = None
+    republished: Republication | None = None
     reports: tuple[TaskReport, ...] = field(default=(), compare=False, repr=False)
 
 

@@ -1,7 +1,7 @@
 """The run of a transactional topology as one state machine: events in, decisions out.
 
 It knows every transaction between the last committed one and the end of the window, and decides which to cut, which
-to send together, what to commit, what to replay and when the run ends. It has no clock, no store, no spout and no
+to send together, what to commit, what to retry and when the run ends. It has no clock, no store, no spout and no
 engine: even cutting a batch is a decision that the driver carries out and reports back. An event about an attempt
 that is not current is ignored before it changes anything.
 

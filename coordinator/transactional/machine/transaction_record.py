@@ -106,7 +106,7 @@ class TransactionRecord:
         own_failure_count: how many of these failed because of the batch, and not of the engine or the server.
         retry_at_s: the next attempt is not issued before this time.
         cut: what the emitters of the last attempt that reported it have cut.
-        replay: the quarantined batch that it publishes; None for what the spout has cut.
+        republished: the quarantined batch that it publishes; None for what the spout has cut.
         current: its active attempt, if there is one.
         story: its last transitions, oldest first.
     """
@@ -119,7 +119,7 @@ class TransactionRecord:
     own_failure_count: int = 0
     retry_at_s: float = 0.0
     cut: EmittersCut | None = None
-    replay: Republication | None = None
+    republished: Republication | None = None
     current: ActiveAttempt | None = None
     story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
 

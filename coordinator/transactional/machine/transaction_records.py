@@ -92,13 +92,13 @@ class TransactionRecords:
     def waiting(self) -> list[TransactionRecord]:
         """Returns the transactions whose attempt waits for a wave, ascending, up to where a wave may end.
 
-        A replay travels in a wave of its own, because its emitters continue from positions of its own.
+        One that is republished travels in a wave of its own, because its emitters continue from positions of its own.
         """
         known = [self._records[txid] for txid in self.known()]
         waiting = [record for record in known if _state(record) is AttemptState.WAITING]
-        if waiting and waiting[0].replay is not None:
+        if waiting and waiting[0].republished is not None:
             return waiting[:1]
-        return list(takewhile(lambda record: record.replay is None, waiting))
+        return list(takewhile(lambda record: record.republished is None, waiting))
 
     def consecutive_processed(self, limit: int) -> tuple[TransactionAttempt, ...]:
         """Returns at most `limit` consecutive processed attempts from `currtx`, all of one wave."""
@@ -137,10 +137,10 @@ class TransactionRecords:
         byte_count: int,
         notes: Mapping[str, Any],
         *,
-        replay: Republication | None = None,
+        republished: Republication | None = None,
     ) -> TransactionAttempt:
         """Records a transaction that was cut, for the first time or again, and issues an attempt at it."""
-        record = self._records.setdefault(txid, TransactionRecord(txid, metadata, replay=replay))
+        record = self._records.setdefault(txid, TransactionRecord(txid, metadata, republished=republished))
         record.metadata, record.byte_count, record.notes = metadata, byte_count, notes
         return self.issue(txid)
 

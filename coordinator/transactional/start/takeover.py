@@ -51,7 +51,7 @@ class TakenOver:
         description: of the topology, as it is stored from now on.
         source_fingerprint: of the input, likewise.
         notices: the changes that were accepted, one sentence each.
-        replays: the quarantined batches that the run is to replay, None in a run that reads its input.
+        republications: the quarantined batches that the run is to publish again, None in a run that reads its input.
     """
 
     committed_txid: int
@@ -60,7 +60,7 @@ class TakenOver:
     description: str
     source_fingerprint: str
     notices: tuple[str, ...] = ()
-    replays: tuple[Republication, ...] | None = None
+    republications: tuple[Republication, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Takeover:
         found = self._store.look()
         settled = _Settled(fingerprint) if found is None else self._settled(found, fingerprint, description)
         self._refuse_unknown_states(found)
-        replays = self._replays(fingerprint)
+        republications = self._republications(fingerprint)
         reached("start.looked")
         acquired = self._store.acquire(
             nonce=nonce,
@@ -156,10 +156,10 @@ class Takeover:
             description,
             settled.source_fingerprint,
             settled.notices,
-            replays,
+            republications,
         )
 
-    def _replays(self, fingerprint: str) -> tuple[Republication, ...] | None:
+    def _republications(self, fingerprint: str) -> tuple[Republication, ...] | None:
         """Returns the quarantined batches to replay, chosen before anybody is fenced."""
         if self._choice is None:
             return None

@@ -120,7 +120,7 @@ CUT_AGAIN = Mutant(
     (
         Patch(
             CUTTING,
-            "        return self._books.plan.is_opaque and self._transactions[txid].replay is None",
+            "        return self._books.plan.is_opaque and self._transactions[txid].republished is None",
             "        return self._books.plan.is_opaque or bool(self._transactions[txid].failure_count)",
         ),
     ),

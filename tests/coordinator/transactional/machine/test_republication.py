@@ -42,7 +42,7 @@ class Replaying(Driven):
         if not self.waiting:
             return NothingToCut(cut.txid, 0.0)
         replay = self.waiting.pop(0)
-        return BatchCut(cut.txid, replay.batch.metadata, 0.0, replay=replay)
+        return BatchCut(cut.txid, replay.batch.metadata, 0.0, republished=replay)
 
     def started(self):
         (start,) = (decision for decision in self.turn() if isinstance(decision, StartWave))
@@ -89,7 +89,7 @@ def test_nothing_is_stored_before_the_commit_that_takes_the_record():
     assert not [decision for decision in decisions if isinstance(decision, StoreMetadata)]
     run.ends(next(decision for decision in decisions if isinstance(decision, StartWave)))
     publish = run.published_one()
-    assert (publish.replay, publish.poison) == (WHOLE, None)
+    assert (publish.republished, publish.poison) == (WHOLE, None)
     assert publish.metadata == MetadataChanges({"coordinator:6": "five", "replayed:6": [1, 2]}, ("coordinator:5",))
     assert run.machine.statistics.replayed == {2: 6}
 
@@ -118,10 +118,10 @@ def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
         1988,
     ]
     assert log.told_as(900) == 3
-    changes = log.commit_changes(2001, {}, {}, replayed_number=11)
+    changes = log.commit_changes(2001, {}, {}, republished_number=11)
     assert changes.puts == {"replayed:2001": [4, 11]}
     assert {name for name in changes.forgets if name.startswith("replayed")} == {"replayed:3", "replayed:900"}
-    log.committed(2001, {}, {}, replayed_number=11)
+    log.committed(2001, {}, {}, republished_number=11)
     assert [log.number_of(txid) for txid in (1989, 1990, 2001, 2002)] == [1987, 1987, 1997, 1998]
 
 
