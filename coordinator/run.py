@@ -16,7 +16,7 @@ from coordinator.rare_collections import rare_collections
 from coordinator.run_request import OnStart, OnStep, RunRequest
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark_start import SparkStart
-from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
@@ -25,7 +25,7 @@ from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
+from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from coordinator.watching.log_fields import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
 from coordinator.watching.retry_log import RetryLog
@@ -127,7 +127,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     choice, server, tell = request.choice(), request.server, request.tell_step
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
-    asked = request.options.asked_durability(kind_of(topology.spout.spec).destruction)
+    asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
     from coordinator.engines.spark.session import accept_context

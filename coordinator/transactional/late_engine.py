@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import EarlyCommit, Engine, Event, PhaseWaits
 from state.attempt import TransactionAttempt
 

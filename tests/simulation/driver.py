@@ -14,8 +14,7 @@ from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
 from state.redis_topology.store import RedisStore

@@ -24,7 +24,7 @@ from coordinated_bolt.streams.groupings import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
-from coordinator.spouts.kinds.kind_of import Spout
+from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.bolt_methods import check_methods
 from coordinator.topology.building.component_configuration import (
     ComponentConfigurationDeclarer,
