@@ -9,11 +9,11 @@ redis-py: it is not exactly once, and after a crash it starts over. Each is meas
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import sys
 import tempfile
+from argparse import SUPPRESS
 from collections import Counter, defaultdict
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 import redis
 
+from benchmarks.harness import command_line
 from benchmarks.whole_job import Side, compare
 from examples.clickstream import DAY_S, EVENT, PAUSE_S, date_of, make_data
 from state.redis_server.embedded import EmbeddedServer, socket_path_of
@@ -118,14 +119,12 @@ def plain_job(folder: Path, data_dir: Path) -> None:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
+    parser = command_line("clickstream", __doc__, rounds=1)
     parser.add_argument("--events", type=int, default=2_000_000)
-    parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="for the events; the default is a temporary one")
-    parser.add_argument("--json", type=Path, help="writes the figures there")
-    parser.add_argument("--plain", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--data-dir", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--plain", action="store_true", help=SUPPRESS)
+    parser.add_argument("--data-dir", type=Path, help=SUPPRESS)
     options = parser.parse_args()
     if options.plain:
         plain_job(options.folder, options.data_dir)
@@ -140,7 +139,7 @@ def main() -> int:
             name: Side(partial(command, folder), lambda data_dir: stored(data_dir) == answer)
             for name, command in SIDES.items()
         }
-        return compare(sides, repeat=options.repeat, results=options.json)
+        return compare(sides, rounds=options.rounds, results=options.json)
 
 
 if __name__ == "__main__":

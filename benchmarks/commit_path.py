@@ -23,16 +23,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
 import redis
 
-from benchmarks.commit_throughput import describe
-from benchmarks.corpus import Corpus, build_corpus
+from benchmarks.corpus import Corpus
 from benchmarks.durability_levels import server
-from benchmarks.measurement import median
-from benchmarks.report import table
+from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
 from committers.group_commit import Group, PublishStep, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
@@ -48,6 +45,8 @@ OPERATIONS = 400_000
 """About how many changes one measurement of a case commits."""
 CONTROL_REQUESTS = 400_000
 NO_LIMIT = 10**9
+CONTROL = 0
+"""In place of a number of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,35 +165,26 @@ def control(corpus: Corpus) -> float:
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.commit_path", description=(__doc__ or "").splitlines()[0]
-    )
-    add = parser.add_argument
-    add(
-        "--case", nargs="+", default=CASES, help="lines per transaction : transactions per commit (default %(default)s)"
-    )
-    add("--rounds", type=int, default=5, help="measurements of each case and of the control (default %(default)s)")
-    add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
-    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus (default %(default)s)")
+    parser = command_line("commit_path", __doc__, rounds=5, option="--rounds", megabytes=50.0, has_json=False)
+    words = "lines per transaction : transactions per commit (default %(default)s)"
+    parser.add_argument("--case", nargs="+", default=CASES, help=words)
     return parser.parse_args(arguments)
 
 
 def main() -> None:
     """Measures and prints."""
     options = parse_arguments()
-    corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}MB", options.megabytes)
-    print(describe(corpus))
-    cases = [tuple(map(int, case.split(":"))) for case in options.case]
-    rows: dict[tuple[int, ...], list[list[float]]] = {case: [] for case in cases}
-    controls: list[float] = []
-    for _ in range(options.rounds):
-        controls.append(control(corpus))
-        for case in cases:
-            lines, group = case
-            rows[case].append(measure(lines, group, corpus).row())
-    limit = median(controls)
+    corpus = corpus_of(options)
+    cases = [(CONTROL, 0), *((int(lines), int(group)) for lines, group in (case.split(":") for case in options.case))]
+    measured = in_rounds(
+        cases,
+        lambda case: [control(corpus)] if case[0] == CONTROL else measure(case[0], case[1], corpus).row(),
+        options.rounds,
+        shown=lambda case, found: f"{case}: {found}",
+    )
+    limit = median([found for (found,) in measured[0][1]])
     cells = []
-    for (lines, group), found in rows.items():
+    for (lines, group), found in measured[1:]:
         operations, driver_ms, server_ms, driver_rate, server_rate = (
             median(column) for column in zip(*found, strict=True)
         )

@@ -12,23 +12,32 @@ slows down slows both; ratios are ratios of medians. README.md in this folder sa
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import json
 import os
-import platform
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Callable, Sequence
 
 from benchmarks.control_settings import TUNINGS
-from benchmarks.corpus import Corpus, build_corpus
-from benchmarks.fresh_process import MeasurementError, measure_in_fresh_process
-from benchmarks.measurement import Case, ControlCase, Result, TxbatchCase
-from benchmarks.report import Measured, equal_rows_section, same_rows_section
-from state.printable import counted
+from benchmarks.corpus import Corpus
+from benchmarks.harness import (
+    MeasurementError,
+    Spread,
+    command_line,
+    corpus_of,
+    describe,
+    in_own_process,
+    in_rounds,
+    median,
+    table,
+    write_json,
+)
+from benchmarks.measurement import ControlCase, Result, ThroughputCase, TxbatchCase
 
+Case = TxbatchCase | ControlCase
+Measured = tuple[Case, list[Result]]
+HEADINGS = (
+    *("side", "rows in flight", "tx/s", "spread", "tuples/s", "words/s"),
+    *("latency p50", "p99", "commit p50", "p99"),
+)
 LARGE_BATCH_LINES = 10_000
 """From this size on, a micro-batch of the control is spread over one file per core."""
 CONTROL_LINES = 2_000_000
@@ -37,11 +46,8 @@ CONTROL_LINES = 2_000_000
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.commit_throughput", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = command_line("commit_throughput", __doc__, rounds=3, megabytes=50.0, has_quick=True)
     add = parser.add_argument
-    add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
     add("--lines", type=int, nargs="*", default=[1000], help="lines per transaction (default 1000)")
     add(
         "--words-per-transaction",
@@ -53,26 +59,16 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     )
     add("--window", type=int, nargs="+", default=[128], help="transactions in flight, 0: by time (default 128)")
     add("--group", type=int, nargs="+", default=[64], help="most transactions per commit (default 64)")
-    add(
-        "--control",
-        nargs="+",
-        choices=sorted(TUNINGS),
-        default=["best", "plain"],
-        help="settings of the control (default both)",
-    )
+    add("--control", nargs="+", choices=sorted(TUNINGS), default=["best", "plain"], help="settings (default both)")
     add("--tasks", type=int, default=2, metavar="N", help="of every component of txbatch (default %(default)s)")
     add("--master", default="local[2]", help="Spark master for both sides (default %(default)s)")
     add("--conf", action="append", default=[], metavar="KEY=VALUE", help="Spark setting for txbatch only")
     add("--seconds", type=float, default=20.0, help="length of a txbatch measurement (default %(default)s)")
     add("--batches", type=int, default=100, help="micro-batches per control measurement (default 100)")
     add("--warm-up", type=int, default=100, help="micro-batches before those (default %(default)s)")
-    add("--repeat", type=int, default=3, help="rounds (default %(default)s)")
-    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus and data (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result to FILE")
-    add("--quick", action="store_true", help="one short round: shows that it works, not how fast it is")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.megabytes, options.seconds, options.repeat = 5.0, 5.0, 1
+        options.megabytes, options.seconds, options.rounds = 5.0, 5.0, 1
         options.batches, options.warm_up = 20, 30
     for entry in options.conf:
         if "=" not in entry:
@@ -123,55 +119,87 @@ def control_case(options: argparse.Namespace, lines: int, tuning: str, where: di
     )
 
 
-def run_rounds(cases: Sequence[Case], repeat: int) -> list[Measured]:
-    """Measures every case once per round."""
-    results: list[list[Result]] = [[] for _ in cases]
-    for number in range(repeat):
-        for case, found in zip(cases, results, strict=True):
-            result = measure_in_fresh_process(case)
-            found.append(result)
-            load = os.getloadavg()[0]
-            print(
-                f"round {number + 1}/{repeat}: {case.lines:,} lines, {case.name}: "
-                f"{result.transactions_per_s:.1f} tx/s (load {load:.1f}) {result.details}",
-                file=sys.stderr,
-                flush=True,
-            )
-    return list(zip(cases, results, strict=True))
+def measured_alone(case: ThroughputCase) -> Result:
+    """Measures one case in a process of its own.
+
+    Raises:
+        MeasurementError: the process failed, or its counts are not exact.
+    """
+    module = "benchmarks.txbatch_side" if isinstance(case, TxbatchCase) else "benchmarks.control_side"
+    result = Result(**in_own_process(module, case.to_json()))
+    if not result.is_exact:
+        raise MeasurementError(f"{module} stored counts that differ from the independent count; case {case}")
+    return result
 
 
-def describe(corpus: Corpus) -> str:
-    """Describes machine, versions and text, for later readers of the figures."""
-    versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "redis", "hiredis", "msgpack"))
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return (
-        f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}\n"
-        f"corpus: {corpus.byte_count / 1e6:.0f} MB, {corpus.line_count:,} lines, {corpus.word_count:,} words, "
-        f"{corpus.vocabulary:,} different; repeated {counted(corpus.repeated, 'time')}"
-    )
+def rate(results: Sequence[Result]) -> float:
+    """Returns the median of transactions a second."""
+    return median([result.transactions_per_s for result in results])
+
+
+def same_rows_section(lines: int, measured: Sequence[Measured]) -> str:
+    """Returns the table for one transaction size: every txbatch case, and the control with batches of the same rows."""
+    chosen = [entry for entry in measured if entry[0].lines == lines]
+    controls = [(case, results) for case, results in chosen if isinstance(case, ControlCase)]
+    rows = []
+    for case, results in chosen:
+        ratios = [f"{rate(results) / rate(base):.1f}" for _, base in controls]
+        rows.append([case.name, f"{case.rows_in_flight:,}", *_figures(results), *ratios])
+    words = median([result.words / result.transactions for _, results in chosen for result in results])
+    title = f"Transactions of {lines:,} lines, about {words:,.0f} words"
+    return f"{title}\n\n{table([*HEADINGS, *(f'x {case.tuning}' for case, _ in controls)], rows)}"
+
+
+def equal_rows_section(measured: Sequence[Measured]) -> str:
+    """Returns the table that compares both sides at equal rows in flight."""
+    rows = []
+    mine = [(case, results) for case, results in measured if isinstance(case, TxbatchCase)]
+    for case, results in mine:
+        for other, base in measured:
+            if isinstance(other, ControlCase) and other.rows_in_flight == case.rows_in_flight:
+                own, theirs = (median([result.tuples_per_s for result in side]) for side in (results, base))
+                name = f"{case.lines:,} lines, window {case.window}, group {case.group}; {other.tuning} control"
+                figures = [f"{own:,.0f}", f"{theirs:,.0f}", f"{own / theirs:.2f}"]
+                rows.append([name, f"{case.rows_in_flight:,}", *figures])
+    headings = ("txbatch; control", "rows in flight", "txbatch tuples/s", "control tuples/s", "ratio")
+    return f"At equal rows in flight\n\n{table(headings, rows)}"
+
+
+def _figures(results: Sequence[Result]) -> list[str]:
+    def middle(figure: Callable[[Result], float], form: str = ",.0f") -> str:
+        return format(median([figure(result) for result in results]), form)
+
+    return [
+        *Spread.over([result.transactions_per_s for result in results]).cells(",.1f"),
+        middle(lambda result: result.tuples_per_s),
+        middle(lambda result: result.words / result.seconds),
+        f"{middle(lambda result: result.latency_p50_ms)} ms",
+        f"{middle(lambda result: result.latency_p99_ms)} ms",
+        f"{middle(lambda result: result.commit_p50_ms, ',.1f')} ms",
+        f"{middle(lambda result: result.commit_p99_ms, ',.1f')} ms",
+    ]
 
 
 def main() -> int:
     """Measures and prints; returns 0, or 1 if a side failed or was not exact."""
     options = parse_arguments()
-    options.work_dir.mkdir(parents=True, exist_ok=True)
-    corpus = build_corpus(options.work_dir / f"corpus-{options.megabytes:g}mb", options.megabytes)
-    print(describe(corpus), flush=True)
+    corpus = corpus_of(options)
     try:
-        measured = run_rounds(make_cases(options, corpus), options.repeat)
+        measured = in_rounds(
+            make_cases(options, corpus),
+            measured_alone,
+            options.rounds,
+            shown=lambda case, found: (
+                f"{case.lines:,} lines, {case.name}: {found.transactions_per_s:.1f} tx/s {found.details}"
+            ),
+        )
     except MeasurementError as error:
         print(error, file=sys.stderr)
         return 1
-    sizes = dict.fromkeys(case.lines for case, _ in measured if isinstance(case, TxbatchCase))
-    for lines in sizes:
+    for lines in dict.fromkeys(case.lines for case, _ in measured if isinstance(case, TxbatchCase)):
         print(f"\n{same_rows_section(lines, measured)}")
     print(f"\n{equal_rows_section(measured)}")
-    if options.json:
-        entries = [
-            {"side": type(case).__name__, "case": asdict(case), "results": [asdict(r) for r in results]}
-            for case, results in measured
-        ]
-        options.json.write_text(json.dumps({"about": describe(corpus), "cases": entries}, indent=1), encoding="utf-8")
+    write_json(options.json, describe(corpus), measured)
     return 0
 
 

@@ -7,28 +7,31 @@ without a shuffle, or in the driver's Python: the warm-up tries all three in tur
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its customary name
 
 from benchmarks.control_settings import TUNINGS
-from benchmarks.corpus import Corpus
-from benchmarks.cut_batches import cut_batches
+from benchmarks.corpus import Corpus, count_words, read_lines
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
-from benchmarks.measurement import ControlCase, Result, median, percentile
+from benchmarks.harness import median, percentile
+from benchmarks.measurement import ControlCase, Result
 from benchmarks.txbatch_side import read_counts
 from state.redis_server.embedded import EmbeddedServer
 
 Counting = Callable[[DataFrame], Iterable[tuple[str, int]]]
 
 MEMORY_FOLDER = Path("/dev/shm")
+FIRST_TIME_S = 1_600_000_000
 WHITESPACE = "[" + "".join(f"\\x{{{code:x}}}" for code in range(0x3001) if chr(code).isspace()) + "]+"
 """The separator of `str.split` as a Java regular expression."""
 
@@ -154,6 +157,61 @@ def _stream(case: ControlCase, folder: Path, handler: BatchHandler) -> None:
         query.awaitTermination()
     finally:
         spark.stop()
+
+
+def cut_batches(
+    corpus: Corpus, folder: Path, *, lines: int, files: int, batch_counts: Sequence[int]
+) -> tuple[Counter[str], list[int]]:
+    """Writes files with ascending times, the order in which Spark reads them; a micro-batch is one or a few.
+
+    The control gets fewer batches than the corpus has, so they are taken evenly from the whole corpus: the text at its
+    beginning differs from the rest and has fewer words per line.
+
+    Args:
+        corpus: the text.
+        folder: where to write; must not exist.
+        lines: lines per micro-batch.
+        files: files per micro-batch.
+        batch_counts: micro-batches in each phase of a measurement; each phase spans the corpus.
+
+    Returns:
+        The independent count of everything written, and the number of words in each micro-batch.
+    """
+    folder.mkdir(parents=True)
+    places = _places(corpus.line_count // lines, batch_counts)
+    counts: Counter[str] = Counter()
+    words = [0] * sum(batch_counts)
+    source = read_lines(corpus.files)
+    for index in range(max(places) + 1):
+        batch = list(islice(source, lines))
+        for number in places.get(index, ()):
+            found = count_words(batch)
+            counts.update(found)
+            words[number] = found.total()
+            _write(folder, batch, number, files)
+    return counts, words
+
+
+def _places(available: int, batch_counts: Sequence[int]) -> dict[int, list[int]]:
+    """Returns position in the corpus -> micro-batches, evenly spread for each phase."""
+    if not available:
+        raise ValueError("the corpus has fewer lines than one micro-batch; make a larger corpus")
+    places: dict[int, list[int]] = {}
+    number = 0
+    for batch_count in batch_counts:
+        for step in range(batch_count):
+            places.setdefault(step * available // batch_count, []).append(number)
+            number += 1
+    return places
+
+
+def _write(folder: Path, batch: list[str], number: int, files: int) -> None:
+    for part in range(files):
+        share = batch[len(batch) * part // files : len(batch) * (part + 1) // files]
+        position = number * files + part
+        path = folder / f"{position:07d}.txt"
+        path.write_bytes("".join(share).encode())
+        os.utime(path, (FIRST_TIME_S + position, FIRST_TIME_S + position))
 
 
 if __name__ == "__main__":

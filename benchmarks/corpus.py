@@ -157,6 +157,25 @@ def _write_files(folder: Path, byte_limit: int) -> int:
     return passes
 
 
+def link_passes(corpus: Corpus, folder: Path, pass_count: int) -> str:
+    """Fills a folder with `pass_count` links to each file of the corpus, and returns a glob for them."""
+    folder.mkdir(parents=True)
+    for number in range(pass_count):
+        for path in corpus.files:
+            (folder / f"{number:03d}-{path.name}").symlink_to(path)
+    return str(folder / "*.txt")
+
+
+def count_first_lines_of_passes(corpus: Corpus, line_count: int) -> Counter[str]:
+    """Returns the independent count of the first lines of the repeated corpus."""
+    passes, rest = divmod(line_count, corpus.line_count)
+    counts = count_first_lines(corpus, rest)
+    if passes:
+        for word, count in count_words(read_lines(corpus.files)).items():
+            counts[word] += passes * count
+    return counts
+
+
 def main() -> None:
     """Makes a corpus and prints its statistics."""
     parser = argparse.ArgumentParser(description="make a corpus from the text installed on this machine")

@@ -24,14 +24,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.corpus import Corpus, build_corpus
-from benchmarks.measurement import median
+from benchmarks.harness import median
 from benchmarks.process_tree import Role
 from benchmarks.suite import machine
 from benchmarks.suite.cells import Cell, Kind, Measurement
-from benchmarks.suite.own_process import measure_in_own_process
 from benchmarks.suite.progress import Progress
 from benchmarks.suite.results_file import Results, ResultsError
-from benchmarks.suite.rounds import Plan, left_out, run_rounds
+from benchmarks.suite.rounds import Plan, left_out, measure_in_own_process, run_rounds
 from benchmarks.suite.text_input import distinct_words
 from state.printable import counted
 

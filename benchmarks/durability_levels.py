@@ -7,15 +7,13 @@ Run it::
 
 All runs share one warm Spark context; each level has a server of its own, of the same program: appendfsync everysec
 for level memory, always for fsync, and everysec with a replica on this machine for replica. In a round each level runs
-once, in an order that turns from round to round, and is compared with level memory in the same round. README.md in this
+once, in alternating order, and is compared with level memory in the same round. README.md in this
 folder says what each figure means.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,23 +21,13 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import count, product
-from pathlib import Path
-from typing import Any
+from itertools import product
 
 import redis
 
-from benchmarks.commit_throughput import describe
-from benchmarks.corpus import build_corpus
-from benchmarks.input_passes import link_passes
-from benchmarks.measurement import median
-from benchmarks.report import table
-from benchmarks.txbatch_side import PASS_COUNT, Deadline
-from coordinator.engines.spark.session import close_context, open_context
-from coordinator.run import run
+from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
+from benchmarks.txbatch_side import warm_runs
 from coordinator.transactional.options import RunOptions
-from examples.word_count import topology
 from state.redis_server.program import find_server_program
 
 LEVELS = ("memory", "fsync", "replica")
@@ -94,62 +82,21 @@ def servers() -> Iterator[dict[str, str]]:
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.durability_levels", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = command_line("durability_levels", __doc__, rounds=6, option="--rounds", megabytes=50.0, has_json=False)
     add = parser.add_argument
-    add("--megabytes", type=float, default=50.0, help="size of the corpus (default %(default)s)")
     add("--lines", type=int, default=243, help="lines per transaction (default %(default)s)")
     add("--window", type=int, default=128, help="transactions in flight (default %(default)s)")
     add("--group", type=int, nargs="+", default=[64, 1], help="most transactions per commit (default 64 1)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
     add("--seconds", type=float, default=5.0, help="length of a run (default %(default)s)")
-    add("--rounds", type=int, default=6, help="runs of each level (default %(default)s)")
-    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus (default %(default)s)")
     return parser.parse_args(arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """What all runs share: the text, the Spark context, a server for each level, and the options."""
-
-    pattern: str
-    context: Any
-    urls: dict[str, str]
-    options: argparse.Namespace
-    numbers: count[int]
-
-    def rate(self, level: str, group: int) -> float:
-        """Runs the word count for a while on empty state and returns transactions per second."""
-        deadline = Deadline(self.options.seconds)
-        done = run(
-            topology(self.pattern, self.options.lines, f"word_count_{next(self.numbers)}"),
-            redis_url=self.urls[level],
-            spark=self.context,
-            options=RunOptions(max_spout_pending=self.options.window, commit_group_max=group, durability=level),
-            on_start=deadline.start,
-            on_progress=deadline.check,
-        )
-        return done.committed / done.seconds
-
-    def rounds(self) -> dict[tuple[int, str], list[float]]:
-        """Runs every level once a round; an extra round before the first warms up and is discarded."""
-        rates: dict[tuple[int, str], list[float]] = {}
-        for number in range(self.options.rounds + 1):
-            turned = LEVELS[number % len(LEVELS) :] + LEVELS[: number % len(LEVELS)]
-            for group, level in product(self.options.group, turned):
-                rate = self.rate(level, group)
-                said = f"round {number}/{self.options.rounds}: group {group}, {level}: {rate:.1f} tx/s"
-                print(f"{said} (load {os.getloadavg()[0]:.1f})", file=sys.stderr, flush=True)
-                if number:
-                    rates.setdefault((group, level), []).append(rate)
-        return rates
-
-
-def report(rates: dict[tuple[int, str], list[float]]) -> str:
+def report(measured: Sequence[tuple[tuple[int, str], Sequence[float]]]) -> str:
     """Returns one row per group size and level: the median, and the median and spread of the rounds' ratios."""
+    rates = dict(measured)
     rows = []
-    for (group, level), found in sorted(rates.items(), key=lambda item: (-item[0][0], LEVELS.index(item[0][1]))):
+    for (group, level), found in measured:
         ratios = [mine / base for mine, base in zip(found, rates[group, "memory"], strict=True)]
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         rows.append([level, SYNCS[level], str(group), f"{median(found):.0f}", f"{median(ratios):.2f}", spread])
@@ -159,17 +106,23 @@ def report(rates: dict[tuple[int, str], list[float]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benchmark and prints one row per group size and level."""
     options = parse_arguments(arguments)
-    corpus = build_corpus(options.work_dir / "corpus", options.megabytes)
-    folder = Path(tempfile.mkdtemp(prefix="txbatch-benchmark-"))
-    context = open_context("durability", options.master, {})
-    try:
-        pattern = link_passes(corpus, folder / "input", PASS_COUNT)
-        with servers() as urls:
-            rates = Bench(pattern, context, urls, options, count()).rounds()
-    finally:
-        close_context(context)
-        shutil.rmtree(folder)
-    print(f"{report(rates)}\n\n{options.rounds} rounds; {describe(corpus)}")
+    corpus = corpus_of(options)
+    with warm_runs("durability", corpus, options) as runs, servers() as urls:
+
+        def rate(case: tuple[int, str]) -> float:
+            group, level = case
+            bounds = RunOptions(max_spout_pending=options.window, commit_group_max=group, durability=level)
+            _, done = runs.run(options.lines, urls[level], bounds)
+            return done.committed / done.seconds
+
+        measured = in_rounds(
+            list(product(options.group, LEVELS)),
+            rate,
+            options.rounds,
+            shown=lambda case, found: f"group {case[0]}, {case[1]}: {found:.1f} tx/s",
+            warms_up=True,
+        )
+    print(f"{report(measured)}\n\n{options.rounds} rounds")
     return 0
 
 

@@ -6,28 +6,23 @@ Run it::
     python -m benchmarks.durability_processor_time --transactions 300 --rounds 9 --group 64 8 1
 
 The figures of a busy machine are rates of the machine; processor time is the run's own. It is measured of this process,
-which does all that driver and tasks do, and of the level's server (INFO cpu). In a round each level runs once, in an
-order that turns from round to round; `again` is level memory once more, on a server of its own: how far it is from
+which does all that driver and tasks do, and of the level's server (INFO cpu). In a round each level runs once, in
+alternating order; `again` is level memory once more, on a server of its own: how far it is from
 `memory` is the noise. A commit is waited for by nobody but the spout, as in every run.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
-from pathlib import Path
 
 import redis
 
-from benchmarks.corpus import build_corpus
 from benchmarks.durability_levels import SYNCS, server, servers
-from benchmarks.measurement import median
-from benchmarks.report import table
+from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
@@ -39,13 +34,13 @@ Figures = tuple[float, float, float]
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.durability_processor_time")
+    parser = command_line(
+        "durability_processor_time", __doc__, rounds=7, option="--rounds", megabytes=10.0, has_json=False
+    )
     add = parser.add_argument
     add("--lines", type=int, default=100, help="lines per transaction (default %(default)s)")
     add("--transactions", type=int, default=150, help="of each run (default %(default)s)")
     add("--group", type=int, nargs="+", default=[8, 1], help="most transactions per commit (default 8 1)")
-    add("--rounds", type=int, default=7, help="runs of each level (default %(default)s)")
-    add("--work-dir", type=Path, default=Path(".txbatch/benchmark"), help="corpus (default %(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -76,20 +71,19 @@ def server_s(client: redis.Redis) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the benchmark and prints one row per group size and level."""
     options = parse_arguments(arguments)
-    pattern = f"{build_corpus(options.work_dir / 'corpus', 10.0).folder}/*.txt"
-    found: dict[tuple[int, str], list[Figures]] = defaultdict(list)
+    pattern = f"{corpus_of(options).folder}/*.txt"
     with servers() as of_levels, server(SYNCS["memory"]) as again:
         urls = {**of_levels, "again": again}
-        for number in range(options.rounds + 1):
-            turned = LEVELS[number % len(LEVELS) :] + LEVELS[: number % len(LEVELS)]
-            for group, level in product(options.group, turned):
-                figures = measured(urls[level], level, group, pattern, options)
-                print(f"round {number}: {group}, {level}: {figures} (load {os.getloadavg()[0]:.0f})", file=sys.stderr)
-                if number:
-                    found[group, level].append(figures)
+        found = in_rounds(
+            list(product(options.group, LEVELS)),
+            lambda case: measured(urls[case[1]], case[1], case[0], pattern, options),
+            options.rounds,
+            shown=lambda case, figures: f"{case[0]}, {case[1]}: {figures}",
+            warms_up=True,
+        )
     rows = [
-        [level, str(group), *(f"{median([each[place] for each in found[group, level]]):.2f}" for place in range(3))]
-        for group, level in product(options.group, LEVELS)
+        [level, str(group), *(f"{median([each[place] for each in figures]):.2f}" for place in range(3))]
+        for (group, level), figures in found
     ]
     print(table(("durability", "group", "this process, ms", "server, ms", "tx/s"), rows))
     return 0

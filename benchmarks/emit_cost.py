@@ -11,12 +11,12 @@ little. To compare two versions, run the benchmark alternately in both, more tha
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from functools import partial
 from time import thread_time_ns
 from typing import Any
 
+from benchmarks.harness import command_line
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.streams.declared import StreamSpec
@@ -81,9 +81,7 @@ def best_of(rounds: int, call: Callable[[], None]) -> float:
 
 def main() -> None:
     """Prints a table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.emit_cost", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15, help="rounds; the fastest counts (default %(default)s)")
-    rounds = parser.parse_args().rounds
+    rounds = command_line("emit_cost", __doc__, rounds=15, option="--rounds", has_json=False).parse_args().rounds
     print("| row | grouping | emit, ns | emit_all, ns |\n|---|---|---:|---:|")
     for kind, rows in ROWS.items():
         for name, grouping in GROUPINGS.items():

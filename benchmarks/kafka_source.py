@@ -6,24 +6,18 @@ Run it with ``python -m benchmarks.kafka_source``; it starts a broker and server
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import redis
 from confluent_kafka import Consumer, TopicPartition
 
-from benchmarks.measurement import median
-from benchmarks.plain_acking import describe
-from benchmarks.report import table
+from benchmarks.harness import Spread, command_line, describe, in_rounds, median, table, write_json
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.engines.spark.session import close_context, open_context
@@ -42,32 +36,13 @@ from tests.support.chaos.source_jobs import PARTITIONS
 from tests.support.kafka.broker import Broker
 
 TOPIC = "views"
+COUNTING_CLIENT = "plain client, counts"
 CONSUME_AT_ONCE = 1024
 MANAGER_PORTION = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One measurement.
-
-    Attributes:
-        side: what read.
-        messages: how many.
-        seconds: how long.
-    """
-
-    side: str
-    messages: int
-    seconds: float
-
-    @property
-    def messages_per_s(self) -> float:
-        """Messages a second."""
-        return self.messages / self.seconds
-
-
 class Site:
-    """A broker with messages, and what is measured on it.
+    """A broker with messages, and what is measured on it, in messages a second.
 
     Args:
         options: the command line.
@@ -81,7 +56,7 @@ class Site:
         self._truth = write_views(broker.address, TOPIC, options.messages, random.Random(options.seed))
         self._runs = 0
 
-    def client(self, name: str, take: Callable[[Counter[str], list[bytes]], None]) -> Result:
+    def client(self, name: str, take: Callable[[Counter[str], list[bytes]], None]) -> float:
         """The plain client, one process, one consumer of all partitions."""
         consumer = Consumer(
             {"bootstrap.servers": self._broker.address, "group.id": "bench", "enable.auto.commit": False}
@@ -98,9 +73,9 @@ class Site:
         consumer.close()
         if counts and counts != self._truth:
             raise RuntimeError(f"{name} counted {counts.total()} messages, not those that were written")
-        return Result(name, self._options.messages, seconds)
+        return float(self._options.messages / seconds)
 
-    def transactional(self) -> Result:
+    def transactional(self) -> float:
         """The shipped example, exactly once into a server of its own; from the first issue to the last commit."""
         topology = page_views(self._broker.address, TOPIC, messages_per_batch=self._options.per_batch)
         with tempfile.TemporaryDirectory(prefix="txbatch-bench-") as folder, EmbeddedServer(folder) as server:
@@ -111,9 +86,9 @@ class Site:
         counts = {page: int(views) for page, views in found_views.items()}
         if counts != self._truth:
             raise RuntimeError("txbatch counted something else than was written")
-        return Result("txbatch, exactly once", self._options.messages, found.seconds)
+        return float(self._options.messages / found.seconds)
 
-    def plain(self) -> Result:
+    def plain(self) -> float:
         """`KafkaSpout` in waves, with acks and offsets in Redis; from the first wave to the last."""
         self._runs += 1
         with tempfile.TemporaryDirectory(prefix="txbatch-bench-") as folder, EmbeddedServer(folder) as server:
@@ -132,7 +107,7 @@ class Site:
             found = run_plain(builder.build(), spark=self._context, options=bounds)
         if found.acked != self._options.messages:
             raise RuntimeError(f"{found.acked} of {self._options.messages} messages were acked")
-        return Result("KafkaSpout on Spark, at least once", self._options.messages, found.seconds)
+        return float(self._options.messages / found.seconds)
 
 
 class End(BaseBasicBolt):
@@ -142,7 +117,7 @@ class End(BaseBasicBolt):
         pass
 
 
-def manager_alone(messages: int) -> Result:
+def manager_alone(messages: int) -> float:
     """What `PartitionManager` decides for each message: taken, emitted, acked; one in a hundred fails once."""
     manager = PartitionManager(0, 0, RetryRules(0, 1, 0, None), max_uncommitted=10_000)
     started, now_ms = time.perf_counter(), 0
@@ -159,7 +134,7 @@ def manager_alone(messages: int) -> Result:
                 else:
                     manager.failed(tuple_id, now_ms)
         now_ms += 1
-    return Result("PartitionManager alone", messages, time.perf_counter() - started)
+    return messages / (time.perf_counter() - started)
 
 
 def _only_read(counts: Counter[str], values: list[bytes]) -> None:
@@ -170,63 +145,52 @@ def _count(counts: Counter[str], values: list[bytes]) -> None:
     counts.update([value.decode() for value in values])
 
 
-def run_rounds(options: argparse.Namespace) -> list[Result]:
+def run_rounds(options: argparse.Namespace) -> list[tuple[str, list[float]]]:
     """Measures all sides in turns."""
-    results: list[Result] = []
     broker = Broker()
     context = open_context("kafka_source", options.master, {})
     try:
         broker.start()
         site = Site(options, broker, context)
-        sides: list[Callable[[], Result]] = [
-            lambda: site.client("plain client, reads", _only_read),
-            lambda: site.client("plain client, counts", _count),
-            site.transactional,
-            site.plain,
-            lambda: manager_alone(options.messages),
-        ]
+        sides: dict[str, Callable[[], float]] = {
+            "plain client, reads": lambda: site.client("plain client, reads", _only_read),
+            COUNTING_CLIENT: lambda: site.client(COUNTING_CLIENT, _count),
+            "txbatch, exactly once": site.transactional,
+            "KafkaSpout on Spark, at least once": site.plain,
+            "PartitionManager alone": lambda: manager_alone(options.messages),
+        }
         site.transactional()  # workers start, Java compiles; not counted
-        for number in range(options.repeat):
-            for side in sides:
-                result = side()
-                results.append(result)
-                rate = f"{result.messages_per_s:,.0f} messages/s (load {os.getloadavg()[0]:.1f})"
-                print(f"round {number + 1}/{options.repeat}: {result.side}: {rate}", file=sys.stderr)
+        return in_rounds(
+            list(sides),
+            lambda side: sides[side](),
+            options.rounds,
+            shown=lambda side, rate: f"{side}: {rate:,.0f} messages/s",
+        )
     finally:
         close_context(context)
         broker.stop()
-    return results
 
 
-def report(results: Sequence[Result]) -> str:
+def report(measured: Sequence[tuple[str, Sequence[float]]]) -> str:
     """One row a side; the ratio is that of the medians."""
-    rates: dict[str, list[float]] = {}
-    for result in results:
-        rates.setdefault(result.side, []).append(result.messages_per_s)
-    counted = median(rates["plain client, counts"])
-    rows = [
-        [side, f"{median(found):,.0f}", f"{min(found):,.0f}-{max(found):,.0f}", f"{median(found) / counted:.2f}"]
-        for side, found in rates.items()
-    ]
+    counted = median(dict(measured)[COUNTING_CLIENT])
+    rows = [[side, *Spread.over(rates).cells(), f"{median(rates) / counted:.2f}"] for side, rates in measured]
     return table(("4 partitions", "messages/s", "spread", "of the client that counts"), rows)
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="benchmarks.kafka_source", description=__doc__)
+    parser = command_line("kafka_source", __doc__, rounds=3, has_quick=True)
     add = parser.add_argument
     add("--messages", type=int, default=1_000_000, help="messages in the topic (default %(default)s)")
     add("--per-batch", type=int, default=10_000, help="messages of a transaction (default %(default)s)")
     add("--window", type=int, default=32, help="transactions in flight (default %(default)s)")
     add("--wave", type=int, default=50_000, help="tuples of a plain wave (default %(default)s)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
-    add("--repeat", type=int, default=3, help="rounds (default %(default)s)")
     add("--seed", type=int, default=1, help="of the messages (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result there")
-    add("--quick", action="store_true", help="one short round: shows that it works, not how fast")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.messages, options.per_batch, options.wave, options.repeat = 20_000, 2_000, 10_000, 1
+        options.messages, options.per_batch, options.wave, options.rounds = 20_000, 2_000, 10_000, 1
     return options
 
 
@@ -234,11 +198,9 @@ def main() -> int:
     """Measures, prints and returns 0."""
     options = parse_arguments()
     print(describe(), flush=True)
-    results = run_rounds(options)
-    print(f"\n{report(results)}")
-    if options.json:
-        entries = [asdict(result) for result in results]
-        options.json.write_text(json.dumps({"about": describe(), "results": entries}, indent=1), encoding="utf-8")
+    measured = run_rounds(options)
+    print(f"\n{report(measured)}")
+    write_json(options.json, describe(), measured)
     return 0
 
 

@@ -10,9 +10,9 @@ between two writes nobody knows what was counted. Each is measured as a whole; s
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
+from argparse import SUPPRESS
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import redis
 
 from benchmarks.control_settings import BEST, PLAIN
-from benchmarks.corpus import build_corpus
+from benchmarks.corpus import build_corpus, count_first_lines_of_passes, link_passes
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
-from benchmarks.input_passes import count_first_lines_of_passes, link_passes
+from benchmarks.harness import command_line
 from benchmarks.txbatch_side import read_counts
 from benchmarks.whole_job import Side, compare
 from state.redis_server.embedded import EmbeddedServer
@@ -56,20 +56,13 @@ def control_command(side: str, pattern: str, data_dir: Path) -> list[str]:
     return ["-m", "benchmarks.one_pass", "--control", side, "--input", pattern, "--data-dir", str(data_dir)]
 
 
-def by_rdd(spark: SparkSession, pattern: str, url: str) -> None:
-    """Counts with Python functions and writes once."""
+def by_job(side: str, spark: SparkSession, pattern: str, url: str) -> None:
+    """Counts in one job, with Python functions or in the JVM, and writes once."""
     from benchmarks.suite.sides import spark_batch
 
+    count = spark_batch.by_rdd if side == "rdd" else spark_batch.by_sql
     with redis.Redis.from_url(url, protocol=2) as client:
-        spark_batch.write(client, spark_batch.by_rdd(spark, TASKS)([pattern]))
-
-
-def by_sql(spark: SparkSession, pattern: str, url: str) -> None:
-    """Counts in the JVM and writes once."""
-    from benchmarks.suite.sides import spark_batch
-
-    with redis.Redis.from_url(url, protocol=2) as client:
-        spark_batch.write(client, spark_batch.by_sql(spark, TASKS)([pattern]))
+        spark_batch.write(client, count(spark, TASKS)([pattern]))
 
 
 def by_foreach_batch(spark: SparkSession, pattern: str, url: str) -> None:
@@ -87,8 +80,8 @@ def by_foreach_batch(spark: SparkSession, pattern: str, url: str) -> None:
 
 
 CONTROLS: dict[str, Callable[[SparkSession, str, str], None]] = {
-    "rdd": by_rdd,
-    "sql": by_sql,
+    "rdd": partial(by_job, "rdd"),
+    "sql": partial(by_job, "sql"),
     "foreach_batch": by_foreach_batch,
 }
 
@@ -127,14 +120,10 @@ def sides(pattern: str, answer: Counter[str]) -> dict[str, Side]:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--megabytes", type=float, default=500.0, help="of text, rounded to whole passes of 50")
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--work-dir", type=Path, default=Path(".txbatch/benchmark"))
-    parser.add_argument("--json", type=Path, help="writes the figures there")
-    parser.add_argument("--control", choices=CONTROLS, help=argparse.SUPPRESS)
-    parser.add_argument("--input", help=argparse.SUPPRESS)
-    parser.add_argument("--data-dir", type=Path, help=argparse.SUPPRESS)
+    parser = command_line("one_pass", __doc__, rounds=3, megabytes=500.0)
+    parser.add_argument("--control", choices=CONTROLS, help=SUPPRESS)
+    parser.add_argument("--input", help=SUPPRESS)
+    parser.add_argument("--data-dir", type=Path, help=SUPPRESS)
     options = parser.parse_args()
     if options.control:
         control_job(options.control, options.input, options.data_dir)
@@ -148,7 +137,7 @@ def main() -> int:
         print(
             f"{passes * corpus.byte_count / 1e6:,.0f} MB, {passes * corpus.line_count:,} lines, {len(answer):,} words"
         )
-        return compare(sides(pattern, answer), repeat=options.repeat, results=options.json)
+        return compare(sides(pattern, answer), rounds=options.rounds, results=options.json)
 
 
 if __name__ == "__main__":

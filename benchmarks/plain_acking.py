@@ -6,21 +6,15 @@ Run it with ``python -m benchmarks.plain_acking``; README.md in this folder desc
 from __future__ import annotations
 
 import argparse
-import datetime as dt
-import json
 import os
-import platform
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib.metadata import version
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.measurement import median
+from benchmarks.harness import Spread, command_line, describe, in_rounds, median, table, write_json
 from benchmarks.process_tree import Role, processor_seconds_by_role
-from benchmarks.report import table
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout, SpoutOutputCollector
@@ -35,20 +29,24 @@ from coordinator.watching.statistics.plain_statistics import PlainStatistics
 
 
 @dataclass(frozen=True, slots=True)
+class Side:
+    """What is compared: "local" or "spark", with as many ackers."""
+
+    engine: str
+    ackers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """One measurement.
 
     Attributes:
-        engine: "local" or "spark".
-        ackers: number of acker tasks, 0 or 1.
         tuples: tuples the spout emitted, all of which were acked.
         seconds: from the first emission to the last ack.
         waves: number of waves on Spark, 0 in process.
         processor_s: processor time on Spark by role, "driver", "java" and "workers"; the driver runs the spouts.
     """
 
-    engine: str
-    ackers: int
     tuples: int
     seconds: float
     waves: int = 0
@@ -63,6 +61,9 @@ class Result:
     def processor_us(self) -> dict[str, float]:
         """Processor time per tuple in microseconds, by role."""
         return {role: seconds / self.tuples * 1e6 for role, seconds in self.processor_s.items()}
+
+
+Measured = tuple[Side, list[Result]]
 
 
 class Numbers(BaseSpout):
@@ -129,7 +130,7 @@ def measure_local(options: argparse.Namespace, ackers: int) -> Result:
         acked = len(run.acked("numbers"))
     if acked != options.local_tuples:
         raise RuntimeError(f"{acked} of {options.local_tuples} messages were acked")
-    return Result("local", ackers, acked, seconds)
+    return Result(acked, seconds)
 
 
 def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count: int) -> Result:
@@ -147,64 +148,65 @@ def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count:
     if found.acked != count or found.waves != -(-count // wave):
         raise RuntimeError(f"{found.acked} of {count} messages were acked, in {found.waves} waves")
     used = {role.value: after[role] - before.get(role, 0.0) for role in (Role.DRIVER, Role.JAVA, Role.WORKERS)}
-    return Result("spark", ackers, count, found.seconds, found.waves, used)
+    return Result(count, found.seconds, found.waves, used)
 
 
-def run_rounds(options: argparse.Namespace) -> list[Result]:
-    """Measures with and without ackers; the order alternates from round to round."""
-    results: list[Result] = []
+def run_rounds(options: argparse.Namespace) -> list[Measured]:
+    """Measures with and without ackers, in process and on Spark."""
 
-    def measure(name: str, how: Callable[[int], Result]) -> None:
-        for number in range(options.repeat):
-            for ackers in (0, 1) if number % 2 else (1, 0):
-                result = how(ackers)
-                results.append(result)
-                rate = f"{result.tuples_per_s:,.0f} tuples/s (load {os.getloadavg()[0]:.1f})"
-                used = "".join(f", {role} {us:.1f} us" for role, us in result.processor_us.items())
-                print(f"round {number + 1}/{options.repeat}: {name}, ackers {ackers}: {rate}{used}", file=sys.stderr)
+    def shown(case: Side, result: Result) -> str:
+        used = "".join(f", {role} {us:.1f} us" for role, us in result.processor_us.items())
+        return f"{case.engine}, ackers {case.ackers}: {result.tuples_per_s:,.0f} tuples/s{used}"
 
+    measured: list[Measured] = []
     if "local" in options.engine:
-        measure("local", lambda ackers: measure_local(options, ackers))
+        sides = [Side("local", 0), Side("local", 1)]
+        measured += in_rounds(sides, lambda side: measure_local(options, side.ackers), options.rounds, shown=shown)
     if "spark" in options.engine:
         context = open_context("plain_acking", options.master, {})
         try:
             for ackers in (1, 0):  # warm-up: workers start, Java compiles
                 measure_spark(options, ackers, context, options.wave_tuples * 2)
-            measure("spark", lambda ackers: measure_spark(options, ackers, context, options.spark_tuples))
+            measured += in_rounds(
+                [Side("spark", 0), Side("spark", 1)],
+                lambda side: measure_spark(options, side.ackers, context, options.spark_tuples),
+                options.rounds,
+                shown=shown,
+            )
         finally:
             close_context(context)
-    return results
+    return measured
 
 
-def report(results: Sequence[Result]) -> str:
+def report(measured: Sequence[Measured]) -> str:
     """Returns one row per engine and number of ackers; the ratio is the ratio of medians."""
-    rows = []
-    for engine in dict.fromkeys(result.engine for result in results):
-        rates = {
-            ackers: [r.tuples_per_s for r in results if (r.engine, r.ackers) == (engine, ackers)] for ackers in (0, 1)
-        }
-        for ackers, found in rates.items():
-            ratio = median(found) / median(rates[0])
-            spread = f"{min(found):,.0f}-{max(found):,.0f}"
-            rows.append([f"{engine}, ackers {ackers}", f"{median(found):,.0f}", spread, f"{ratio:.2f}"])
-    return table(("plain topology", "tuples/s", "spread", "of ackers 0"), rows) + _processor_report(results)
+    rates = {side: Spread.over([result.tuples_per_s for result in found]) for side, found in measured}
+    rows = [
+        [
+            f"{side.engine}, ackers {side.ackers}",
+            *rate.cells(),
+            f"{rate.median / rates[Side(side.engine, 0)].median:.2f}",
+        ]
+        for side, rate in rates.items()
+    ]
+    return table(("plain topology", "tuples/s", "spread", "of ackers 0"), rows) + _processor_report(measured)
 
 
-def _processor_report(results: Sequence[Result]) -> str:
+def _processor_report(measured: Sequence[Measured]) -> str:
     """Returns the processor time on Spark, which depends less than a rate on what else the machine does."""
     rows = []
-    for ackers in (0, 1):
-        found = [result.processor_us for result in results if result.processor_s and result.ackers == ackers]
-        if found:
+    for side, results in measured:
+        if side.engine == "spark":
+            found = [result.processor_us for result in results]
             us = [median([each[role] for each in found]) for role in found[0]]
-            rows.append([f"ackers {ackers}", *(f"{each:.1f}" for each in us), f"{sum(us):.1f}"])
+            rows.append([f"ackers {side.ackers}", *(f"{each:.1f}" for each in us), f"{sum(us):.1f}"])
     head = ("processor time, us a tuple", "driver", "java", "workers", "all")
     return f"\n\n{table(head, rows)}" if rows else ""
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Parses the command line."""
-    parser = argparse.ArgumentParser(prog="benchmarks.plain_acking", description=__doc__)
+    parser = command_line("plain_acking", __doc__, rounds=5, has_quick=True)
     add = parser.add_argument
     add("--engine", nargs="+", choices=["local", "spark"], default=["local", "spark"], help="default both")
     add("--local-tuples", type=int, default=20_000, help="tuples per run on LocalCluster (default %(default)s)")
@@ -213,31 +215,19 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     add("--wave-tuples", type=int, default=20_000, help="tuples per wave (default %(default)s)")
     add("--tasks", type=int, default=2, help="tasks of each component (default %(default)s)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
-    add("--repeat", type=int, default=5, help="rounds (default %(default)s)")
-    add("--json", type=Path, metavar="FILE", help="write every single result to FILE")
-    add("--quick", action="store_true", help="one short round: shows that it works, not how fast it is")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.local_tuples, options.spark_tuples, options.wave_tuples, options.repeat = 1_000, 4_000, 2_000, 1
+        options.local_tuples, options.spark_tuples, options.wave_tuples, options.rounds = 1_000, 4_000, 2_000, 1
     return options
-
-
-def describe() -> str:
-    """Describes machine and versions, for later readers of the figures."""
-    now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%d %H:%M UTC")
-    versions = ", ".join(f"{name} {version(name)}" for name in ("pyspark", "msgpack"))
-    return f"{now}; {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, {versions}"
 
 
 def main() -> int:
     """Measures and prints; returns 0."""
     options = parse_arguments()
     print(describe(), flush=True)
-    results = run_rounds(options)
-    print(f"\n{report(results)}")
-    if options.json:
-        entries = [asdict(result) for result in results]
-        options.json.write_text(json.dumps({"about": describe(), "results": entries}, indent=1), encoding="utf-8")
+    measured = run_rounds(options)
+    print(f"\n{report(measured)}")
+    write_json(options.json, describe(), measured)
     return 0
 
 

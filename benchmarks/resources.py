@@ -24,10 +24,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.corpus import build_corpus
-from benchmarks.input_passes import link_passes
+from benchmarks.corpus import build_corpus, link_passes
+from benchmarks.harness import table
 from benchmarks.process_tree import Role, Usage, usage_by_role
-from benchmarks.report import table
 from benchmarks.resource_samples import Sample, Samples, at_marks, folder_size
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions

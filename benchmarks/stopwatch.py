@@ -16,7 +16,7 @@ from unittest.mock import patch
 import coordinator  # noqa: F401 - puts coordinator.run into sys.modules
 from coordinator.engines.spark import spark_engine as engine_module
 from coordinator.engines.spark.spark_engine import SparkEngine
-from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import EarlyCommit
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply

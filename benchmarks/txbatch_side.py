@@ -6,15 +6,20 @@ import shutil
 import sys
 import tempfile
 import time
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import redis
 
-from benchmarks.corpus import Corpus
-from benchmarks.input_passes import count_first_lines_of_passes, link_passes
-from benchmarks.measurement import Result, TxbatchCase, percentile
+from benchmarks.corpus import Corpus, count_first_lines_of_passes, link_passes
+from benchmarks.harness import percentile
+from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
+from coordinator.engines.spark.session import close_context, open_context
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
@@ -107,6 +112,48 @@ def read_counts(url: str, key: str) -> dict[str, int]:
     """Returns a stored hash, read as any client would."""
     with redis.Redis.from_url(url, decode_responses=True, protocol=2) as client:
         return {word: int(count) for word, count in client.hgetall(key).items()}
+
+
+class WarmRuns:
+    """Word counts of a few seconds each, on one warm Spark context.
+
+    Args:
+        corpus: the text.
+        pattern: glob of the repeated text.
+        context: the Spark context.
+        seconds: how long a run takes new transactions.
+    """
+
+    def __init__(self, corpus: Corpus, pattern: str, context: Any, seconds: float) -> None:
+        self.corpus = corpus
+        self._pattern, self._context, self._seconds = pattern, context, seconds
+        self._numbers = count(1)
+
+    def run(self, lines: int, redis_url: str, options: RunOptions) -> tuple[str, RunStatistics]:
+        """Runs on empty state, and returns the key of the counts with the statistics."""
+        topology_id = f"word_count_{next(self._numbers)}"
+        deadline = Deadline(self._seconds)
+        statistics = run(
+            topology(self._pattern, lines, topology_id),
+            redis_url=redis_url,
+            spark=self._context,
+            options=options,
+            on_start=deadline.start,
+            on_progress=deadline.check,
+        )
+        return f"{{{topology_id}}}:counts", statistics
+
+
+@contextmanager
+def warm_runs(name: str, corpus: Corpus, options: Namespace) -> Iterator[WarmRuns]:
+    """Opens a Spark context and links the input; both are gone after the block."""
+    context = open_context(name, options.master, {})
+    try:
+        with tempfile.TemporaryDirectory(prefix="txbatch-benchmark-", dir=options.work_dir) as folder:
+            pattern = link_passes(corpus, Path(folder) / "input", PASS_COUNT)
+            yield WarmRuns(corpus, pattern, context, options.seconds)
+    finally:
+        close_context(context)
 
 
 if __name__ == "__main__":

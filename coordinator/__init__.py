@@ -29,21 +29,24 @@ if TYPE_CHECKING:
     from coordinator.run_plain import run_plain
     from coordinator.sources.files.text_files import TextFiles
     from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-    from coordinator.spouts.feeder import FeederSpout
-    from coordinator.spouts.input_change import FormerInput, InputChange
-    from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+    from coordinator.spouts.every_coordinator import PartitionPositions
+    from coordinator.spouts.memory import (
+        FeederSpout,
+        FixedBatchesSpout,
+        MemoryTransactionalSpout,
+        OpaqueMemoryTransactionalSpout,
+    )
     from coordinator.spouts.opaque import (
         IOpaquePartitionedTransactionalSpout,
         OpaquePartitionedCoordinator,
         OpaquePartitionedEmitter,
     )
-    from coordinator.spouts.partition_positions import PartitionPositions
     from coordinator.spouts.partitioned import (
         IPartitionedTransactionalSpout,
         PartitionedCoordinator,
         PartitionedEmitter,
     )
-    from coordinator.spouts.run_so_far import RunSoFar
+    from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
     from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
     from coordinator.start import BackgroundRun, RunStatus, start
     from coordinator.topology.building.topology import Topology

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import secrets
 import time
@@ -11,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coordinator.newer_run import newer_run_named
-from coordinator.rare_collections import rare_collections
 from coordinator.run_request import OnStart, OnStep, RunRequest
 from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spark_start import SparkStart
-from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.letter_streams import with_letter_streams
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
@@ -25,19 +24,31 @@ from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
+from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
+from state.errors import FencedError, TransactionError
+from state.printable import one_line
 from state.records.durability import Durability, DurabilityLevel
+from state.records.run_pulse import owners
 from state.redis_topology.store import RedisStore
+from state.redis_topology.topology import RedisTopology
 
 _LOG = logging.getLogger("txbatch")
 RETRY_BACKOFF_S = 0.2
 """The pause before the third attempt at a txid, unless the options set another one."""
+COLLECTOR_THRESHOLDS = (50_000, 20, 20)
+"""Of Python's cycle collector during a run, on the driver.
+
+Every few hundred objects it walks the young ones, and now and then everything that is loaded. What a run makes, records
+of what is in flight and what tasks report, forms no cycles, and there is much of it.
+"""
+NAME_TRIES, NAME_PAUSE_S = 8, 0.25
+"""The newer run reports where it runs right after the takeover, from a thread of its own; that is waited for."""
 
 
 def run(
@@ -126,7 +137,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     check_is_a(Topology, topology, "use run_plain for a plain topology")
     choice, server, tell = request.choice(), request.server, request.tell_step
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
-    asked = request.options.asked_durability(kind_of(topology.spout.spec).destruction)
+    asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
     from coordinator.engines.spark.session import accept_context
@@ -194,3 +205,35 @@ def _state_store(topology_id: str, server: ServerChoice, asked: Durability) -> I
         store.check_server(asked)
         _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Lets the cycle collector look less often while the block runs; the caller's thresholds are back afterwards."""
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def newer_run_named(store: RedisTopology, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
+    """Encloses a run: the error of one that was taken over names the newer one, if that reports itself in time."""
+    try:
+        yield
+    except FencedError as error:
+        for number in range(0 if error.was_dropped else NAME_TRIES):
+            if number:
+                pause(NAME_PAUSE_S)
+            try:
+                stored = store.status()
+                pulse = None if stored is None else owners(store.pulse(), stored.fence)
+            except TransactionError:
+                break  # the server cannot be asked
+            if pulse is not None:
+                owner = pulse.run
+                where = f"on {one_line(owner.host)}, pid {owner.pid}, as {one_line(owner.user)}"
+                raise FencedError(error.topology_id, by=where) from error
+        raise

@@ -35,7 +35,7 @@ from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.rare_collections import rare_collections
+from coordinator.run import rare_collections
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.run_observer import Observer
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from coordinator.engines.spark.session import SparkLease
 
 _LOG = logging.getLogger("txbatch")
-OnPlainStart = Callable[[PlainCoordinator], None]
 
 
 def run_plain(
@@ -58,7 +57,7 @@ def run_plain(
     master: str = "local[*]",
     conf: Mapping[str, str] | None = None,
     options: PlainRunOptions | None = None,
-    on_start: OnPlainStart | None = None,
+    on_start: Callable[[PlainCoordinator], None] | None = None,
     on_step: Callable[[str], None] | None = None,
     on_progress: Callable[[PlainStatistics], None] | None = None,
     factory_module: str | None = None,
@@ -105,7 +104,7 @@ def run_plain(
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        with closing(_engine(lease, plan, code, topology.message_timeout_s)) as engine:
+        with closing(_engine(lease, plan, code)) as engine, rare_collections():
             coordinator = PlainCoordinator(
                 plan,
                 engine,
@@ -119,16 +118,14 @@ def run_plain(
             )
             if on_start is not None:
                 on_start(coordinator)
-            with rare_collections():
-                return coordinator.run()
+            return coordinator.run()
 
 
-def _engine(lease: SparkLease, plan: PlainPlan, code: str, message_timeout_s: float | None) -> SparkPlainEngine:
+def _engine(lease: SparkLease, plan: PlainPlan, code: str) -> SparkPlainEngine:
     from coordinator.engines.spark.plain.spark_plain_engine import SparkPlainEngine
 
-    return SparkPlainEngine(
-        lease, plan, code=code, wave_timeout_s=None if message_timeout_s is None else 2 * message_timeout_s
-    )
+    timeout_s = None if plan.message_timeout_s is None else 2 * plan.message_timeout_s
+    return SparkPlainEngine(lease, plan, code=code, wave_timeout_s=timeout_s)
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:

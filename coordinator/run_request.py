@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven, RepublishChoice
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError

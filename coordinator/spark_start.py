@@ -12,7 +12,6 @@ from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
-from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.engine import Engine, LateEngine
 from coordinator.transactional.options import RunOptions
 from state.keys import parse_metadata_field
@@ -83,7 +82,7 @@ class SparkStart:
         lease = resources.enter_context(
             spark_lease(topology.topology_id, request.spark, request.master, request.conf or {})
         )
-        plan = in_slots(self.plan, self.options.slots or lease.watch.call(lambda: slots_of(lease.context)))
+        plan = self.plan.in_slots(self.options.slots or lease.watch.call(lambda: slots_of(lease.context)))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
         tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))

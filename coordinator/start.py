@@ -300,7 +300,7 @@ def start(
         )
         _check_options(options, RunOptions, "transactional")
         request = RunRequest(server=choose_server(**server), options=options or RunOptions(), **where)
-        runs, statistics = partial(_run, topology, request), RunStatistics()
+        runs, statistics = lambda **watching: run_as(topology, replace(request, **watching)), RunStatistics()
 
     return BackgroundRun(topology.topology_id, _watched(runs, on_progress), statistics)
 
@@ -315,10 +315,6 @@ def _watched(runs: Callable[..., Any], on_progress: Callable[[Any], None] | None
         return runs(on_start=begun, on_progress=passes_on)
 
     return work
-
-
-def _run(topology: Topology, request: RunRequest, **watching: Any) -> RunStatistics:
-    return run_as(topology, replace(request, **watching))
 
 
 def _check_options(options: object, wanted: type, kind: str) -> None:

@@ -110,7 +110,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.unlisted_claims, "coordinator/spouts/a.py", '"""Cuts. Pure."""'),
     (
         architecture.unlisted_claims,
-        "coordinator/transactional/emitting/__init__.py",
+        "coordinator/transactional/start/__init__.py",
         '"""Pure functions of a batch."""',
     ),
     (architecture.shadowed_standard_library, "queue/__init__.py", ""),

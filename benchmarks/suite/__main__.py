@@ -21,11 +21,10 @@ from benchmarks.corpus import build_corpus
 from benchmarks.suite import machine
 from benchmarks.suite.cells import Assignment, Measurement
 from benchmarks.suite.grid import SIZES, TASKS, Grid, cells
-from benchmarks.suite.own_process import measure_in_own_process
 from benchmarks.suite.progress import Progress, described, duration
 from benchmarks.suite.report import write_report
 from benchmarks.suite.results_file import Results, ResultsError
-from benchmarks.suite.rounds import Plan, missing, run_rounds
+from benchmarks.suite.rounds import Plan, measure_in_own_process, missing, run_rounds
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted

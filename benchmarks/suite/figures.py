@@ -2,36 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from benchmarks.measurement import median
+from benchmarks.harness import Spread
 from benchmarks.suite.cells import Cell, Kind
 from benchmarks.suite.results_file import CellResults
 
 ENOUGH_ROUNDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A figure over several rounds.
-
-    Attributes:
-        median: of the rounds.
-        low: lowest round.
-        high: highest round.
-        rounds: how many.
-    """
-
-    median: float
-    low: float
-    high: float
-    rounds: int
-
-    @classmethod
-    def over(cls, values: Sequence[float]) -> Spread:
-        """Returns the spread of at least one value."""
-        return cls(median(values), min(values), max(values), len(values))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.measurement import percentile
+from benchmarks.harness import percentile
 
 PERCENTILES = (50, 90, 99)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from benchmarks.harness import Spread
 from benchmarks.suite.cells import Cell, Kind
-from benchmarks.suite.figures import Figures, Spread
+from benchmarks.suite.figures import Figures
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted

@@ -12,17 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from benchmarks.harness import MeasurementError, in_own_process
 from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
 from benchmarks.suite.figures import figures, rate_cell
 from benchmarks.suite.results_file import CellResults, Results, Round
+from benchmarks.suite.sides.table import SIDES
 
 HALF = 0.5
 START_UP_S = 6.0
 """About what starting and checking a process takes, apart from the warm-up and what is measured."""
-
-
-class MeasurementError(Exception):
-    """A measuring process failed, or what it wrote is not exact; the message ends with its last output."""
 
 
 class Watcher(Protocol):
@@ -58,6 +56,15 @@ class Plan:
     def expected_s(self) -> float:
         """Returns about how long one measurement takes, with its process."""
         return START_UP_S + self.warm_up_s + self.seconds
+
+
+def measure_in_own_process(assignment: Assignment) -> Measurement:
+    """Makes one measurement.
+
+    Raises:
+        MeasurementError: the process failed or took too long.
+    """
+    return Measurement(**in_own_process(SIDES[assignment.cell.side].module, assignment.to_json()))
 
 
 def missing(cells: Sequence[Cell], results: Results, rounds: int) -> list[Cell]:

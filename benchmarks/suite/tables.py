@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.report import table
+from benchmarks.harness import Spread, table
 from benchmarks.suite.cells import Cell, Kind
-from benchmarks.suite.figures import Figures, Spread
+from benchmarks.suite.figures import Figures
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted

@@ -10,8 +10,7 @@ from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.corpus import MANIFEST, Corpus, count_words, read_lines
-from benchmarks.input_passes import link_passes
+from benchmarks.corpus import MANIFEST, Corpus, count_words, link_passes, read_lines
 
 
 def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:

@@ -18,8 +18,7 @@ from coordinator.topology.pictures.text_picture import text_of
 from coordinator.topology.pictures.topology_picture import PicturedPlace, TopologyPicture
 from coordinator.topology.planning.chaining import hand_overs
 from coordinator.topology.planning.plan import Plan, make_plan
-from coordinator.topology.planning.slots import in_slots
-from coordinator.topology.planning.stage_chain import Stage
+from coordinator.topology.planning.stages import Stage
 from state.errors import TopologyError
 from state.printable import counted
 
@@ -81,7 +80,7 @@ def plan(topology: Topology | PlainTopology, *, slots: int | None = None) -> Top
 
 
 def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
-    made = in_slots(make_plan(topology, _unshipped), slots)
+    made = make_plan(topology, _unshipped).in_slots(slots)
     picture = picture_of(topology, hand_overs(topology, made.chains))
     committing = {made.wirings[task].component_id for task in made.commit_tasks}
     facts = list(_facts(topology, made, committing))

@@ -13,11 +13,16 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.topology.planning.chaining import chained_wirings, chains_of, hand_overs, unchained
-from coordinator.topology.planning.placement import workers
-from coordinator.topology.planning.stage_chain import Stage, StageChain
-from coordinator.topology.planning.task_plan import TaskPlan, levels_of, tasks_by_level
-from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from coordinator.topology.planning.chaining import (
+    chained_wirings,
+    chains_of,
+    hand_overs,
+    levels_of,
+    tasks_by_level,
+    unchained,
+)
+from coordinator.topology.planning.stages import Stage, StageChain, TaskPlan
+from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks, workers
 from state.errors import TopologyError
 
 

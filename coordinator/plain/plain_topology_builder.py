@@ -11,7 +11,7 @@ from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.spouts import ISpout
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.spouts.kinds.kind_of import Spout
+from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.component_configuration import SpoutDeclarer, topology_configuration
 from coordinator.topology.building.topology import ComponentKind
 from coordinator.topology.building.topology_builder import BoltDeclarer, GraphBuilder, described

@@ -14,8 +14,8 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory_input import Row, checked_fields
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import digest64, pack_exact

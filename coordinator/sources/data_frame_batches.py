@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.row_spout import RowSpout
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
 from state.printable import counted

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.row_spout import RowSpout
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import SourceError, TopologyError
 

@@ -1,4 +1,1 @@
-"""Spouts, which bring transactions in, as users write them, and spouts in memory.
-
-The adapters that the framework puts around them are in `kinds`.
-"""
+"""Spouts, which bring transactions in, as users write them, spouts in memory, and how a run handles each kind."""

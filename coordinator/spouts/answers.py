@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt.user_traceback import WrongAnswerError
-from coordinator.spouts.input_change import InputChange
+from coordinator.spouts.run_so_far import InputChange
 from state.codec import pack_exact
 
 MAX_PARTITIONS = 1_000_000

@@ -6,13 +6,16 @@ process, or ten workers on a cluster, do not affect each other.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.every_coordinator import PartitionPositions
 from coordinator.spouts.memory_input import (
     MemoryInput,
     MemoryPosition,
@@ -30,8 +33,8 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
@@ -41,7 +44,22 @@ Unavailable = Mapping[int, Collection[int]] | Callable[[TransactionAttempt], Col
 """Txid -> partitions that cannot be read in it, or a function of the attempt that returns them."""
 
 
-class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
+class _OfMemory(IComponent):
+    """The part that both spouts with partitions share."""
+
+    _input: MemoryInput
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(self._input.fields)
+
+    def fingerprint(self) -> str:
+        return f"{type(self).__module__}.{type(self).__qualname__}: {self._input.fingerprint()}"
+
+    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
+        return words_of(metadata)
+
+
+class MemoryTransactionalSpout(_OfMemory, IPartitionedTransactionalSpout):
     """Emits rows by partition: every transaction takes `take` rows of each. The input ends when all are read.
 
     A partition's position is the number of its rows that were read. So `take` may change between runs, rows may be
@@ -63,23 +81,14 @@ class MemoryTransactionalSpout(IPartitionedTransactionalSpout):
     def __init__(self, partitions: Partitions, fields: Sequence[str], take: int, *, empty_batches: int = 0) -> None:
         self._input = MemoryInput(self, partitions, fields, take, empty_batches)
 
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(self._input.fields)
-
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
         return _MemoryCoordinator(self._input, context)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
         return _MemoryEmitter(self._input, context)
 
-    def fingerprint(self) -> str:
-        return f"{super().fingerprint()}: {self._input.fingerprint()}"
 
-    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
-        return words_of(metadata)
-
-
-class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
+class OpaqueMemoryTransactionalSpout(_OfMemory, IOpaquePartitionedTransactionalSpout):
     """Emits rows as `MemoryTransactionalSpout` does, but is opaque: partitions may be unavailable for a while.
 
     Args:
@@ -111,20 +120,11 @@ class OpaqueMemoryTransactionalSpout(IOpaquePartitionedTransactionalSpout):
             raise wrong(self, "unavailable", unavailable, "a mapping from txids to partitions, or a function")
         self._unavailable = unavailable if callable(unavailable) else dict(unavailable or {})
 
-    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
-        declarer.declare(self._input.fields)
-
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
         return _OpaqueMemoryCoordinator(self._input, context)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
         return _OpaqueMemoryEmitter(self._input, self._unavailable, context)
-
-    def fingerprint(self) -> str:
-        return f"{super().fingerprint()}: {self._input.fingerprint()}"
-
-    def describe(self, partition: int, metadata: Any) -> Sequence[str]:
-        return words_of(metadata)
 
 
 class FixedBatchesSpout(ITransactionalSpout):
@@ -174,31 +174,47 @@ def words_of_batch(metadata: Any) -> list[str]:
     raise SourceError(f"{metadata!r:.80} is not the number of a batch").about(Trouble.OTHER_SOURCE)
 
 
-class _MemoryCoordinator(PartitionedCoordinator):
+class _MemoryCounts:
+    """The part that the coordinators of both memory spouts share."""
+
     def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
         self._input = contents
         self._topology_id = context.topology_id
-        self._read: PartitionPositions | None = None
-
-    def follow(self, read: PartitionPositions) -> None:
-        self._read = read
 
     def number_of_partitions(self) -> int:
         return len(self._input.partitions)
 
-    def is_exhausted(self, number_of_transactions: int) -> bool:
-        assert self._read is not None
-        return _is_read(self._input, self._positions(), self._read.pending())
-
     def compare(self, former: FormerInput) -> InputChange:
         return self._input.compare(former, self._topology_id)
 
-    def progress(self, number_of_transactions: int) -> float | None:
-        return self._input.progress(self._positions())
+    def _is_read(self, stored: Mapping[int, Any], pending: int) -> bool:
+        """Returns whether the transactions that are started but not in the positions read all that is left."""
+        positions = self._input.positions(stored, self._topology_id)
+        return max(self._input.batches_left(positions), default=0) <= pending
 
-    def _positions(self) -> list[MemoryPosition]:
-        assert self._read is not None
-        return self._input.positions(self._read.by_partition(), self._topology_id)
+    def _part_read(self, stored: Mapping[int, Any]) -> float | None:
+        return self._input.progress(self._input.positions(stored, self._topology_id))
+
+
+class _MemoryCoordinator(_MemoryCounts, PartitionedCoordinator):
+    _read: PartitionPositions
+
+    def follow(self, read: PartitionPositions) -> None:
+        self._read = read
+
+    def is_exhausted(self, number_of_transactions: int) -> bool:
+        return self._is_read(self._read.by_partition(), self._read.pending())
+
+    def progress(self, number_of_transactions: int) -> float | None:
+        return self._part_read(self._read.by_partition())
+
+
+class _OpaqueMemoryCoordinator(_MemoryCounts, OpaquePartitionedCoordinator):
+    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
+        return self._is_read(positions, pending)
+
+    def progress(self, positions: Mapping[int, Any]) -> float | None:
+        return self._part_read(positions)
 
 
 class _MemoryEmitter(PartitionedEmitter):
@@ -220,29 +236,10 @@ class _MemoryEmitter(PartitionedEmitter):
         collector.emit_all(self._input.rows(partition, position))
 
 
-class _OpaqueMemoryCoordinator(OpaquePartitionedCoordinator):
-    def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
-        self._input = contents
-        self._topology_id = context.topology_id
-
-    def number_of_partitions(self) -> int:
-        return len(self._input.partitions)
-
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        return _is_read(self._input, self._input.positions(positions, self._topology_id), pending)
-
-    def compare(self, former: FormerInput) -> InputChange:
-        return self._input.compare(former, self._topology_id)
-
-    def progress(self, positions: Mapping[int, Any]) -> float | None:
-        return self._input.progress(self._input.positions(positions, self._topology_id))
-
-
 class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
     def __init__(self, contents: MemoryInput, unavailable: Unavailable, context: TopologyContext) -> None:
-        self._input = contents
+        self._reads = _MemoryEmitter(contents, context)
         self._unavailable = unavailable
-        self._topology_id = context.topology_id
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
@@ -250,9 +247,7 @@ class _OpaqueMemoryEmitter(OpaquePartitionedEmitter):
         away = self._unavailable(attempt) if callable(self._unavailable) else self._unavailable.get(attempt.txid, ())
         if partition in away:
             return last
-        position = self._input.after(partition, MemoryPosition.from_plain(last, partition, self._topology_id))
-        collector.emit_all(self._input.rows(partition, position))
-        return position.to_plain()
+        return self._reads.emit_partition_batch_new(attempt, collector, partition, last)
 
 
 class _FixedBatchesCoordinator(SpoutCoordinator):
@@ -310,6 +305,27 @@ class _FixedBatchesEmitter(SpoutEmitter):
         collector.emit_all(self._batches[metadata[0]][self._context.task_index :: self._context.task_count])
 
 
-def _is_read(contents: MemoryInput, positions: Sequence[MemoryPosition], pending: int) -> bool:
-    """Returns whether the transactions that are started but not in the positions read all that is left."""
-    return max(contents.batches_left(positions), default=0) <= pending
+class FeederSpout(BaseSpout):
+    """Emits what `feed` was given, in order, one tuple a call; it never replays anything by itself.
+
+    Args:
+        fields: of its default stream.
+
+    Source: backtype.storm.testing.FeederSpout.
+    """
+
+    def __init__(self, fields: Sequence[str]) -> None:
+        self._fields = fields
+        self._fed: deque[tuple[list[Any], Any]] = deque()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(self._fields)
+
+    def feed(self, values: Sequence[Any], message_id: Any = None) -> None:
+        """Queues values, to be emitted when the spout is next asked for a tuple; called where the live spout is."""
+        self._fed.append((list(values), message_id))
+
+    def next_tuple(self) -> None:
+        if self._fed:
+            values, message_id = self._fed.popleft()
+            self.collector.emit(values, message_id)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.codec import CodecError, digest64, pack
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble

@@ -18,12 +18,11 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.run_so_far import KnowsRunSoFar
+from coordinator.spouts.every_coordinator import CountsPartitions
 from state.attempt import TransactionAttempt
 
 
-class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
+class OpaquePartitionedCoordinator(CountsPartitions):
     """Knows how many partitions there are, and when the input ends (driver; never called in parallel).
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
@@ -37,26 +36,6 @@ class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
 
         A partition beyond that number takes no part in the attempt and keeps its position until it is back.
         """
-
-    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
-        """Returns partition -> the position from which its first batch starts, for partitions that were never read.
-
-        Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
-        and again after a `FailedException`. The answer is stored at once, before anything is cut, so every attempt and
-        every later run begins there, even if this run dies before its first transaction. A partition that is left out
-        begins from None.
-
-        Args:
-            positions: partition -> its last position, of this run and earlier ones; for these the answer is ignored.
-        """
-        return {}
-
-    def is_ready(self) -> bool:
-        """Returns whether another transaction may be started; not called for one that is replayed.
-
-        `run_so_far` says how far the run is.
-        """
-        return True
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
         """Returns whether the input ends with the transactions started so far.
@@ -82,19 +61,6 @@ class OpaquePartitionedCoordinator(KnowsRunSoFar, ABC):
             positions: see `is_exhausted`.
         """
         return None
-
-    def compare(self, former: FormerInput) -> InputChange | None:
-        """See `SpoutCoordinator.compare`; `former.positions` says how far each partition was read."""
-        return None
-
-    def activate(self) -> None:
-        """See `SpoutCoordinator.activate`."""
-
-    def deactivate(self) -> None:
-        """See `SpoutCoordinator.deactivate`."""
-
-    def close(self) -> None:
-        """Called once, when the run ends."""
 
 
 class OpaquePartitionedEmitter(ABC):

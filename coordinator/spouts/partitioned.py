@@ -15,13 +15,11 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.partition_positions import PartitionPositions
-from coordinator.spouts.run_so_far import KnowsRunSoFar
+from coordinator.spouts.every_coordinator import CountsPartitions, PartitionPositions
 from state.attempt import TransactionAttempt
 
 
-class PartitionedCoordinator(KnowsRunSoFar, ABC):
+class PartitionedCoordinator(CountsPartitions):
     """Knows how many partitions there are (driver).
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
@@ -36,17 +34,6 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
     @abstractmethod
     def number_of_partitions(self) -> int:
         """Returns the current number of partitions; a transaction keeps the number it was first given."""
-
-    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
-        """Returns partition -> the metadata after which its first batch is cut, for partitions that were never read.
-
-        When it is called, and what becomes of the answer: see `OpaquePartitionedCoordinator.first_positions`.
-        """
-        return {}
-
-    def is_ready(self) -> bool:
-        """Returns whether another transaction may be started; `run_so_far` says how far the run is."""
-        return True
 
     def is_exhausted(self, number_of_transactions: int) -> bool:
         """Returns whether the input has ended.
@@ -67,19 +54,6 @@ class PartitionedCoordinator(KnowsRunSoFar, ABC):
             number_of_transactions: how many were started so far.
         """
         return None
-
-    def compare(self, former: FormerInput) -> InputChange | None:
-        """See `SpoutCoordinator.compare`; `former.positions` says how far each partition was read."""
-        return None
-
-    def activate(self) -> None:
-        """See `SpoutCoordinator.activate`."""
-
-    def deactivate(self) -> None:
-        """See `SpoutCoordinator.deactivate`."""
-
-    def close(self) -> None:
-        """Called once, when the run ends."""
 
 
 class PartitionedEmitter(ABC):

@@ -1,8 +1,13 @@
-"""How far a topology is, as told to the coordinators of all kinds of spouts."""
+"""How far a topology is, and what a changed input means for that: reported by the spout, judged by the run.
+
+A run that continues on another input must neither skip anything nor read anything twice unless the user accepts it.
+Only the spout can compare inputs, because only it knows what a position means.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -29,18 +34,43 @@ class RunSoFar:
         return self.last_txid - self.committed_txid
 
 
-class KnowsRunSoFar:
-    """The base of the coordinators of all spouts.
+@dataclass(frozen=True, slots=True)
+class FormerInput:
+    """How far earlier runs have read, and what they remember of it.
 
     Attributes:
-        run_so_far: how far the topology is; set by the run before it calls anything else, and again before each
-            `is_ready` and `is_exhausted`.
-
-    Differs from Storm: in Storm a coordinator must keep count itself, which it cannot do across restarts.
+        fingerprint: of the input they ran on.
+        is_same: whether this input has the same fingerprint; then compare only what a fingerprint does not show.
+        last_txid: the highest txid that was cut, committed or not.
+        last: its metadata; None for an opaque spout, which stores none ahead.
+        pending: metadata of the transactions that were cut and not committed, which are read again as they were cut.
+        positions: partition -> what its emitter returned last, for spouts with partitions.
+        notes: name -> the last note of that name; see `SpoutCoordinator.notes`.
     """
 
-    run_so_far: RunSoFar = RunSoFar()
+    fingerprint: str
+    is_same: bool
+    last_txid: int
+    last: Any = None
+    pending: tuple[Any, ...] = ()
+    positions: Mapping[int, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
 
-    def inform(self, run_so_far: RunSoFar) -> None:
-        """Sets `run_so_far`; called by the run (driver)."""
-        self.run_so_far = run_so_far
+
+@dataclass(frozen=True, slots=True)
+class InputChange:
+    """The differences of an input, one sentence each; without any, the run continues as on the same input.
+
+    Attributes:
+        skipped: parts that were never read and never would be, because they lie before the position.
+        again: parts that were read and would be read a second time.
+        changed: parts that were read and have changed or are gone; their effect on the state stays.
+        impossible: why a run cannot continue on this input at all.
+        notes: name -> a note that replaces the former one once the change is accepted; None forgets it.
+    """
+
+    skipped: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
+    notes: Mapping[str, Any] = field(default_factory=dict)

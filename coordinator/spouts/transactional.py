@@ -9,12 +9,11 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.run_so_far import KnowsRunSoFar
+from coordinator.spouts.every_coordinator import EverySpoutCoordinator
 from state.attempt import TransactionAttempt
 
 
-class SpoutCoordinator(KnowsRunSoFar, ABC):
+class SpoutCoordinator(EverySpoutCoordinator, ABC):
     """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
 
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
@@ -76,19 +75,6 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
         """
         return metadata
 
-    def compare(self, former: FormerInput) -> InputChange | None:
-        """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
-
-        If the fingerprint has changed, the result decides whether the run may continue on this input: the user has to
-        accept what would be skipped, would be read again, or has changed (``--adopt=…``). If it has not, only what has
-        changed or is impossible counts.
-
-        Returns:
-            The differences. None, the default, means that the spout cannot compare: then another input must be
-            accepted unchecked, and the same one is accepted as it is.
-        """
-        return None
-
     def recall(self, notes: Mapping[str, Any]) -> None:
         """Hands over everything earlier runs have noted, see `notes`; called once, before `resume`.
 
@@ -122,19 +108,6 @@ class SpoutCoordinator(KnowsRunSoFar, ABC):
     def estimated_bytes(self, metadata: Any) -> int:
         """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
-
-    def deactivate(self) -> None:
-        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
-
-        Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
-        has noticed it.
-        """
-
-    def activate(self) -> None:
-        """Called when a pause ends, before any other method; not called at the start."""
-
-    def close(self) -> None:
-        """Called once, when the run ends."""
 
 
 class SpoutEmitter(ABC):

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import fingerprint_of
@@ -27,8 +27,7 @@ from coordinator.transactional.machine.transaction_record import TransactionReco
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.spout_side import RepublishSide, SpoutSide
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.watching.run_observer import Observer, Observers, RunBegan
@@ -262,7 +261,7 @@ def group_max(topology: Topology, options: RunOptions) -> int:
     """Returns the most transactions of one commit; a spout's committer limits it to the receipts that are kept."""
     if has_external_effects(topology):
         return 1
-    has_committer = kind_of(topology.spout.spec).has_committer
+    has_committer = SpoutKind(topology.spout.spec).has_committer
     return min(options.commit_group_max, RECEIPTS_KEPT) if has_committer else options.commit_group_max
 
 

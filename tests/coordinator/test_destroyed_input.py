@@ -12,7 +12,7 @@ from coordinator.sources.files.growing.follow import Follow
 from coordinator.sources.files.text_files import TextFiles
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout
-from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import StateRefusedError
@@ -53,7 +53,7 @@ def counted(spout: Any) -> Topology:
     ids=lambda value: value or "nothing" if isinstance(value, str) else type(value).__name__,
 )
 def test_the_level_is_fsync_if_input_is_destroyed_and_memory_if_not(spout: Any, because: str) -> None:
-    destruction = kind_of(counted(spout).spout.spec).destruction
+    destruction = SpoutKind(counted(spout).spout.spec).destruction
     level = DurabilityLevel.FSYNC if because else DurabilityLevel.MEMORY
     assert RunOptions().asked_durability(destruction) == Durability(level, because=because)
     for named in DurabilityLevel:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from coordinator.newer_run import PAUSE_S, newer_run_named
+from coordinator.run import NAME_PAUSE_S, newer_run_named
 from state.errors import FencedError, StateUnreachableError
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunFigures, RunIdentity, to_json
 from state.redis_topology.store import RedisStore
@@ -50,7 +50,7 @@ def test_it_is_given_a_moment_to_tell(backend: Backend) -> None:
             sender.send({RUN_FIELD: to_json(run), NOW_FIELD: to_json(RunFigures()), SEEN_FIELD: "1.0"})
 
     assert "on node7, pid 8713" in said_by_the_older(older, pause=pause)
-    assert pauses == [PAUSE_S] * 3
+    assert pauses == [NAME_PAUSE_S] * 3
 
 
 def test_a_server_that_cannot_be_asked_is_not_waited_for(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

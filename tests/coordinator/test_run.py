@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coordinator.run import run
+from coordinator.run import COLLECTOR_THRESHOLDS, rare_collections, run
 from coordinator.server_choice import choose_server
 from state.errors import TopologyError
 from state.redis_topology.reader import URL_VARIABLE
@@ -61,3 +62,13 @@ def test_run_goes_by_the_environment_as_the_command_line_does(monkeypatch, given
 def test_run_refuses_a_server_and_a_directory_together():
     with pytest.raises(TopologyError, match=r"redis_url and data_dir\); leave one of them out"):
         run(TOPOLOGY, redis_url="redis://127.0.0.1:2", data_dir="data")
+
+
+def test_the_cycle_collector_looks_rarely_during_a_run_and_as_before_afterwards_even_after_an_error():
+    before = gc.get_threshold()
+    with rare_collections():
+        assert gc.get_threshold() == COLLECTOR_THRESHOLDS
+    assert gc.get_threshold() == before
+    with pytest.raises(ValueError, match="over"), rare_collections():
+        raise ValueError("over")
+    assert gc.get_threshold() == before

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.completeness.acker import Acker, AckOutcome
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from tests.support.topologies.plain_components import AnchorAll, AnchorTwice, Identity, Sink, fed_builder, start
 
 pytestmark = pytest.mark.case(id="G6")

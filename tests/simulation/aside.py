@@ -13,8 +13,7 @@ from random import Random
 from typing import Any
 
 from coordinator.topology.building.letter_streams import with_letter_streams
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from tests.simulation.driver import Driver, Program

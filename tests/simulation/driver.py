@@ -10,12 +10,10 @@ from typing import Any
 
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
-from coordinator.topology.planning.slots import in_slots
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
 from state.redis_topology.store import RedisStore
@@ -119,7 +117,7 @@ class Driver(Process):
     def _start(self) -> None:
         random, timeline, program = self._random, self.timeline, self.program
         slots = Random(f"{self.nonce} slots").choice(SLOTS)  # apart: nothing else is drawn otherwise because of it
-        plan = in_slots(make_plan(program.topology, self._pickle), slots)
+        plan = make_plan(program.topology, self._pickle).in_slots(slots)
         caller = Caller(self.name, self.wait)
         store = RedisStore(
             "redis://sim",

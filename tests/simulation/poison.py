@@ -13,8 +13,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import (

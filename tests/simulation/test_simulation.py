@@ -21,10 +21,10 @@ from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.sources.kafka.plain.offset_manager import OffsetManager
-from coordinator.topology.planning.slots import in_slots
+from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.machine import commits, processing
 from coordinator.transactional.start import takeover
-from tests.simulation import driver, workload
+from tests.simulation import workload
 from tests.simulation.__main__ import again
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
@@ -95,12 +95,14 @@ def test_without_faults_one_run_reads_everything(kind):
 def test_in_some_runs_tasks_share_those_of_spark(monkeypatch):
     tasks_of_a_partition: Counter[int] = Counter()
 
+    in_slots = Plan.in_slots
+
     def noted(plan, slots):
         found = in_slots(plan, slots)
         tasks_of_a_partition[max(len(tasks) for stage in found.stages for tasks in stage.partitions)] += 1
         return found
 
-    monkeypatch.setattr(driver, "in_slots", noted)
+    monkeypatch.setattr(Plan, "in_slots", noted)
     for seed in range(6):
         assert_holds(simulate(Scenario.of(seed)))
     assert tasks_of_a_partition[1]

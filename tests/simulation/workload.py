@@ -17,12 +17,12 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.every_coordinator import PartitionPositions
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partition_positions import PartitionPositions
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,

@@ -18,9 +18,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.control_settings import TUNINGS
-from benchmarks.control_side import MEMORY_FOLDER, BatchHandler
+from benchmarks.control_side import MEMORY_FOLDER, BatchHandler, cut_batches
 from benchmarks.control_side import measure as measure_rate
-from benchmarks.cut_batches import cut_batches
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.measurement import ControlCase
 from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement

@@ -20,9 +20,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its customary name
 
 from benchmarks.control_settings import PLAIN
-from benchmarks.control_side import MEMORY_FOLDER, WHITESPACE
+from benchmarks.control_side import MEMORY_FOLDER, WHITESPACE, cut_batches
 from benchmarks.corpus import count_words, read_lines
-from benchmarks.cut_batches import cut_batches
 from benchmarks.suite.cells import Assignment, Measurement
 from benchmarks.suite.measured_span import MeasuredSpan
 from benchmarks.suite.sides import processor_time

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import redis
 
-from benchmarks.input_passes import link_passes
+from benchmarks.corpus import link_passes
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.suite.cells import Assignment, Kind, Measurement
 from benchmarks.suite.measured_span import MeasuredSpan

@@ -20,7 +20,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice, LettersGiven
+from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from state.errors import TopologyError
 from state.redis_client.address import redact
 from state.redis_client.connection import connect

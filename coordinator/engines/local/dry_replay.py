@@ -14,7 +14,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.recorder import Emission
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
-from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import described
 from coordinator.transactional.assembly import has_external_effects
@@ -55,7 +55,7 @@ def why_not(topology: Topology, known: KnownTransaction) -> str:
 def _why_not_with(topology: Topology) -> str:
     spec = topology.spout.spec
     kind = f"its spout, a {type(spec).__name__},"
-    if kind_of(spec).is_opaque:
+    if SpoutKind(spec).is_opaque:
         return f"{kind} is opaque: asked again, it cuts another batch"
     if isinstance(spec, (DataFrameBatches, MicroBatches)):
         return f"{kind} is fed by a Spark session, whose rows are not at hand"

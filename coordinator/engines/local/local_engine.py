@@ -21,9 +21,9 @@ from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinator.engines.local.batch_tasks import BatchTuple, CommittingTask, GroupStart, ProcessingTask, TaskInput
 from coordinator.engines.local.mailroom import Mailroom
 from coordinator.engines.local.recorder import AttemptRecorder
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
-from coordinator.transactional.emitting.reporting import batch_edges
+from coordinator.transactional.emitter_task import EmitterTask, batch_edges
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.kinds.committed_values import StateReader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from coordinator.topology.planning.spec_pickling import spec_pickler
+from coordinator.topology.planning.task_wirings import spec_pickler
 
 
 def dumps(spec: Any) -> bytes:

@@ -35,7 +35,7 @@ from coordinator.engines.local.recorder import Recorder
 from coordinator.engines.local.timers import Timers
 from coordinator.plain.driving import end_on, has_emitted
 from coordinator.plain.plain_plan import PlainPlan
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from state.codec import digest64, pack, unpack
 from state.errors import TopologyError, TransactionError
 from state.values.column_values import is_unordered

@@ -21,7 +21,7 @@ from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start.letter_choice import LetterChoice
+from coordinator.transactional.start.republish_choice import LetterChoice
 from coordinator.watching.statistics.run_report import tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.run_logs import RetryLog

@@ -1,5 +1,5 @@
 """The engine on Spark: everything that imports pyspark.
 
 What a task does with a batch is decided elsewhere, in `coordinated_bolt`, `committers` and
-`coordinator/transactional/emitting`; here it becomes stages, jobs and a session.
+`coordinator/transactional/emitter_task.py`; here it becomes stages, jobs and a session.
 """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark import cloudpickle
 
 from coordinator.topology.building.topology import ComponentGraph
-from coordinator.topology.planning.spec_pickling import spec_pickler
+from coordinator.topology.planning.task_wirings import spec_pickler
 from state.codec import digest64
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from coordinator.engines.spark.session import SparkLease, is_fair
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
 from coordinator.engines.spark.wave import Wave, deploy
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, PhaseWaits, WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt

@@ -27,9 +27,9 @@ from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
 from coordinator.engines.spark.frame_flow import Addressed, Post
 from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
-from coordinator.transactional.emitting.reporting import batch_edges, chained_to, report_chain
+from coordinator.transactional.emitter_task import EmitterTask, batch_edges, chained_to, report_chain
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack

@@ -13,7 +13,7 @@ from coordinator.sources import batches, data_frame_batches, micro_batches
 from coordinator.sources.files import record_ranges
 from coordinator.sources.redis_streams import stream_range
 from coordinator.spouts import memory, memory_input
-from coordinator.spouts.kinds.partition_scopes import is_partition_scope, partition_of
+from coordinator.spouts.partition_cut import is_partition_scope, partition_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from state.errors import TransactionError
 from state.printable import one_line

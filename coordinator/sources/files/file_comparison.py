@@ -16,7 +16,7 @@ from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
-from coordinator.spouts.input_change import InputChange
+from coordinator.spouts.run_so_far import InputChange
 
 
 class FileComparison(ABC):

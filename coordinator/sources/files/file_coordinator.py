@@ -23,7 +23,7 @@ from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import FAULT, FileStamp, InputFile
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES
-from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.codec import digest64
 from state.errors import FailedException, SourceError

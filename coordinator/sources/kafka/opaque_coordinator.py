@@ -10,8 +10,8 @@ from coordinator.sources.kafka.offset_ranges import OpaquePosition
 from coordinator.sources.kafka.starting_point import EARLIEST
 from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView
-from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.errors import SourceError
 
 UNSEEN = 2**63 - 1

@@ -11,7 +11,7 @@ from coordinator.sources.kafka.offset_ranges import OffsetCut, cut_ranges
 from coordinator.sources.kafka.starting_point import require_within, resumed
 from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView, require_same
-from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from coordinator.sources.kafka.topic import Topic, TopicState
-from coordinator.spouts.input_change import InputChange
+from coordinator.spouts.run_so_far import InputChange
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 

@@ -76,7 +76,7 @@ class ComponentConfigurationDeclarer:
 
     def add_configurations(self, values: Mapping[str, Any]) -> Self:
         """Sets several values, each as `add_configuration` does."""
-        self.configuration.update(_checked(self.component_id, values))
+        self.configuration.update(_checked(f"component {self.component_id!r}", values))
         return self
 
     def task_count(self, parallelism: int, task_count_max: int | None) -> int:
@@ -102,7 +102,7 @@ def component_configuration(
     component_id: str, spec: IComponent, declarer: ComponentConfigurationDeclarer
 ) -> dict[str, Any]:
     """Returns the configuration that the component sets itself, updated by that of its declarer."""
-    return {**_checked(component_id, spec.get_component_configuration()), **declarer.configuration}
+    return {**_checked(f"component {component_id!r}", spec.get_component_configuration()), **declarer.configuration}
 
 
 def check_no_ticks(where: str, conf: Mapping[str, Any]) -> None:
@@ -120,14 +120,10 @@ def topology_configuration(values: Mapping[str, Any] | None) -> dict[str, Any]:
     Raises:
         TopologyError: it is not a mapping of names to plain data.
     """
-    return _checked_values("the topology", {} if values is None else values)
+    return _checked("the topology", {} if values is None else values)
 
 
-def _checked(component_id: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    return _checked_values(f"component {component_id!r}", values)
-
-
-def _checked_values(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(where: str, values: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(values, Mapping):
         raise TopologyError(f"{where}: its configuration must be a mapping of names to values, got {values!r}")
     checked: dict[str, Any] = {}

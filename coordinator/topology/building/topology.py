@@ -14,7 +14,7 @@ from coordinated_bolt.components.spouts import ISpout
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
-from coordinator.spouts.kinds.kind_of import Spout
+from coordinator.spouts.spout_kind import Spout
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt

@@ -24,8 +24,7 @@ from coordinated_bolt.streams.groupings import (
     PartialKeyGrouping,
     ShuffleGrouping,
 )
-from coordinator.spouts.kinds.kind_of import Spout
-from coordinator.topology.building.bolt_methods import check_methods
+from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.component_configuration import (
     ComponentConfigurationDeclarer,
     SpoutDeclarer,
@@ -44,6 +43,7 @@ from coordinator.topology.building.topology import (
 from coordinator.topology.building.topology_checks import (
     check_graph,
     check_message_timeout,
+    check_methods,
     check_parallelism,
     check_states,
     in_flow_order,

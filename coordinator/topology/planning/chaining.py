@@ -124,3 +124,44 @@ def _chain_to_join(topology: ComponentGraph, component: Component, head_of: dict
         if component.task_count > 1 and subscription.grouping not in _LEAVE_IT_OPEN:
             return None
     return heads.pop()
+
+
+def levels_of(
+    topology: ComponentGraph, chains: Sequence[Chain], committing: Collection[str] = frozenset()
+) -> dict[str, int]:
+    """Returns the length of each component's longest path within its own phase; the members of a chain share theirs.
+
+    Args:
+        topology: checked, its components in flow order.
+        chains: of the topology; a component in none is its own.
+        committing: component ids of the commit phase, if there is one.
+    """
+    head_of = {component_id: chain[0] for chain in chains for component_id in chain}
+    levels: dict[str, int] = {}
+    for component in topology.components:
+        head = head_of.get(component.component_id)
+        if head in levels:
+            levels[component.component_id] = levels[head]
+            continue
+        own_phase = component.component_id in committing
+        above = [levels[s.upstream_id] for s in component.subscriptions if (s.upstream_id in committing) == own_phase]
+        levels[component.component_id] = max(above, default=-1) + 1
+    return levels
+
+
+def tasks_by_level(
+    chains: Sequence[Chain], levels: Mapping[str, int], tasks_of: Mapping[str, tuple[int, ...]]
+) -> dict[int, list[int]]:
+    """Returns level -> the tasks that have partitions there: those of all components but the ones chained to a head.
+
+    Args:
+        chains: of the topology.
+        levels: component id -> level, in flow order.
+        tasks_of: component id -> task ids.
+    """
+    chained = {component_id for chain in chains for component_id in chain[1:]}
+    found: dict[int, list[int]] = {}
+    for component_id, level in levels.items():
+        if component_id not in chained:
+            found.setdefault(level, []).extend(tasks_of[component_id])
+    return found

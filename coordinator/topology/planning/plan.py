@@ -15,11 +15,16 @@ from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinator.topology.building.topology import ComponentKind, Topology
-from coordinator.topology.planning.chaining import chained_wirings, chains_of, hand_overs, unchained
-from coordinator.topology.planning.placement import workers
-from coordinator.topology.planning.stage_chain import Stage, StageChain
-from coordinator.topology.planning.task_plan import TaskPlan, levels_of, tasks_by_level
-from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks
+from coordinator.topology.planning.chaining import (
+    chained_wirings,
+    chains_of,
+    hand_overs,
+    levels_of,
+    tasks_by_level,
+    unchained,
+)
+from coordinator.topology.planning.stages import Stage, StageChain, TaskPlan
+from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks, workers
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 
 

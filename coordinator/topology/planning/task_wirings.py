@@ -1,21 +1,55 @@
-"""Numbers the tasks of any topology and wires each to its neighbours."""
+"""Numbers the tasks of any topology, places them, and wires each to its neighbours."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, ShippedGrouping
+from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
-from coordinator.topology.planning.placement import executors, localised
+from state.errors import TopologyError
+from state.troubles import Trouble
 
 PickleSpec = Callable[[str, Any], bytes]
 """(component id, spec) -> bytes; raises `TopologyError` if the spec cannot be shipped."""
+
+
+SPEC_LIMIT_BYTES = 8 * 1024 * 1024
+"""Largest pickled component; it is unpickled for every attempt."""
+
+
+def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
+    """Makes the function that pickles a topology's components (driver, once an engine).
+
+    The function is called once for each component, task hook and custom grouping, before any txid is issued. It raises
+    `TopologyError` for an object that does not pickle, or whose pickle is larger than `SPEC_LIMIT_BYTES`.
+
+    Args:
+        dumps: an object -> bytes that `pickle.loads` can read wherever tasks run.
+    """
+
+    def pickle_spec(component_id: str, spec: Any) -> bytes:
+        try:
+            packed = dumps(spec)
+        except Exception as error:  # pickling runs user code
+            raise TopologyError(
+                f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
+                "open sockets, files, locks and clients in prepare, not in __init__"
+            ).about(Trouble.NOT_PICKLABLE) from error
+        if len(packed) > SPEC_LIMIT_BYTES:
+            raise TopologyError(
+                f"component {component_id!r} pickles to {len(packed):,} bytes, more than {SPEC_LIMIT_BYTES:,}; "
+                "load large data in prepare, or ship it as a file"
+            ).about(Trouble.NOT_PICKLABLE)
+        return packed
+
+    return pickle_spec
 
 
 def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
@@ -30,10 +64,35 @@ def number_tasks(topology: ComponentGraph) -> dict[str, tuple[int, ...]]:
 
 
 def executors_of(topology: ComponentGraph, tasks_of: Mapping[str, tuple[int, ...]]) -> dict[int, int]:
-    """Returns task id -> executor number, from 1; each acker has its own executor."""
-    ackers = tasks_of[ACKER_COMPONENT]
+    """Returns task id -> executor number, counted from 1 over all components; each acker has its own executor.
+
+    The tasks of a component are divided among its executors in contiguous ranges, the longer ones first. Only an engine
+    with its own workers needs this: Spark places partitions as it pleases.
+
+    Source: org.apache.storm.utils.Utils.partitionFixed, as nimbus computes executors.
+    """
     components = [(tasks_of[component.component_id], component.executor_count) for component in topology.components]
-    return executors([*components, (ackers, len(ackers))])
+    executor_of: dict[int, int] = {}
+    executor = 0
+    for tasks, executor_count in [*components, *(((acker,), 1) for acker in tasks_of[ACKER_COMPONENT])]:
+        shortest, longer = divmod(len(tasks), executor_count)
+        place = 0
+        for number in range(executor_count):
+            executor += 1
+            size = shortest + (number < longer)
+            executor_of.update(dict.fromkeys(tasks[place : place + size], executor))
+            place += size
+    return executor_of
+
+
+def workers(executor_of: Mapping[int, int], worker_count: int) -> dict[int, int]:
+    """Returns task id -> worker, from 0, with executors assigned round robin; empty if there are no workers.
+
+    Source: backtype.storm.scheduler.EvenScheduler.
+    """
+    if not worker_count:
+        return {}
+    return {task: (executor - 1) % worker_count for task, executor in executor_of.items()}
 
 
 def make_wirings(
@@ -79,7 +138,7 @@ def make_wirings(
                 conf=conf,
                 spec=spec,
                 upstream=upstream,
-                streams=localised(streams, task, worker_of or {}),
+                streams=_localised(streams, task, worker_of or {}),
                 targets=tuple(targets),
                 skips_empty_batches=isinstance(component.spec, IBatchBolt) and component.spec.skips_empty_batches,
                 needs_id=component.kind is ComponentKind.COMMITTER,
@@ -87,6 +146,25 @@ def make_wirings(
                 coordination=coordination,
             )
     return wirings
+
+
+def _localised(
+    streams: Mapping[str, OutputStream], task: int, worker_of: Mapping[int, int]
+) -> Mapping[str, OutputStream]:
+    """Returns the streams of an emitting task with local-or-shuffle groupings that know the targets on its worker."""
+
+    def subscribed(subscriber: Subscriber) -> Subscriber:
+        if not isinstance(subscriber.grouping, LocalOrShuffleGrouping):
+            return subscriber
+        local = tuple(p for p, target in enumerate(subscriber.tasks) if worker_of[target] == worker_of[task])
+        return replace(subscriber, grouping=replace(subscriber.grouping, local_positions=local))
+
+    if not worker_of:
+        return streams
+    return {
+        stream_id: replace(stream, subscribers=tuple(map(subscribed, stream.subscribers)))
+        for stream_id, stream in streams.items()
+    }
 
 
 def _coordination(

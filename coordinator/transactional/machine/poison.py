@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.spouts.kinds.partition_cut import link_to
-from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.spouts.partition_cut import link_to, partition_scope
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from state.commits.quarantine import BatchInput, PoisonCause

@@ -9,7 +9,7 @@ from typing import Any
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import UNCHAINED, link_to
+from coordinator.spouts.partition_cut import UNCHAINED, link_to
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.transaction_records import TransactionRecords
 

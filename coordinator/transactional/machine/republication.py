@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import UNCHAINED
+from coordinator.spouts.partition_cut import UNCHAINED
 from coordinator.transactional.machine.run_plan import RunPlan
 from state.commits.quarantine import BatchInput
 

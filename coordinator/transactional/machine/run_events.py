@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import (
     EarlyCommit,
     FailedByHand,

@@ -1,15 +1,170 @@
-"""Chooses which quarantined batches a run replays, and refuses those that the spout given now would not know."""
+"""Chooses what a run publishes again: quarantined batches, or dead letters, each by the way it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
+from coordinator.topology.building.letter_streams import letter_stream
+from coordinator.topology.building.topology import Topology
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import adopted_words
-from state.commits.quarantine import QuarantineRecord
+from state.commits.dead_letters import DeadLetter
+from state.commits.quarantine import BatchInput, QuarantineRecord
 from state.errors import StateRefusedError, TopologyError
+from state.printable import counted
 from state.troubles import Trouble
+
+LetterNumber: TypeAlias = tuple[int, int]
+"""Txid and number of a letter: its id, 17.0, as two numbers."""
+LettersGiven: TypeAlias = Sequence[str] | Sequence[LetterNumber] | str
+LETTERS_PER_TRANSACTION = 100
+LETTERS_PER_RUN = 20_000
+"""Most letters of one replay, which holds them in memory."""
+
+_LOG = logging.getLogger("txbatch")
+
+
+@dataclass(frozen=True, slots=True)
+class LetterChoice:
+    """The dead letters to replay, through the components that refused them.
+
+    Attributes:
+        component_ids: the components whose letters are replayed; None means all.
+        letters: (txid, number) of the letters that are replayed; None means all.
+    """
+
+    component_ids: tuple[str, ...] | None = None
+    letters: tuple[LetterNumber, ...] | None = None
+
+    @classmethod
+    def of(cls, given: LettersGiven) -> LetterChoice:
+        """Returns the choice that an argument `replay_letters` of `run` makes.
+
+        Raises:
+            TopologyError: it is neither "all" nor a list of component ids, nor one of letters.
+        """
+        if given == "all":
+            return cls()
+        if not isinstance(given, str) and given:
+            names = tuple(each for each in given if isinstance(each, str))
+            letters = tuple(each for each in given if isinstance(each, tuple) and list(map(type, each)) == [int, int])
+            if len(names) == len(given):
+                return cls(names)
+            if len(letters) == len(given):
+                return cls(letters=tuple(sorted(set(letters))))
+        raise TopologyError(
+            f"argument replay_letters is {given!r}; give 'all', a list of component ids, or a list of letters as "
+            "(txid, number)"
+        )
+
+    def takes(self, letter: DeadLetter) -> bool:
+        """Returns whether the letter is chosen."""
+        if self.letters is not None:
+            return (letter.txid, letter.number) in self.letters
+        return self.component_ids is None or letter.component_id in self.component_ids
+
+    def chosen(self, topology: Topology, letters: Iterable[DeadLetter]) -> tuple[Republication, ...]:
+        """Returns transactions of letters, in their order; called once at start, before the takeover (driver).
+
+        A letter that was refused before it was emitted has no way back into the topology, and stays where it is.
+
+        Raises:
+            TopologyError: a component or a letter is unknown, there is no letter to replay, or the topology has changed
+                so that a letter does not fit the stream it was emitted on.
+        """
+        known = {component.component_id for component in topology.components}
+        unknown = sorted(set(self.component_ids or ()) - known)
+        if unknown:
+            raise TopologyError(
+                f"topology {topology.topology_id!r} has no component {unknown[0]!r}; it has {sorted(known)}"
+            )
+        ways, stay = self._ways(topology, self._found(topology, letters))
+        if not ways:
+            raise TopologyError(
+                f"topology {topology.topology_id!r} has no dead letter to replay, of {stay} looked at; "
+                f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
+            )
+        if stay:
+            _LOG.warning(
+                "%s cannot be replayed and will stay: refused before they were emitted; fix the input instead",
+                counted(stay, "dead letter"),
+            )
+        if len(ways) == LETTERS_PER_RUN:
+            _LOG.warning("the first %s dead letters are replayed; replay again for others", f"{LETTERS_PER_RUN:,}")
+        parts = [ways[at : at + LETTERS_PER_TRANSACTION] for at in range(0, len(ways), LETTERS_PER_TRANSACTION)]
+        return tuple(_replay(part) for part in parts)
+
+    def _found(self, topology: Topology, letters: Iterable[DeadLetter]) -> Iterable[DeadLetter]:
+        """Returns the letters that are chosen; all of those that are named have to be there."""
+        found = (letter for letter in letters if self.takes(letter))
+        if self.letters is None:
+            return found
+        named = list(found)
+        missing = sorted(set(self.letters) - {(letter.txid, letter.number) for letter in named})
+        if missing:
+            raise TopologyError(
+                f"topology {topology.topology_id!r} has no dead letter {missing[0][0]}.{missing[0][1]}; "
+                f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
+            )
+        return named
+
+    def _ways(
+        self, topology: Topology, letters: Iterable[DeadLetter]
+    ) -> tuple[list[tuple[DeadLetter, list[Any]]], int]:
+        """Returns the letters to replay, each with its way, and how many have none."""
+        ways: list[tuple[DeadLetter, list[Any]]] = []
+        stay = 0
+        for letter in letters:
+            way = _way_of(topology, letter)
+            if way is None:
+                stay += 1
+                continue
+            ways.append((letter, way))
+            if len(ways) == LETTERS_PER_RUN:
+                break
+        return ways, stay
+
+
+def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republication:
+    return Republication(
+        txid=part[0][0].txid,
+        batch=BatchInput(0, [way for _, way in part]),
+        letters=tuple(letter.member for letter, _ in part),
+    )
+
+
+def _way_of(topology: Topology, letter: DeadLetter) -> list[Any] | None:
+    """Returns what the spout's task has to emit: stream, values, index of the task for a direct stream.
+
+    None if the letter was never emitted, and no bolt takes bad records.
+    """
+    if not letter.stream_id:
+        repairs = any(
+            (s.upstream_id, s.stream_id) == (letter.component_id, DEAD_LETTER_STREAM)
+            for component in topology.components
+            for s in component.subscriptions
+        )
+        if not repairs or letter.fields != ("place", "record"):
+            return None
+        return [DEAD_LETTER_STREAM, [*letter.values, letter.reason], None]
+    stream_id = letter_stream(letter.component_id, letter.source_component, letter.stream_id)
+    spec = topology.spout.streams.get(stream_id)
+    came_from = f"stream {letter.stream_id!r} of {letter.source_component!r}"
+    if spec is None:
+        raise TopologyError(
+            f"dead letter {letter.letter_id} cannot be replayed: {letter.component_id!r} refused it on {came_from}, to "
+            "which it does not subscribe now; restore the subscription, or export the letter and drop it"
+        )
+    if spec.fields != letter.fields:
+        raise TopologyError(
+            f"dead letter {letter.letter_id} cannot be replayed: it has the fields {letter.fields}, and {came_from} "
+            f"has {spec.fields} now; restore the fields, or export the letter and drop it"
+        )
+    return [stream_id, list(letter.values), letter.task_index if spec.direct else None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
 from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.kinds.count_coordinator import LastPositions
-from coordinator.spouts.kinds.kind_of import kind_of
+from coordinator.spouts.partition_coordinators import LastPositions
+from coordinator.spouts.run_so_far import FormerInput, InputChange
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Component, Topology
 from state.codec import CodecError
@@ -48,7 +48,7 @@ class SpoutStart:
         self, topology: Topology, context: TopologyContext, *, tries: int, pause: Callable[[float], None]
     ) -> None:
         self._component: Component = topology.spout
-        self.kind = kind_of(topology.spout.spec)
+        self.kind = SpoutKind(topology.spout.spec)
         self._context = context
         self._tries = tries
         self._pause = pause

@@ -11,22 +11,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinator.spouts.input_change import FormerInput
-from coordinator.spouts.kinds.partition_scopes import partition_of
+from coordinator.spouts.partition_cut import partition_of
+from coordinator.spouts.run_so_far import FormerInput
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import changes, check_topology, described, states_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, MetadataLog, Notes
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import RunOptions, adopted_words
-from coordinator.transactional.start.adoption import InputQuestion, check_input
-from coordinator.transactional.start.letter_choice import LetterChoice
-from coordinator.transactional.start.metadata_check import (
+from coordinator.transactional.start.input_checks import (
+    InputQuestion,
     check_coordinator_metadata,
+    check_input,
     check_partition_metadata,
     check_scopes,
 )
-from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
 from state.fault_points import reached

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from benchmarks.harness import MeasurementError
 from benchmarks.suite import report
 from benchmarks.suite.__main__ import QUICK_BUDGET_S, main, parse_arguments
 from benchmarks.suite.cells import Measurement
-from benchmarks.suite.rounds import MeasurementError
 
 
 def fake(assignment):

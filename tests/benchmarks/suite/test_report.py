@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from benchmarks.harness import Spread
 from benchmarks.suite import report
 from benchmarks.suite.cells import Cell, Measurement
-from benchmarks.suite.figures import Spread, figures
+from benchmarks.suite.figures import figures
 from benchmarks.suite.plots import plots
 from benchmarks.suite.report import write_report
 from benchmarks.suite.results_file import CellResults, Results, Round

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.harness import MeasurementError
 from benchmarks.suite.cells import Assignment, Cell, Measurement
 from benchmarks.suite.results_file import Results
-from benchmarks.suite.rounds import MeasurementError, Plan, left_out, missing, run_rounds
+from benchmarks.suite.rounds import Plan, left_out, missing, run_rounds
 
 OURS = Cell("rate", "txbatch", "word_count", 100, 2)
 THEIRS = Cell("rate", "foreach_batch_best", "word_count", 100, 2)

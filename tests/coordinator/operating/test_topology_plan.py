@@ -8,7 +8,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinator.operating.topology_plan import plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build

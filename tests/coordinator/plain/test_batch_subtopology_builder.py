@@ -18,7 +18,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from state.errors import TopologyError
 from state.kinds.handles import HashState
 

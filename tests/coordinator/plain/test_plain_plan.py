@@ -7,8 +7,8 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.transport.edges import DRIVER
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
-from coordinator.topology.planning.stage_chain import Stage
+from coordinator.spouts.memory import FeederSpout
+from coordinator.topology.planning.stages import Stage
 from tests.support.topologies.plain_jobs import planned
 
 

@@ -18,7 +18,7 @@ from coordinator.sources.data_frame_batches import (
     Unit,
     Versions,
 )
-from coordinator.spouts.input_change import FormerInput
+from coordinator.spouts.run_so_far import FormerInput
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.partition_coordinators import PartitionCountCoordinator
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.transactional import SpoutCoordinator
 

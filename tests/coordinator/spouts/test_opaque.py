@@ -10,14 +10,15 @@ import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.kinds.opaque_kind import OpaqueCountCoordinator
-from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
+from coordinator.spouts.partition_coordinators import OpaqueCountCoordinator
+from coordinator.spouts.partition_cut import partition_of, partition_scope
+from coordinator.transactional.emitter_task import EmitterTask
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException

@@ -27,7 +27,6 @@ from hypothesis import strategies as st
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
-from coordinator.topology.planning.slots import in_slots
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit, CommitReply
 from tests.support.runs.whole_runs import RandomFaults, run
@@ -164,12 +163,12 @@ def test_a_chain_does_what_its_tasks_do_with_frames_between_them(scenario: Scena
 @given(scenarios, st.integers(1, 3))
 def test_what_runs_do_does_not_depend_on_slots(scenario: Scenario, slot_count: int):
     made = plan(topology_for(scenario), is_chained=True)
-    if made.is_one_partition() or in_slots(made, slot_count).is_one_partition():
+    if made.is_one_partition() or made.in_slots(slot_count).is_one_partition():
         scenario = replace(scenario, trips=())
     each = []
     for slots in (None, slot_count):
         topology = topology_for(scenario)
-        each.append(play(scenario, in_slots(plan(topology, is_chained=True), slots), topology))
+        each.append(play(scenario, plan(topology, is_chained=True).in_slots(slots), topology))
     apart, together = each
     assert told_apart(together.given, scenario) == told_apart(apart.given, scenario)
     assert together.store.commits == apart.store.commits

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.partition_coordinators import PartitionCountCoordinator
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.transactional.guarded_spout import GuardedSpout
 from state.errors import FailedException, UserCodeError

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordinator.topology.planning.slots import in_slots
 from state.commits.commit import Commit, CommitReply
 from state.commits.write_set import VALUE_FIELD
 from tests.support.runs.whole_runs import RandomFaults, run
@@ -66,7 +65,7 @@ def play_stages(scenario: Scenario, *, early_commit: bool, is_chained: bool) -> 
         store,
         seed=scenario.seed,
         fault=RandomFaults(Random(scenario.seed), scenario.fault_budget),
-        made=in_slots(plan(topology, is_chained=is_chained), SLOTS[scenario.seed % len(SLOTS)]),
+        made=plan(topology, is_chained=is_chained).in_slots(SLOTS[scenario.seed % len(SLOTS)]),
         commit_operations_max=scenario.operations_max,
         early_commit=early_commit,
         **bounds,

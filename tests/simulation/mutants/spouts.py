@@ -7,8 +7,8 @@ from tests.simulation.mutants.mutant import Mutant, together
 from tests.simulation.mutants.patch import Patch
 
 CHAIN = "coordinator/transactional/machine/positions.py"
-OPAQUE = "coordinator/spouts/kinds/opaque_kind.py"
-PARTITIONED = "coordinator/spouts/kinds/partitioned_kind.py"
+OPAQUE = "coordinator/spouts/batch_emitters.py"
+PARTITIONED = "coordinator/spouts/batch_emitters.py"
 TOLD = "coordinator/transactional/guarded_spout.py"
 
 UNCHAINED = Mutant(
@@ -53,13 +53,13 @@ OPAQUE_FROM_VOID = Mutant(
 RECUT = Mutant(
     "partition-cut-again",
     "A replay of a partitioned spout cuts anew, although its cut is stored.",
-    (Patch(PARTITIONED, "            if state.has_cache(attempt.txid):", "            if False:"),),
+    (Patch(PARTITIONED, "            if state.has_cache(txid):", "            if False:"),),
 )
 CUT_UNDER_LATER = Mutant(
     "cut-below-a-later-cut",
     "A partition is cut below a txid that is cut already.",
     (Patch("state/metadata/rotating_transactional_state.py", "        if not has_greater:", "        if True:"),),
-    dies_in="tests/coordinator/transactional/emitting/test_emitter_task.py::test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that",
+    dies_in="tests/coordinator/transactional/test_emitter_task.py::test_a_partition_of_which_a_later_batch_is_stored_emits_nothing_and_stores_that",
     spared="nothing leaves a hole below a cut",
 )
 FOREIGN_POSITIONS = Mutant(
@@ -103,7 +103,7 @@ INPUT_UNCOMPARED = Mutant(
     "Another input is adopted as soon as the user says so, whatever would be skipped or read again.",
     (
         Patch(
-            "coordinator/transactional/start/adoption.py",
+            "coordinator/transactional/start/input_checks.py",
             "    if change.impossible or not needed.keys() <= words:",
             "    if False:",
         ),
@@ -116,7 +116,7 @@ SAME_UNCOMPARED = Mutant(
     "An input with the same fingerprint is taken for unchanged.",
     (
         Patch(
-            "coordinator/transactional/start/adoption.py",
+            "coordinator/transactional/start/input_checks.py",
             '    if change.impossible or (change.changed and "changed" not in words):',
             "    if False:",
         ),

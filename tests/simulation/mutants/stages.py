@@ -68,12 +68,12 @@ EMITTER_CONTINUES = Mutant(
     "An emitter that failed an attempt emits the later ones of the wave, from a position that was never reached.",
     (
         Patch(
-            "coordinator/transactional/emitting/emitter_task.py",
+            "coordinator/transactional/emitter_task.py",
             "        if self._failed is not None:\n            return AttemptResult(attempt, self._failed, metrics={component_id: metrics})\n",
             "",
         ),
     ),
-    dies_in="tests/coordinator/transactional/emitting/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
+    dies_in="tests/coordinator/transactional/test_emitter_task.py::test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave",
     spared="a failure drops every later attempt of the wave",
 )
 VOID_FRAMES = Mutant(

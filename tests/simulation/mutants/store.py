@@ -214,10 +214,10 @@ HOLE_ACCEPTED = Mutant(
     "A start does not look for holes in the stored metadata: the second critical of the last review.",
     (
         Patch(
-            "coordinator/transactional/start/metadata_check.py", "        if txid not in metadata:", "        if False:"
+            "coordinator/transactional/start/input_checks.py", "        if txid not in metadata:", "        if False:"
         ),
         Patch(
-            "coordinator/transactional/start/metadata_check.py",
+            "coordinator/transactional/start/input_checks.py",
             "            if txid not in partitions.get(partition_scope(partition), {}):",
             "            if False:",
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from coordinator.topology.planning.spec_pickling import SPEC_LIMIT_BYTES
+from coordinator.topology.planning.task_wirings import SPEC_LIMIT_BYTES
 
 USAGE, FAILED, STATE, ENGINE = 2, 1, 4, 5
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.partition_cut import link_to
 
 
 def linked(outcomes: Sequence[AttemptResult], known: Mapping[str, Mapping[int, Any]]) -> tuple[AttemptResult, ...]:

@@ -16,7 +16,7 @@ from unittest import mock
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.partition_cut import link_to
 from coordinator.transactional.engine import FailedByHand, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine import releases
 from coordinator.transactional.machine.metadata_log import MetadataLog

@@ -22,8 +22,8 @@ from coordinator.engines.spark.stage import (
     wave_processed,
 )
 from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted
 from state.attempt import TransactionAttempt
 

@@ -12,10 +12,10 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import new_coordinator
-from coordinator.transactional.emitting.emitter_task import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.machine.run_machine import RunMachine

@@ -15,7 +15,7 @@ from coordinated_bolt.streams.tuples import Tuple
 from coordinator.engines.local.plain_run import PlainRun
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from state.errors import FailedException
 
 

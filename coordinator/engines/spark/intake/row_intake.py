@@ -13,8 +13,7 @@ from coordinator.engines.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role
 from coordinator.engines.spark.intake.row_values import shape_of
 from coordinator.engines.spark.stage import WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
-from coordinator.spouts.kinds.partition_cut import UNCHAINED
-from coordinator.spouts.kinds.partition_scopes import partition_scope
+from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack

@@ -19,8 +19,7 @@ from coordinator.engines.spark.stage import WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry, StageTask
 from coordinator.engines.spark.worker import settle_worker
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitting.emitter_task import EmitterTask
-from coordinator.transactional.emitting.reporting import chained_to, report_chain
+from coordinator.transactional.emitter_task import EmitterTask, chained_to, report_chain
 from state.errors import SourceError
 
 ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"

@@ -26,7 +26,7 @@ from coordinator.operating.cli.run_options import RepublishOptions, RunArguments
 from coordinator.operating.cli.streams.terminal import ask, say, say_json
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.transactional.start.letter_choice import LetterNumber, LettersGiven
+from coordinator.transactional.start.republish_choice import LetterNumber, LettersGiven
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line

@@ -9,7 +9,7 @@ from coordinator.operating.inspection.finding import Finding
 from coordinator.operating.inspection.verify.part_check import PartCheck, restore
 from coordinator.operating.inspection.verify.record_checks import committed_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
-from coordinator.transactional.start.metadata_check import (
+from coordinator.transactional.start.input_checks import (
     check_coordinator_metadata,
     check_partition_metadata,
     check_scopes,

@@ -20,8 +20,8 @@ from coordinator.engines.local.pickling import pickle_spec
 from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded
 from coordinator.operating.inspection.verify.stall_watch import StallWatch, stall_after_s
 from coordinator.run import run
-from coordinator.spouts.kinds.kind_of import kind_of
 from coordinator.spouts.row_spout import RowSpout
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects
@@ -54,7 +54,7 @@ def refuse_unrepeatable(topology: Topology) -> None:
     spout = topology.spout
     name = f"spout {spout.component_id!r} ({type(spout.spec).__name__})"
     reason = ""
-    if kind_of(spout.spec).is_opaque:
+    if SpoutKind(spout.spec).is_opaque:
         reason = f"{name} is opaque: it cuts other batches when it reads again, so the same txid holds other input"
     elif isinstance(spout.spec, RowSpout):
         reason = f"{name} reads DataFrames of the session that runs it: a new one need not return the same rows"

@@ -9,7 +9,7 @@ import pytest
 from coordinator.engines.local.batch_tasks import TaskInput
 from coordinator.engines.local.local_engine import LocalEngine
 from coordinator.engines.local.mailroom import Mailroom
-from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import pack

@@ -18,7 +18,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from coordinator.transactional.start import letter_choice
+from coordinator.transactional.start import republish_choice
 from state.errors import StateRefusedError, TopologyError, UserCodeError
 from state.kinds.handles import HashState, ListState
 from tests.support.topologies.refusing import refused_by, refusing
@@ -377,7 +377,7 @@ def test_letters_dropped_while_they_are_replayed_are_not_published(cluster: Loca
 def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
     cluster: LocalCluster, monkeypatch: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(letter_choice, "LETTERS_PER_RUN", 2)
+    monkeypatch.setattr(republish_choice, "LETTERS_PER_RUN", 2)
     Sort.refused = {1, 3, 5}
     ran(cluster, sorting())
     Sort.refused = set()

@@ -10,7 +10,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import AckInfo, FailInfo, ITaskHook
 from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.topologies.plain_components import Identity, Sink, fed_builder, start
 

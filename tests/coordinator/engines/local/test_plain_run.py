@@ -15,7 +15,7 @@ from coordinator.engines.local import plain_run
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.plain_run import PlainRun
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, TopologyError, UserCodeError
 from tests.support.topologies.plain_components import Identity, Numbers, Sink, fed_builder, start

@@ -8,7 +8,7 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, UserCodeError
 from tests.support.case_names import shown

@@ -9,8 +9,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
-from coordinator.spouts.memory import FixedBatchesSpout
+from coordinator.spouts.memory import FeederSpout, FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.kinds.handles import HashState
 

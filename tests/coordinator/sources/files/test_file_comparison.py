@@ -22,7 +22,7 @@ from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import GZIP
 from coordinator.sources.files.text_files import TextFiles
-from coordinator.spouts.input_change import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 
 NAMES = ["a", "b", "c", "d", "e"]
 lines = st.lists(st.sampled_from(["one", "two", "three", "", "four" * 3]), max_size=5)

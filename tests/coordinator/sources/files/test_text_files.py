@@ -21,7 +21,7 @@ from coordinator.sources.files.file_emitter import FileEmitter
 from coordinator.sources.files.stores import local_store
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.text_files import TextFiles
-from coordinator.spouts.input_change import FormerInput
+from coordinator.spouts.run_so_far import FormerInput
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
 from state.errors import FailedException, SourceError, TopologyError

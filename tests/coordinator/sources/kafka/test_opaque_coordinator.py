@@ -7,8 +7,7 @@ import pytest
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_coordinator import OpaqueTopicCoordinator
 from coordinator.sources.kafka.starting_point import Bounds
-from coordinator.spouts.input_change import FormerInput
-from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.run_so_far import FormerInput, RunSoFar
 from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 

@@ -9,7 +9,7 @@ from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
-from coordinator.spouts.input_change import FormerInput
+from coordinator.spouts.run_so_far import FormerInput
 from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
 

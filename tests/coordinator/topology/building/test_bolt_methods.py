@@ -10,7 +10,7 @@ from coordinated_bolt.components.callbacks import FinishedCallback
 from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.feeder import FeederSpout
+from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from state.kinds.handles import HashState

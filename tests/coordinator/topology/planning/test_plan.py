@@ -10,7 +10,6 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.transport.edges import DRIVER
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
-from coordinator.topology.planning.slots import in_slots
 from state.errors import TopologyError
 from tests.support.topologies.components import Commit, Lines, Pass, Sink, build, plan
 
@@ -271,7 +270,7 @@ def topologies(draw):
 
 @given(topologies(), st.sampled_from([None, 1, 2, 3]))
 def test_every_frame_finds_its_way_and_nothing_hears_what_runs_later(topology, slot_count):
-    made = in_slots(plan(topology), slot_count)
+    made = plan(topology).in_slots(slot_count)
     placed = [task for stage in made.stages for task in stage.tasks]
     assert sorted(placed) == sorted([*made.wirings, *made.acker_tasks])
     below = {topology.spout.component_id: False}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.topology.planning.slots import in_slots
 from tests.support.topologies.components import Commit, Pass, build, plan
 
 TASKS = 24
@@ -21,14 +20,14 @@ def partitions(made):
 
 
 def test_a_stage_has_no_more_partitions_than_slots_and_each_its_share_of_the_tasks():
-    made = in_slots(wide(), 2)
+    made = wide().in_slots(2)
     assert partitions(made)[0] == (tuple(range(1, 25, 2)), tuple(range(2, 25, 2)))
     assert [len(each) for each in partitions(made)] == [2, 2, 3]
     assert [sorted(sum(each, ())) for each in partitions(made)] == [sorted(stage.tasks) for stage in wide().stages]
 
 
 def test_ackers_have_partitions_of_their_own():
-    made = in_slots(wide(ackers=3), 2)
+    made = wide(ackers=3).in_slots(2)
     assert made.stages[2].partitions[:2] == ((73, 75), (74,))
     assert made.acker_partitions() == [0, 1]
     assert made.commit_partitions() == [2, 3]
@@ -36,22 +35,22 @@ def test_ackers_have_partitions_of_their_own():
 
 
 def test_components_of_one_stage_are_spread_alike():
-    made = in_slots(plan(build(("a", Pass(), ["lines"], 4), ("b", Pass(), ["lines"], 4))), 2)
+    made = plan(build(("a", Pass(), ["lines"], 4), ("b", Pass(), ["lines"], 4))).in_slots(2)
     assert made.stages[1].partitions == ((2, 4, 6, 8), (3, 5, 7, 9))
 
 
 @pytest.mark.parametrize("slot_count", [None, 24, 100])
 def test_with_slots_enough_every_task_has_a_partition_to_itself(slot_count):
-    assert partitions(in_slots(wide(), slot_count)) == partitions(wide())
+    assert partitions(wide().in_slots(slot_count)) == partitions(wide())
 
 
 def test_wirings_and_acker_do_not_depend_on_slots():
-    made, few = wide(), in_slots(wide(), 2)
+    made, few = wide(), wide().in_slots(2)
     assert (few.wirings, few.acker_tasks, few.commit_tasks) == (made.wirings, made.acker_tasks, made.commit_tasks)
 
 
 def test_frames_go_to_the_partition_that_holds_their_task():
-    made = in_slots(wide(), 2)
+    made = wide().in_slots(2)
     assert made.chain.routes_into(1)[25] == 0
     assert made.chain.routes_into(1)[26] == 1
     assert made.chain.routes_into(2)[73] == 0
@@ -62,6 +61,6 @@ def test_with_one_slot_a_chain_of_many_tasks_needs_no_shuffle():
     bolts = ("count", Pass(), ["lines"], 4), ("store", Commit(), ["count"], 4)
     made = plan(build(*bolts, spout_tasks=4), is_chained=True)
     assert not made.is_one_partition()
-    assert not in_slots(made, 2).is_one_partition()
-    assert in_slots(made, 1).is_one_partition()
-    assert not in_slots(plan(build(*bolts, spout_tasks=4)), 1).is_one_partition()
+    assert not made.in_slots(2).is_one_partition()
+    assert made.in_slots(1).is_one_partition()
+    assert not plan(build(*bolts, spout_tasks=4)).in_slots(1).is_one_partition()

@@ -6,7 +6,7 @@ import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinator.spouts.kinds.partition_cut import link_to
+from coordinator.spouts.partition_cut import link_to
 from coordinator.transactional.machine.positions import chained
 from state.attempt import TransactionAttempt
 

@@ -19,8 +19,8 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files import prefix_digest
 from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.text_files import TextFiles
-from coordinator.spouts.input_change import FormerInput, InputChange
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError

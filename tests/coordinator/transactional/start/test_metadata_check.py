@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.spouts.kinds.partition_scopes import partition_scope
-from coordinator.transactional.start.metadata_check import check_coordinator_metadata, check_partition_metadata
+from coordinator.spouts.partition_cut import partition_scope
+from coordinator.transactional.start.input_checks import check_coordinator_metadata, check_partition_metadata
 from state.errors import StateRefusedError
 
 

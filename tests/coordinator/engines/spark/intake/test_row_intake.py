@@ -11,7 +11,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinator.engines.spark.intake.row_intake import DIGEST_SCOPE, RowIntake
 from coordinator.engines.spark.intake.row_stage import HASH_SUM, ROW_COUNT, Role, RoleRows
 from coordinator.engines.spark.stage import WaveInput
-from coordinator.transactional.emitting.emitter_task import Batch
+from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import pack

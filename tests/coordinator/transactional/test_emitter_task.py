@@ -13,16 +13,16 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.kinds.partition_cut import link_to
-from coordinator.spouts.kinds.partition_scopes import partition_scope
-from coordinator.spouts.kinds.partitioned_kind import PartitionCountCoordinator
+from coordinator.spouts.batch_emitters import Batch
+from coordinator.spouts.partition_coordinators import PartitionCountCoordinator
+from coordinator.spouts.partition_cut import link_to, partition_scope
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
     PartitionedCoordinator,
     PartitionedEmitter,
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
-from coordinator.transactional.emitting.emitter_task import Batch, EmitterTask
+from coordinator.transactional.emitter_task import EmitterTask
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException, SourceError

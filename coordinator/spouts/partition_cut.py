@@ -1,4 +1,4 @@
-"""What an emitter has cut of one partition, linked to what it was cut from.
+"""What an emitter has cut of one partition, linked to what it was cut from, and the scope under which it is stored.
 
 The batches of one partition are a chain: each begins where the one below it ends. Within a wave the emitter is the
 only one that knows the chain, and its task may be executed twice with different results. So each cut names what it
@@ -9,6 +9,7 @@ Source: found by simulation; two ackers that read two executions of one emitter 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from state.codec import digest64, pack
 
 UNCHAINED = -1
 """In place of a link: what is stored with a batch and follows from none before it; no link is negative."""
+_SCOPE = re.compile(r"partition\.(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,3 +36,15 @@ class PartitionCut:
 def link_to(last: Any) -> int:
     """A digest of what a batch begins from; None before the first one."""
     return digest64(pack(last))
+
+
+def partition_scope(partition: int) -> str:
+    return f"partition.{partition}"
+
+
+def partition_of(scope: str) -> int:
+    return int(scope.removeprefix("partition."))
+
+
+def is_partition_scope(scope: str) -> bool:
+    return _SCOPE.fullmatch(scope) is not None

@@ -1,14 +1,16 @@
-"""The driver side that partitioned and opaque spouts share: their metadata is a number of partitions."""
+"""What a run drives of a spout with partitions: the user's coordinator, adapted to `SpoutCoordinator` (driver)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from coordinator.spouts.answers import expect_count, expect_positions
-from coordinator.spouts.input_change import FormerInput, InputChange
-from coordinator.spouts.kinds.partition_scopes import partition_of, partition_scope
-from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.answers import expect_count, expect_positions, expect_truth
+from coordinator.spouts.every_coordinator import CountsPartitions
+from coordinator.spouts.opaque import OpaquePartitionedCoordinator
+from coordinator.spouts.partition_cut import partition_of, partition_scope
+from coordinator.spouts.partitioned import PartitionedCoordinator
+from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.values.own_copy import own_copy
 
@@ -23,42 +25,19 @@ class LastPositions(Protocol):
         """Returns the spout's number of the highest transaction whose positions are known, or that is committed."""
 
 
-class CountsPartitions(Protocol):
-    """The part of a user's coordinator that both kinds of spout have."""
-
-    def number_of_partitions(self) -> int:
-        """Returns the current number of partitions."""
-
-    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
-        """Returns where partitions begin that were never read."""
-
-    def inform(self, run_so_far: RunSoFar) -> None:
-        """See `KnowsRunSoFar.inform`."""
-
-    def is_finite(self) -> bool:
-        """Returns whether the input ends by itself."""
-
-    def compare(self, former: FormerInput) -> InputChange | None:
-        """See `SpoutCoordinator.compare`."""
-
-    def activate(self) -> None:
-        """See `SpoutCoordinator.activate`."""
-
-    def deactivate(self) -> None:
-        """See `SpoutCoordinator.deactivate`."""
-
-    def close(self) -> None:
-        """Called once, when the run ends."""
+Counter = TypeVar("Counter", bound=CountsPartitions)
 
 
-class CountCoordinator(SpoutCoordinator):
-    """Adapts the coordinator of a spout with partitions to `SpoutCoordinator`; subclasses know when the input ends.
+class CountCoordinator(SpoutCoordinator, Generic[Counter]):
+    """The coordinator of a spout with partitions, whose metadata is their number.
+
+    Subclasses know when the input ends.
 
     Args:
         counter: the user's coordinator.
     """
 
-    def __init__(self, counter: CountsPartitions) -> None:
+    def __init__(self, counter: Counter) -> None:
         self._counter = counter
         self._last_txid = 0
         self._positions: LastPositions | None = None
@@ -90,6 +69,10 @@ class CountCoordinator(SpoutCoordinator):
         self._last_txid = txid
         return count
 
+    def is_ready(self) -> bool:
+        # an input that has ended gets no new transaction, however often a run is started
+        return not self.is_exhausted(None) and expect_truth("is_ready", self._counter.is_ready())
+
     def inform(self, run_so_far: RunSoFar) -> None:
         super().inform(run_so_far)
         self._counter.inform(run_so_far)
@@ -111,3 +94,27 @@ class CountCoordinator(SpoutCoordinator):
 
     def close(self) -> None:
         self._counter.close()
+
+
+class PartitionCountCoordinator(CountCoordinator[PartitionedCoordinator]):
+    """Of a partitioned spout, for which the number of transactions decides when the input ends."""
+
+    def follow(self, positions: LastPositions) -> None:
+        super().follow(positions)
+        self._counter.follow(self)
+
+    def is_exhausted(self, last: Any) -> bool:
+        return expect_truth("is_exhausted", self._counter.is_exhausted(self._last_txid))
+
+    def progress(self, last: Any) -> float | None:
+        return self._counter.progress(self._last_txid)
+
+
+class OpaqueCountCoordinator(CountCoordinator[OpaquePartitionedCoordinator]):
+    """Of an opaque spout, for which the positions of partitions decide when the input ends."""
+
+    def is_exhausted(self, last: Any) -> bool:
+        return expect_truth("is_exhausted", self._counter.is_exhausted(self.by_partition(), self.pending()))
+
+    def progress(self, last: Any) -> float | None:
+        return self._counter.progress(self.by_partition())

@@ -1,4 +1,4 @@
-"""Runs the emitter of one spout task over the attempts of a wave.
+"""Runs the emitter of one spout task over the attempts of a wave, and reports to the acker (executor).
 
 An emitter that fails an attempt fails all later ones of the wave too: they would start from a position that was never
 reached.
@@ -10,12 +10,13 @@ import logging
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
+from coordinated_bolt.batches.attempt_reports import SendReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
@@ -26,41 +27,16 @@ from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.kinds.kind_of import kind_of
-from coordinator.spouts.kinds.partition_cut import PartitionCut
-from coordinator.spouts.kinds.spout_kind import BatchEmitter, EmitOrder, StoredPositions
+from coordinator.spouts.batch_emitters import Batch, BatchEmitter, StoredPositions
+from coordinator.spouts.partition_cut import PartitionCut
 from coordinator.spouts.row_spout import Rows
+from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.fault_points import reached
 
 _LOG = logging.getLogger("txbatch")
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """One attempt to emit.
-
-    Attributes:
-        attempt: identifies the batch.
-        packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
-        number: what the spout knows the batch by, if that is not the txid: it does not count republished
-            batches, and these keep the number they were first read with.
-        scopes: the partitions to read, see `EmitOrder`.
-        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
-            stream, the index of the receiver.
-    """
-
-    attempt: TransactionAttempt
-    packed_metadata: bytes
-    number: int | None = None
-    scopes: frozenset[str] | None = None
-    is_of_letters: bool = False
-
-    def order(self) -> EmitOrder:
-        """Returns what the spout's emitter is given."""
-        number = self.attempt.txid if self.number is None else self.number
-        return EmitOrder(self.attempt, TransactionAttempt(number, self.attempt.attempt_id), self.scopes)
 
 
 class EmitterTask:
@@ -155,7 +131,7 @@ class EmitterTask:
             return {}
         if self._emitter is None:
             self._emitter = self._open()
-        return self._emitter.emit(batch.order(), metadata, collector)
+        return self._emitter.emit(batch, metadata, collector)
 
     def _emit_letters(self, letters: Sequence[Any], collector: AttemptCollector) -> None:
         """Emits this task's share; the spout is not asked."""
@@ -173,4 +149,35 @@ class EmitterTask:
         install_hooks(self._context, self._wiring.hook_specs)
         if self._rows is not None:
             spec.feed(self._rows)
-        return kind_of(spec).emitter(self._context, self._stored)
+        return SpoutKind(spec).emitter(self._context, self._stored)
+
+
+def batch_edges(plan: Plan, batch: Batch) -> int:
+    """Returns the XOR of the edges of an attempt's batch tuples, with which its tree begins."""
+    edges = 0
+    for task in plan.emitter_tasks:
+        edges ^= batch_edge(batch.attempt, task, batch.packed_metadata)
+    return edges
+
+
+def chained_to(plan: Plan, head_task: int, carrier: Carrier, *, clock: Callable[[], int]) -> ChainedTasks:
+    """Returns the tasks that run after one in its process, ready to run; often there are none."""
+    wirings = [plan.wirings[task_id] for task_id in plan.chained_to(head_task)]
+    return ChainedTasks(wirings, carrier, clock=clock)
+
+
+def report_chain(
+    plan: Plan,
+    head_task: int,
+    attempt: TransactionAttempt,
+    result: AttemptResult | None,
+    chained: ChainedTasks,
+    *,
+    begin: Begin,
+    send: SendReport,
+) -> None:
+    """Sends the results of a task that has ended an attempt, and of the tasks chained to it, which run now."""
+    acker_task = plan.acker_of(attempt.txid)
+    send(acker_task, head_task, attempt, result)
+    for wiring, chained_result in chained.run(attempt, begin):
+        send(acker_task, wiring.task_id, attempt, chained_result)

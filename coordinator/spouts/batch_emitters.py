@@ -1,0 +1,170 @@
+"""Runs a user's emitter over the attempts of a wave; one class for each kind of spout (executor)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.partition_cut import PartitionCut, link_to, partition_scope
+from state.attempt import TransactionAttempt
+from state.codec import pack_exact
+from state.keys import metadata_field
+from state.metadata.rotating_transactional_state import RotatingTransactionalState
+from state.metadata.transactional_state import TransactionalState
+from state.values.own_copy import own_copy
+
+StoredPositions = Mapping[str, Mapping[int, Any]]
+"""Scope -> txid -> metadata of the partitions, as the driver knows it when the wave starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One attempt to emit.
+
+    Attributes:
+        attempt: identifies the batch; what is stored is found under its txid.
+        packed_metadata: the coordinator's metadata, of the txid as stored, or for an opaque spout of the attempt.
+        number: what the spout knows the batch by, if that is not the txid: it does not count republished
+            batches, and these keep the number they were first read with.
+        scopes: the partitions to read when an opaque spout replays a quarantined batch; None reads all.
+        is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
+            stream, the index of the receiver.
+    """
+
+    attempt: TransactionAttempt
+    packed_metadata: bytes
+    number: int | None = None
+    scopes: frozenset[str] | None = None
+    is_of_letters: bool = False
+
+    @property
+    def known_as(self) -> TransactionAttempt:
+        """The attempt as user code sees it, under the spout's own number of the batch."""
+        return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
+
+
+class BatchEmitter(ABC):
+    """A user's emitter, run for one task (one per task and wave).
+
+    Args:
+        emitter: the user's object.
+        context: of the task.
+        stored: the positions of transactions below the wave.
+    """
+
+    def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
+        self._emitter = emitter
+        self._context = context
+        self._stored = stored
+
+    @abstractmethod
+    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        """Emits this task's share of the batch; called once per attempt, in txid order.
+
+        Returns:
+            Scope -> what was cut while emitting and has to be stored.
+        """
+
+    def close(self) -> None:
+        """Closes the user's emitter."""
+        self._emitter.close()
+
+    def _own_partitions(self, count: Any) -> range:
+        """Returns the partitions that the task reads: k, k+n, k+2n, … of task k of n."""
+        return range(self._context.task_index, int(count), self._context.task_count)
+
+
+class WholeBatches(BatchEmitter):
+    """Of a transactional spout: the coordinator has cut the whole batch."""
+
+    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        self._emitter.emit_batch(batch.known_as, metadata, collector)
+        return {}
+
+
+class PartitionBatches(BatchEmitter):
+    """Of a partitioned spout: what it cuts is stored before the commit phase, and read again exactly."""
+
+    def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
+        super().__init__(emitter, context, stored)
+        self._states: dict[int, RotatingTransactionalState] = {}
+
+    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        txid = batch.attempt.txid
+        cuts: dict[str, PartitionCut] = {}
+        for partition in self._own_partitions(metadata):
+            state = self._state(partition)
+            if state.has_cache(txid):
+                stored = state.get_state(txid, _must_be_stored)
+                if stored is not None:
+                    self._emitter.emit_partition_batch(batch.known_as, collector, partition, own_copy(stored))
+                continue
+            cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
+        return cuts
+
+    def _cut_new(self, batch: Batch, partition: int, collector: AttemptCollector) -> PartitionCut:
+        began_from = 0
+
+        def cut(txid: int, last: Any) -> Any:
+            nonlocal began_from
+            began_from = link_to(last)
+            metadata = self._emitter.emit_partition_batch_new(batch.known_as, collector, partition, own_copy(last))
+            if metadata is None:
+                raise TypeError(
+                    f"emit_partition_batch_new returned None for partition {partition}; return the position of its "
+                    "batch, even of an empty one: the next batch begins after it"
+                )
+            pack_exact(metadata)  # refused here, where the partition is known
+            return own_copy(metadata)
+
+        metadata = self._state(partition).get_state(batch.attempt.txid, cut)
+        return PartitionCut(began_from, metadata)
+
+    def _state(self, partition: int) -> RotatingTransactionalState:
+        if partition not in self._states:
+            scope = partition_scope(partition)
+            stored = {metadata_field(scope, txid): value for txid, value in self._stored.get(scope, {}).items()}
+            # not strict: a partition may appear at any txid
+            self._states[partition] = RotatingTransactionalState(TransactionalState(stored), scope, is_strict=False)
+        return self._states[partition]
+
+
+def _must_be_stored(txid: int, last: Any) -> Any:
+    raise AssertionError(f"metadata of txid {txid} was stored a moment ago")
+
+
+class OpaqueBatches(BatchEmitter):
+    """Of an opaque spout: each attempt is cut again, and the commit itself stores the positions that it leaves."""
+
+    def __init__(self, emitter: Any, context: TopologyContext, stored: StoredPositions) -> None:
+        super().__init__(emitter, context, stored)
+        self._positions = {scope: dict(by_txid) for scope, by_txid in stored.items()}
+
+    def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
+        attempt = batch.attempt
+        cuts: dict[str, PartitionCut] = {}
+        for partition in self._own_partitions(metadata):
+            scope = partition_scope(partition)
+            if batch.scopes is not None and scope not in batch.scopes:
+                continue
+            by_txid = self._positions.setdefault(scope, {})
+            below = max((txid for txid in by_txid if txid < attempt.txid), default=None)
+            last = None if below is None else own_copy(by_txid[below])
+            began_from = link_to(last)  # before user code has it, which may change it
+            emitted_before = collector.emitted_count
+            position = self._emitter.emit_partition_batch(batch.known_as, collector, partition, last)
+            if position is not None:
+                pack_exact(position)
+                by_txid[attempt.txid] = own_copy(position)
+                cuts[scope] = PartitionCut(began_from, by_txid[attempt.txid])
+            elif collector.emitted_count > emitted_before:
+                raise TypeError(
+                    f"emit_partition_batch returned None for partition {partition} although it emitted "
+                    f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
+                    "or they would be emitted again"
+                )
+        return cuts

@@ -1,0 +1,119 @@
+"""The differences between the kinds of spout in one place; the rest of the framework treats them alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.answers import expect_made
+from coordinator.spouts.batch_emitters import (
+    BatchEmitter,
+    OpaqueBatches,
+    PartitionBatches,
+    StoredPositions,
+    WholeBatches,
+)
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import (
+    IOpaquePartitionedTransactionalSpout,
+    OpaquePartitionedCoordinator,
+    OpaquePartitionedEmitter,
+)
+from coordinator.spouts.partition_coordinators import (
+    CountCoordinator,
+    LastPositions,
+    OpaqueCountCoordinator,
+    PartitionCountCoordinator,
+)
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.errors import TopologyError
+
+Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What the two methods of a spout return, and what drives it."""
+
+    coordinator: type
+    drives: Callable[[Any], SpoutCoordinator]
+    emitter: type
+    runs: type[BatchEmitter]
+
+
+_PARTS: Mapping[type, _Parts] = {
+    ITransactionalSpout: _Parts(SpoutCoordinator, lambda coordinator: coordinator, SpoutEmitter, WholeBatches),
+    IPartitionedTransactionalSpout: _Parts(
+        PartitionedCoordinator, PartitionCountCoordinator, PartitionedEmitter, PartitionBatches
+    ),
+    IOpaquePartitionedTransactionalSpout: _Parts(
+        OpaquePartitionedCoordinator, OpaqueCountCoordinator, OpaquePartitionedEmitter, OpaqueBatches
+    ),
+}
+
+
+class SpoutKind:
+    """One spout, handled as its kind requires; made on the driver and in emitter tasks.
+
+    Its methods call user code and pass on whatever that raises; a factory method that returns something else than it
+    has to raises `WrongAnswerError`.
+
+    Args:
+        spec: the user's spout; the builder has already refused anything else.
+
+    Attributes:
+        is_opaque: each attempt is cut again, and what its emitters return is stored with the commit, not before.
+        has_partitions: the coordinator's metadata is a number of partitions.
+        has_committer: the spout is notified of what is durable.
+
+    Raises:
+        TopologyError: `spec` implements none of the three interfaces.
+    """
+
+    def __init__(self, spec: Any) -> None:
+        parts = next((parts for interface, parts in _PARTS.items() if isinstance(spec, interface)), None)
+        if parts is None:
+            wanted = ", ".join(interface.__name__ for interface in _PARTS)
+            raise TopologyError(f"{type(spec).__name__} is not a transactional spout; implement one of {wanted}")
+        self._spec, self._parts = spec, parts
+        self.is_opaque = parts.runs is OpaqueBatches
+        self.has_partitions = parts.runs is not WholeBatches
+        self.has_committer = isinstance(spec, ICommitterTransactionalSpout)
+
+    @property
+    def destruction(self) -> str:
+        """What the spout destroys of its input once that is committed; "" for nothing."""
+        return str(self._spec.destruction) if self.has_committer else ""
+
+    def fingerprint(self) -> Any:
+        """Returns the user's answer, unchecked."""
+        return self._spec.fingerprint()
+
+    def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        """Makes the coordinator, adapted so that a run can treat every kind alike (driver, once a run)."""
+        made = expect_made(self._parts.coordinator, "get_coordinator", self._spec.get_coordinator(conf, context))
+        return self._parts.drives(made)
+
+    def follow(self, coordinator: SpoutCoordinator, positions: LastPositions) -> None:
+        """Gives the coordinator, which this kind made, the positions of partitions (driver, once, before it cuts)."""
+        if isinstance(coordinator, CountCoordinator):
+            coordinator.follow(positions)
+
+    def first_positions(self, coordinator: SpoutCoordinator) -> Mapping[str, Any]:
+        """Returns scope -> where a partition begins that was never read (driver, once a run, before it cuts)."""
+        return coordinator.first_positions() if isinstance(coordinator, CountCoordinator) else {}
+
+    def committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter | None:
+        """Makes the spout's committer, None if it has none (driver, once a run)."""
+        if not self.has_committer:
+            return None
+        made: SpoutCommitter = expect_made(SpoutCommitter, "get_committer", self._spec.get_committer(conf, context))
+        return made
+
+    def emitter(self, context: TopologyContext, stored: StoredPositions) -> BatchEmitter:
+        """Makes the emitter of one task (executor, once per task and wave)."""
+        made = expect_made(self._parts.emitter, "get_emitter", self._spec.get_emitter(context.conf, context))
+        return self._parts.runs(made, context, stored)
