@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from coordinator.plain.plain_topology_builder import TopologyBuilder
     from coordinator.run import run
     from coordinator.run_plain import run_plain
-    from coordinator.sources.files.text_files import TextFiles
+    from coordinator.sources.files.line_files import TextFiles
     from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
     from coordinator.spouts.every_coordinator import PartitionPositions
     from coordinator.spouts.memory import (

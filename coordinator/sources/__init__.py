@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from coordinator.sources.batches import Batches
     from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
     from coordinator.sources.files.csv_files import CsvFiles
-    from coordinator.sources.files.growing.follow import Follow
-    from coordinator.sources.files.json_lines import JsonLines
+    from coordinator.sources.files.follow import Follow
+    from coordinator.sources.files.line_files import JsonLines, TextFiles
     from coordinator.sources.files.parquet_files import ParquetFiles
-    from coordinator.sources.files.text_files import TextFiles
     from coordinator.sources.micro_batches import MicroBatches
     from coordinator.sources.records.csv_fields import CsvFields
     from coordinator.sources.records.function_format import FunctionFormat

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from coordinator.run import run
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.spout_kind import SpoutKind

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.plain.offset_manager import OffsetManager
-from coordinator.sources.kafka.plain.partition_manager import AfterFail, PartitionManager
+from coordinator.sources.kafka.plain.partition_manager import AfterFail, OffsetManager, PartitionManager
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
 
 pytestmark = pytest.mark.case(id="G11")

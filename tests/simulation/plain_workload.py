@@ -9,7 +9,7 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.sources.kafka.plain.offset_manager import OffsetManager
+from coordinator.sources.kafka.plain.partition_manager import OffsetManager
 from state.errors import FailedException, StateError
 from tests.simulation.fault_plan import FaultPlan
 

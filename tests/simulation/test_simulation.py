@@ -20,7 +20,7 @@ import pytest
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinator.sources.kafka.plain.offset_manager import OffsetManager
+from coordinator.sources.kafka.plain.partition_manager import OffsetManager
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.machine import commits, processing
 from coordinator.transactional.start import takeover
@@ -213,6 +213,7 @@ def test_waves_that_are_never_released_are_found():
         assert any("waves of the engine" in simulate(Scenario.of(seed, "cut")).violation for seed in range(LOOK_FOR))
 
 
+@pytest.mark.timeout(900)  # half a minute of nothing but work, on a quiet machine
 def test_a_failing_seed_is_made_small():
     """All faults that are left are needed, and the violation is the same."""
     with believing:

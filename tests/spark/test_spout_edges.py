@@ -8,7 +8,7 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError

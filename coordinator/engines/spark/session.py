@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,10 +24,43 @@ from coordinator.engines.spark.gateway import (
 )
 from coordinator.engines.spark.java.java_process import GatewayProcess
 from coordinator.engines.spark.java.java_watch import JavaWatch
-from coordinator.engines.spark.masters import check_reachable
 from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
-from state.errors import TopologyError
+from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
+
+STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
+CONNECT_TIMEOUT_S = 5.0
+
+
+def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
+    """Returns if a master of its kind listens, or if the kind is none that could be asked (driver, once a run).
+
+    Raises:
+        EngineError: none of the addresses of a ``spark://`` master accepts a connection.
+    """
+    named = STANDALONE.fullmatch(master)
+    if named is None:
+        return
+    refusals = [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
+    if all(refusals):
+        raise EngineError(
+            f"Spark master {master!r} cannot be reached: {'; '.join(map(str, refusals))}; start it, or check --master"
+        ).about(Trouble.SPARK_MASTER)
+
+
+def _refusal(address: str, timeout_s: float) -> str | None:
+    """Why an address cannot be reached; None if it can, or if it is for Spark to refuse."""
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        return None
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+    except TimeoutError:
+        return f"{address} gave no answer within {timeout_s:g} s"
+    except (OSError, OverflowError) as error:
+        return f"{address}: {getattr(error, 'strerror', None) or error}"
+    return None
+
 
 OUR_SETTINGS = {
     # Nagle and delayed acknowledgement cost 40 ms a job over TCP

@@ -20,8 +20,7 @@ from starlette.staticfiles import StaticFiles
 from coordinator.operating.ui.guard import LOOPBACK_NAMES, Guard
 from coordinator.operating.ui.views.aside_views import PAGE, LettersView, QuarantineView, letters_view, quarantine_view
 from coordinator.operating.ui.views.component_rows import FlowRates
-from coordinator.operating.ui.views.heading import heading_of
-from coordinator.operating.ui.views.topologies_view import topologies_view
+from coordinator.operating.ui.views.topologies_view import heading_of, topologies_view
 from coordinator.operating.ui.views.topology_view import TopologyView, topology_view
 from coordinator.operating.ui.views.transaction_view import TransactionView, transaction_view
 from coordinator.operating.ui.views.transactions_view import TransactionsView, transactions_view

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coordinator.sources.files.csv_records import RowFinder
 from coordinator.sources.files.file_kind import FILE, OFFSET, ROW_NUMBER, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
-from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange
-from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner
+from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner, after_lines
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
 from coordinator.sources.records.field_types import FieldTypes, checked_fields
@@ -158,3 +158,56 @@ class CsvKind(RecordKind):
             origin_fields=self._origin_fields,
             on_bad_record=self._on_bad_record,
         )
+
+
+class RowFinder:
+    """Finds the ends of rows. A spec: pickles.
+
+    Args:
+        options: of the dialect, see `CsvDialect`.
+
+    Raises:
+        TopologyError: a character of the dialect is not ASCII, or is a line break.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        for name in ("delimiter", "quotechar", "escapechar"):
+            character = options[name]
+            if character is not None and (not character.isascii() or character in "\r\n"):
+                raise TopologyError(
+                    f"{name}={character!r} of a CSV file has to be an ASCII character and no line break"
+                )
+        quotes = options["quoting"] != csv.QUOTE_NONE and options["quotechar"]
+        self._special = tuple(
+            character.encode() for character in (quotes, options["escapechar"]) if character
+        )  # where none of them occurs, every line is a row
+        self._row = re.compile(_pattern(options, options["quotechar"] if quotes else None), re.DOTALL)
+
+    def __call__(self, block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
+        """See `Find`; stops after the last whole row."""
+        if all(block.find(character, cursor) < 0 for character in self._special):
+            stop, found = after_lines(block, cursor, wanted)
+            return (stop, found) if found == wanted else (max(cursor, block.rfind(b"\n", cursor) + 1), found)
+        found = 0
+        while found < wanted and (row := self._row.match(block, cursor)):
+            cursor = row.end()
+            found += 1
+        return cursor, found
+
+
+def _pattern(options: Mapping[str, Any], quote: str | None) -> bytes:
+    """A row up to and with its line feed."""
+    delimiter, escape = _literal(options["delimiter"]), _literal(options["escapechar"])
+    escaped = b"|" + escape + b"." if escape else b""
+    value = b"(?:[^" + delimiter + escape + rb"\n]++" + escaped + b")*+"
+    if quote is not None:
+        mark = _literal(quote)
+        doubled = b"|" + mark + mark if options["doublequote"] else b""
+        spaces = b" *+" if options["skipinitialspace"] else b""
+        quoted = mark + b"(?:[^" + mark + escape + b"]++" + doubled + escaped + b")*+" + mark
+        value = b"(?:" + spaces + quoted + value + b"|(?!" + spaces + mark + b")" + value + b")"
+    return b"(?:" + BYTE_ORDER_MARK + b")?" + value + b"(?:" + delimiter + value + rb")*+\n"
+
+
+def _literal(character: str | None) -> bytes:
+    return b"" if character is None else re.escape(character).encode()

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
+from coordinator.sources.files.done_files import FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, refuse
-from coordinator.sources.files.growing.done_files import FinishedFile, FinishedFiles
-from coordinator.sources.files.growing.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, resumed_digest
+from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import RecordRange, parse_ranges, with_last_marks
 from coordinator.sources.files.record_scanner import BLOCK_BYTES, Scanner
 from coordinator.sources.files.stores.compressed_file import open_content

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, TypeAlias
 
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.files.done_files import DoneFiles, FinishedFiles
 from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinator, FoundFile, find_file
-from coordinator.sources.files.file_emitter import FileEmitter
 from coordinator.sources.files.file_kind import FileKind
-from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFiles
-from coordinator.sources.files.growing.folder_watch import FolderWatch
-from coordinator.sources.files.growing.follow import Follow, checked_follow
-from coordinator.sources.files.growing.reading_order import GrowingOrder, ReadingOrder, SortedOrder
-from coordinator.sources.files.record_ranges import words_of
-from coordinator.sources.files.stores.choice import choose_store
+from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
+from coordinator.sources.files.reading_order import GrowingOrder, ReadingOrder, SortedOrder
+from coordinator.sources.files.record_ranges import parse_share, words_of
+from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileFacts, FileStore
+from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.stores.packed_files import head_of
 from coordinator.spouts.committing import ICommitterTransactionalSpout
-from coordinator.spouts.transactional import ITransactionalSpout
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
+from state.attempt import TransactionAttempt
 from state.codec import digest64
 from state.errors import TopologyError
 
@@ -194,3 +196,66 @@ def _positive(owner: str, name: str, given: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
     return number
+
+
+_ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+
+
+def choose_store(owner: str, patterns: Sequence[str], folder: str, filesystem: Any) -> FileStore:
+    """The store of some patterns (driver).
+
+    Args:
+        owner: the source, for messages.
+        patterns: paths or globs, or addresses such as ``s3://bucket/logs/*.json``.
+        folder: what relative paths start from.
+        filesystem: of pyarrow, in which the patterns are; None if they say so themselves.
+
+    Raises:
+        TopologyError: some patterns are addresses and some are not, or pyarrow is not installed.
+    """
+    addresses = [pattern for pattern in patterns if _ADDRESS.match(pattern)]
+    if filesystem is None and not addresses:
+        return LocalStore(folder)
+    if len(addresses) not in (0, len(patterns)):
+        raise TopologyError(
+            f"pattern={list(patterns)!r} of {owner} mixes addresses with paths; give several sources, or only one kind"
+        )
+    if filesystem is not None and addresses:
+        raise TopologyError(
+            f"pattern {addresses[0]!r} of {owner} is an address, and filesystem is given too: take one of them, the "
+            "pattern without its scheme or no filesystem"
+        )
+    from coordinator.sources.files.stores.arrow_store import ArrowStore  # pyarrow is an extra
+
+    return ArrowStore(filesystem, patterns)
+
+
+class FileEmitter(SpoutEmitter):
+    """Emits this task's ranges of every batch (executor).
+
+    Args:
+        kind: how a range is read.
+        store: where the files are.
+        context: the task.
+    """
+
+    def __init__(self, kind: FileKind, store: FileStore, context: TopologyContext) -> None:
+        self._kind, self._store, self._context = kind, store, context
+        self._file: InputFile | None = None
+
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
+        context = self._context
+        for part in parse_share(metadata, context.task_index, context.task_count, number=attempt.txid):
+            self._kind.emit(part, self._open(part.path), collector, context)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self, path: str) -> InputFile:
+        # ranges come file by file, so the one last used is the one to keep
+        if self._file is None or self._file.path != path:
+            self.close()
+            self._file = open_content(self._store, path, self._context.topology_id)
+        return self._file

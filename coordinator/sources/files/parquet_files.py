@@ -14,7 +14,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.files.file_kind import EMITTED_RECORDS, FILE, ROW_NUMBER, FileKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
-from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixDigest, short_digest
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import Scanner

@@ -1,7 +1,7 @@
 """Kafka topics as sources: transactional, opaque, and the spout of plain topologies in `plain`.
 
 Which offsets belong to a transaction, and when one may be forgotten, is decided without a client: events in,
-decisions out. Only `topic`, `partition_reader`, `broker_errors` and `group_mirror` speak to brokers, and nothing
+decisions out. Only `topic`, `partition_reader`, `broker_errors` and `GroupMirror` speak to brokers, and nothing
 outside this folder imports confluent_kafka.
 """
 

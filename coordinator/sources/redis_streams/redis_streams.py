@@ -8,14 +8,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.sources.records.record_format import RecordFormat
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
-from coordinator.sources.redis_streams.entry_formats import EntryFields, EntryRecord
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
 from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
 from coordinator.sources.redis_streams.stream_range import words_of
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from state.codec import unpack
 from state.errors import TopologyError
 from state.redis_client.address import check_address, redact, secrets_in
 from state.redis_topology.stream_reader import StreamReader
@@ -158,3 +158,74 @@ def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
 def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
     if given not in choices:
         raise TopologyError(f"{name} of RedisStreams is {given!r}; give {' or '.join(map(repr, choices))}")
+
+
+class EntryFields(RecordFormat):
+    """Fields of an entry by name, each as a type; an entry may have more.
+
+    Args:
+        fields: name -> `str`, `int`, `float` or `bytes`.
+
+    Raises:
+        TopologyError: there is none, or another type.
+    """
+
+    def __init__(self, fields: Mapping[str, type]) -> None:
+        if not isinstance(fields, Mapping) or not fields or not set(fields.values()) <= {str, int, float, bytes}:
+            raise TopologyError(
+                f"fields of RedisStreams is {fields!r}; map each name to str, int, float or bytes, as in "
+                "{'page': str, 'clicks': int}"
+            )
+        self._types = {name.encode(): kind for name, kind in fields.items()}
+        self._names = tuple(fields)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self._names
+
+    def row(self, data: bytes) -> Sequence[Any]:
+        """Makes the tuple of an entry, packed as fields and values by turns."""
+        found = _by_name(data)
+        return [_value(name, found.get(name), kind) for name, kind in self._types.items()]
+
+
+class EntryRecord(RecordFormat):
+    """One field of an entry, whose bytes are a record in any format.
+
+    Args:
+        field: its name.
+        record_format: of its value.
+    """
+
+    def __init__(self, field: str, record_format: RecordFormat) -> None:
+        self._field, self._format = field.encode(), record_format
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self._format.fields
+
+    def row(self, data: bytes) -> Sequence[Any]:
+        """Makes the tuple of an entry, packed as fields and values by turns."""
+        return self._format.row(_present(self._field, _by_name(data).get(self._field)))
+
+
+def _by_name(data: bytes) -> dict[bytes, bytes]:
+    flat = unpack(data)
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _value(name: bytes, value: bytes | None, kind: type) -> Any:
+    raw = _present(name, value)
+    if kind is bytes:
+        return raw
+    try:
+        text = raw.decode()
+        return text if kind is str else kind(text)
+    except ValueError:
+        raise BadRecordError(f"field {name.decode(errors='replace')!r} is {raw[:80]!r}, not {kind.__name__}") from None
+
+
+def _present(name: bytes, value: bytes | None) -> bytes:
+    if value is None:
+        raise BadRecordError(f"field {name.decode(errors='replace')!r} is missing")
+    return value

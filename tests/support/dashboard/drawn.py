@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from xml.etree import ElementTree
 
-from coordinator.operating.ui.charts.svg import CHARACTER, LABEL_HEIGHT
+from coordinator.operating.ui.svg_charts import CHARACTER, LABEL_HEIGHT
 
 
 @dataclass(frozen=True)

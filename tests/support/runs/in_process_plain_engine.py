@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinator.engines.spark.frame_flow import Addressed, FrameFault
 from coordinator.engines.spark.plain.plain_stage import plain_stage, wave_drained
-from coordinator.engines.spark.plain.plain_wave import emitted_parts
+from coordinator.engines.spark.plain.spark_plain_engine import emitted_parts
 from coordinator.engines.spark.stage_entry import StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan

@@ -16,10 +16,9 @@ import pyarrow.fs
 import pyarrow.parquet
 
 from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import JsonLines, TextFiles
 from coordinator.sources.files.parquet_files import ParquetFiles
-from coordinator.sources.files.text_files import TextFiles
 from tests.coordinator.sources.contract import SourceWorld
 
 FIELDS: dict[str, Any] = {"user": str, "price": Decimal, "count": int | None}

@@ -12,8 +12,8 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.operating.inspection.finding import Finding, fail, has_failed, ok, warn
-from coordinator.operating.inspection.verify.part_check import Faults, bytes_shown, first_few, restore
+from coordinator.operating.inspection.verify.content_checks import Faults, bytes_shown, first_few, restore
 from coordinator.topology.building.topology_description import TopologyChange
 from state.keys import Keys
 from state.printable import counted, one_line

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
 from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded, check_same_topology, compare
 from coordinator.operating.inspection.verify.content_checks import HASH, ValuesCheck, check_keys, state_of_key
-from coordinator.operating.inspection.verify.metadata_chain import check_metadata
 from coordinator.operating.inspection.verify.record_checks import (
     check_aside,
     check_control,
     check_history,
+    check_metadata,
     check_receipts,
 )
 from coordinator.topology.building.topology import Topology

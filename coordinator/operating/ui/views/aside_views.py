@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.operating.inspection.wording import words_by_scope, words_or_values
 from coordinator.operating.ui.views import words
-from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import Clock, ShownTime
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from state.commits.dead_letters import DeadLetter

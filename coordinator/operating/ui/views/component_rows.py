@@ -6,8 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.operating.ui.charts.flow_chart import flow_chart
-from coordinator.operating.ui.charts.svg import Svg, share_bar
+from coordinator.operating.ui.svg_charts import Svg, flow_chart, share_bar
 from coordinator.operating.ui.views import words
 from coordinator.topology.building.picture_maker import picture_of_description
 from coordinator.topology.pictures.topology_picture import TopologyPicture

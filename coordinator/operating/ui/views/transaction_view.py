@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinator.operating.inspection.wording import words_by_scope, words_or_values
-from coordinator.operating.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
-from coordinator.operating.ui.charts.svg import Svg
+from coordinator.operating.ui.svg_charts import AttemptBar, Mark, Svg, attempt_chart
 from coordinator.operating.ui.views import words
-from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import Clock, Tone
 from coordinator.watching.durations import brief
 from state.printable import counted

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from coordinator.operating.ui.views import words
-from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime
 from coordinator.watching.durations import brief
 from state.records.story_choice import StoryChoice

@@ -12,7 +12,7 @@ from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.line_files import JsonLines
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, StateRefusedError, UserCodeError

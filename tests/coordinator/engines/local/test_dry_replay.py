@@ -10,7 +10,7 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.dry_replay import replay_dry, why_not
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

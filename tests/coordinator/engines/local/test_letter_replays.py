@@ -12,7 +12,7 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.line_files import JsonLines
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from coordinator.engines.spark.masters import check_reachable
+from coordinator.engines.spark.session import check_reachable
 from state.errors import EngineError
 
 

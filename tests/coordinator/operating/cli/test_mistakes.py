@@ -21,7 +21,7 @@ from coordinator.operating.cli import main
 from coordinator.operating.cli.commands import run as run_module
 from coordinator.operating.cli.run_command import execute
 from coordinator.run_request import RunRequest
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.redis_topology import topology as redis_topology
 from tests.conftest import running_server

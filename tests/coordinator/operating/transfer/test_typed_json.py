@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from coordinator.operating.transfer.typed_json import from_json, to_json
+from coordinator.operating.transfer.state_lines import from_json, to_json
 from state.values.state_kind import ValueType
 
 FLOAT, INT, STR, JSON, DECIMAL = ValueType.FLOAT, ValueType.INT, ValueType.STR, ValueType.JSON, ValueType.DECIMAL

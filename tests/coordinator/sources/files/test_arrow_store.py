@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
-from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files import file_spout
+from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
-from coordinator.sources.files.stores import choice
 from coordinator.sources.files.stores.arrow_store import ArrowStore, glob_expression
-from coordinator.sources.files.text_files import TextFiles
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
 from tests.support.sources.reading import cut, read, rows_of
@@ -193,4 +193,4 @@ def test_local_patterns_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "a.txt").write_text("a\n")
     assert rows_of(TextFiles(str(tmp_path / "a.txt"))) == [["a"]]
     with pytest.raises(TopologyError, match="needs pyarrow"):
-        choice.choose_store("TextFiles", ["s3://a/b"], "/", None)
+        file_spout.choose_store("TextFiles", ["s3://a/b"], "/", None)

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.json_lines import JsonLines
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.line_files import JsonLines, TextFiles
 from coordinator.sources.records.function_format import FunctionFormat
 from state.errors import SourceError
 from tests.support.sources.reading import context, cut, read, rows_of

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.csv_files import CsvFiles
-from coordinator.sources.files.csv_records import RowFinder
+from coordinator.sources.files.csv_files import CsvFiles, RowFinder
 from coordinator.sources.files.file_kind import record_ends
 from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile

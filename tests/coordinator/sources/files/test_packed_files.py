@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.line_files import TextFiles
 from state.errors import TopologyError
 
 TEXT = b"to be\nor not to be\n" * 50

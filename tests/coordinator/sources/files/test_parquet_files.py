@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.json_lines import JsonLines
+from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_coordinator import FileCoordinator
-from coordinator.sources.files.file_emitter import FileEmitter
+from coordinator.sources.files.file_spout import FileEmitter
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import local_store
 from coordinator.sources.files.stores.local_store import LocalFile
-from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.run_so_far import FormerInput
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.sources.kafka.group_mirror import CutRecord
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
+from coordinator.sources.kafka.transactional_spout import CutRecord
 from coordinator.spouts.run_so_far import FormerInput
 from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic

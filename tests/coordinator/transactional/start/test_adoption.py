@@ -17,8 +17,8 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files import prefix_digest
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
-from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

@@ -6,8 +6,7 @@ import pytest
 
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.content_checks import own_keys
-from coordinator.operating.inspection.verify.metadata_chain import check_metadata
-from coordinator.operating.inspection.verify.record_checks import check_aside
+from coordinator.operating.inspection.verify.record_checks import check_aside, check_metadata
 from state.codec import pack
 from state.commits.dead_letters import pack_letter
 from state.keys import Keys

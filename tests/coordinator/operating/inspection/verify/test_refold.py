@@ -23,8 +23,8 @@ from coordinator.operating.inspection.verify.refold import (
 )
 from coordinator.operating.inspection.verify.verifier import REFOLD_FINDS_NOT, Verification, Verifier
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import input_file
-from coordinator.sources.files.text_files import TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology

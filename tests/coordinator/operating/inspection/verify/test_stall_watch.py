@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from coordinator.operating.inspection.verify import stall_watch
-from coordinator.operating.inspection.verify.stall_watch import StallWatch, stall_after_s
+from coordinator.operating.inspection.verify import refold
+from coordinator.operating.inspection.verify.refold import StallWatch, stall_after_s
 
 
 class Run:
@@ -21,7 +21,7 @@ class Run:
 
 
 def test_a_run_is_drained_only_after_it_has_committed_nothing_for_long_enough(monkeypatch):
-    monkeypatch.setattr(stall_watch, "LOOK_EVERY_S", 3600.0)
+    monkeypatch.setattr(refold, "LOOK_EVERY_S", 3600.0)
     now = SimpleNamespace(s=100.0)
     run = Run()
     with StallWatch(60.0, lambda: now.s) as watch:
@@ -36,7 +36,7 @@ def test_a_run_is_drained_only_after_it_has_committed_nothing_for_long_enough(mo
 
 
 def test_the_thread_looks_by_itself_and_ends_with_the_run(monkeypatch):
-    monkeypatch.setattr(stall_watch, "LOOK_EVERY_S", 0.001)
+    monkeypatch.setattr(refold, "LOOK_EVERY_S", 0.001)
     run = Run()
     with StallWatch(0.0, lambda: 0.0) as watch:
         watch.begin(run)

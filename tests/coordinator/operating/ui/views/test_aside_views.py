@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from coordinator.operating.ui.views.aside_views import letters_view, quarantine_view
-from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import Clock, Tone
 from state.commits.dead_letters import letter_of
 from state.records.topology_overview import LettersShown

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.ui.views.heading import Heading
+from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.transaction_view import TransactionView, transaction_view
 from coordinator.operating.ui.views.transactions_view import TransactionsView, transactions_view
 from coordinator.operating.ui.views.words import Clock, Tone

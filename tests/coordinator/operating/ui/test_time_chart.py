@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from coordinator.operating.ui.charts.time_chart import (
+from coordinator.operating.ui.time_chart import (
     Layer,
     Point,
     line_chart,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.operating.ui.charts.attempt_chart import AttemptBar, Mark, attempt_chart
-from coordinator.operating.ui.charts.svg import share_bar, split_bar
+from coordinator.operating.ui.svg_charts import AttemptBar, Mark, attempt_chart, share_bar, split_bar
 from coordinator.watching.durations import brief
 from tests.support.dashboard.drawn import element_of, labels_of, outside, overlapping
 

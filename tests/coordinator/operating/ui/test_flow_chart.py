@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.operating.ui.charts.flow_chart import flow_chart
+from coordinator.operating.ui.svg_charts import flow_chart
 from coordinator.topology.building.picture_maker import picture_of_description
 from tests.support.dashboard.drawn import element_of
 from tests.support.dashboard.stored import DESCRIPTION

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.sources.files.growing.folder_watch import FolderWatch
-from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.follow import FolderWatch, Follow
 from coordinator.sources.files.stores.file_store import FileFacts
 from state.errors import TopologyError
 

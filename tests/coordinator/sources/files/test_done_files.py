@@ -17,14 +17,13 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
-from coordinator.sources.files.growing.done_files import DoneFiles, FinishedFile, FinishedFiles
-from coordinator.sources.files.growing.follow import Follow
+from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
 from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
-from coordinator.sources.files.stores.local_store import LocalStore
-from coordinator.sources.files.stores.renaming import rename_to_free_name
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TransactionError, UserCodeError
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
@@ -189,7 +188,7 @@ def test_a_name_that_is_taken_is_never_replaced(tmp_path: Path, monkeypatch, has
     if has != "renameat2":
         monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
     if has == "neither":
-        monkeypatch.setattr("coordinator.sources.files.stores.renaming.os.link", no_link)
+        monkeypatch.setattr("coordinator.sources.files.stores.local_store.os.link", no_link)
     old, new = tmp_path / "old", tmp_path / "new"
     old.write_text("old")
     new.write_text("new")
@@ -321,7 +320,7 @@ def test_done_files_are_deleted_once_they_are_committed_and_not_before(cluster: 
 def test_a_crash_between_commit_and_deletion_is_made_up_for(
     cluster: LocalCluster, inbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coordinator.sources.files.growing.done_files import DoneFiles
+    from coordinator.sources.files.done_files import DoneFiles
 
     put(inbox, "m", "m1")
     with monkeypatch.context() as patch:

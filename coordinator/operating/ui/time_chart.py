@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from coordinator.operating.ui.charts.svg import Svg, label_width, number, rule, svg, text
+from coordinator.operating.ui.svg_charts import Svg, label_width, number, rule, svg, text
 
 Point = tuple[float, float]
 """Seconds since the epoch, and a value."""

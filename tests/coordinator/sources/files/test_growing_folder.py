@@ -13,8 +13,8 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
-from coordinator.sources.files.growing.follow import Follow
-from coordinator.sources.files.text_files import TextFiles
+from coordinator.sources.files.follow import Follow
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, TransactionError, UserCodeError

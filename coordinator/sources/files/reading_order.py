@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 
-from coordinator.sources.files.growing.folder_watch import FolderWatch
+from coordinator.sources.files.follow import FolderWatch
 from coordinator.sources.files.stores.file_store import FileFacts
 from state.errors import SourceError
 

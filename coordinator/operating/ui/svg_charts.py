@@ -1,0 +1,259 @@
+"""Charts as inline SVG: the parts they are made of, the attempts of a transaction, and its tuples from bolt to bolt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from coordinator.topology.pictures.layered_drawing import LINE, Box, Line, drawing_of
+from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
+from state.printable import one_line
+
+CHARACTER = 7.2
+"""Widest character of a label, in units of the drawing: labels hold digits, units and short words."""
+LABEL_HEIGHT = 14.0
+BAR_WIDTH = 100.0
+
+
+class Svg(str):
+    """Text that is SVG already; templates put it in as it is."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        """Tells templates that it is escaped."""
+        return self
+
+
+def svg(width: float, height: float, parts: Iterable[str], *, label: str, kind: str, is_stretched: bool = False) -> Svg:
+    """Returns a drawing that a page scales to its column.
+
+    Args:
+        width: of the coordinate system.
+        height: of the coordinate system.
+        parts: the SVG inside.
+        label: what it shows, in words, for screen readers; "" if the text next to it says the same.
+        kind: its class.
+        is_stretched: fill the column without keeping the proportions; for drawings without text.
+    """
+    heard = f'role="img" aria-label="{words(label)}"' if label else 'aria-hidden="true"'
+    stretch = ' preserveAspectRatio="none"' if is_stretched else ""
+    head = f'<svg class="{kind}" viewBox="0 0 {number(width)} {number(height)}" {heard}{stretch}>'
+    return Svg("".join((head, *parts, "</svg>")))
+
+
+def text(x: float, y: float, content: str, *, kind: str = "label", anchor: str = "start") -> str:
+    """Returns a line of text; `y` is its baseline."""
+    where = "" if anchor == "start" else f' text-anchor="{anchor}"'
+    return f'<text class="{kind}" x="{number(x)}" y="{number(y)}"{where}>{words(content)}</text>'
+
+
+def rectangle(x: float, y: float, width: float, height: float, *, kind: str, title: str = "", radius: float = 0) -> str:
+    """Returns a rectangle, with a tooltip."""
+    size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
+    rounded = f' rx="{number(radius)}"' if radius else ""
+    inside = f"><title>{words(title)}</title></rect>" if title else "/>"
+    return f'<rect class="{kind}" {size}{rounded}{inside}'
+
+
+def rule(x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid") -> str:
+    """Returns a straight line."""
+    return f'<path class="{kind}" d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"/>'
+
+
+def words(content: str) -> str:
+    """Returns foreign text as one escaped line."""
+    return escape(one_line(content))
+
+
+def number(value: float) -> str:
+    """Returns a coordinate, to a tenth."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def label_width(content: str) -> float:
+    """Returns an upper bound of a label's width."""
+    return CHARACTER * len(one_line(content))
+
+
+def share_bar(part: float) -> Svg:
+    """Returns a bar as long as a share, from 0 to 1; the figure is next to it."""
+    shown = min(1.0, max(0.0, part))
+    bar = [rectangle(0, 0, BAR_WIDTH, 6, kind="rest")]
+    if shown:
+        bar.append(rectangle(0, 0, BAR_WIDTH * shown, 6, kind="share"))
+    return svg(BAR_WIDTH, 6, bar, label="", kind="bar", is_stretched=True)
+
+
+def split_bar(parts: Sequence[tuple[str, str, float]]) -> Svg:
+    """Returns one bar of several parts, each as long as its share.
+
+    Args:
+        parts: (name, class, how many).
+    """
+    whole = sum(count for _, _, count in parts)
+    shown = [rectangle(0, 0, 4 * BAR_WIDTH, 14, kind="rest")]
+    x = 0.0
+    for name, kind, count in parts:
+        width = 4 * BAR_WIDTH * count / whole if whole else 0.0
+        if width:
+            shown.append(rectangle(x, 0, width, 14, kind=kind, title=f"{count:,.0f} {name}"))
+        x += width
+    return svg(4 * BAR_WIDTH, 14, shown, label="", kind="split", is_stretched=True)
+
+
+_HEAD = 44.0
+"""What `layered_drawing` leaves for a heading, which the page has already; and below, for lines of text."""
+_FOOT = 8.0
+_WEIGHTS = {"spout": "box spout", "bolt": "box bolt", "committer": "box committer"}
+
+
+def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mapping[tuple[str, str, str], str]) -> Svg:
+    """Returns the graph, at a size at which its text can be read; a page lets it scroll.
+
+    Args:
+        picture: of the topology.
+        notes: component id -> the line in its box.
+        rates: (source, target, stream id) -> the text after the grouping at the edge.
+    """
+    nodes = tuple(replace(node, note=notes.get(node.component_id, "")) for node in picture.nodes)
+    edges = tuple(replace(edge, grouping=_with_rate(edge, rates)) for edge in picture.edges)
+    drawing = drawing_of(replace(picture, nodes=nodes, edges=edges, groups=(), facts=()))
+    width, height = drawing.width, drawing.height - _HEAD - _FOOT
+    heard = "; ".join(f"{edge.target} hears {edge.source}, {edge.label}" for edge in edges)
+    told = "; ".join(f"{node.component_id}: {node.note}" for node in nodes if node.note)
+    parts = [
+        f'<svg class="flow" width="{number(width)}" height="{number(height)}" '
+        f'viewBox="0 {number(_HEAD)} {number(width)} {number(height)}" role="img" '
+        f'aria-label="{words(". ".join(filter(None, ("graph of the topology", heard, told))))}">'
+    ]
+    for line in drawing.lines:
+        parts += _line(line)
+    for box in drawing.boxes:
+        parts += _box(box)
+    return Svg("".join((*parts, "</svg>")))
+
+
+def _with_rate(edge: Edge, rates: Mapping[tuple[str, str, str], str]) -> str:
+    rate = rates.get((edge.source, edge.target, edge.stream_id), "")
+    return f"{edge.grouping} · {rate}" if rate else edge.grouping
+
+
+def _box(box: Box) -> Iterator[str]:
+    kind = _WEIGHTS[box.node.kind]
+    radius = 12 if box.node.kind == "spout" else 3
+    yield rectangle(box.x, box.y, box.width, box.height, kind=kind, radius=radius)
+    top = box.y + (box.height - LINE * len(box.lines)) / 2
+    for at, (tone, content) in enumerate(box.lines, start=1):
+        tone = "name" if at == 1 else "live" if content == box.node.note else tone  # noqa: PLW2901 - as it is drawn
+        place = f'x="{number(box.x + 12)}" y="{number(top + LINE * at - 4)}"'
+        yield f'<text class="{tone}" {place}>{words(content)}</text>'
+
+
+def _line(line: Line) -> Iterator[str]:
+    (x, y), *rest = line.points
+    path = [f"M{number(x)} {number(y)}"]
+    for (bend_x, bend_y), (end_x, _) in zip(rest[::2], rest[1::2], strict=True):
+        middle = number((x + bend_x) / 2)
+        path.append(f"C{middle} {number(y)} {middle} {number(bend_y)} {number(bend_x)} {number(bend_y)}")
+        path.append(f"H{number(end_x)}")
+        x, y = end_x, bend_y
+    yield f'<path class="way" d="{"".join(path)}"/><path class="head" d="M{number(x)} {number(y)}l-9 -4.5v9z"/>'
+    yield f'<text class="dim" x="{number(line.label_x)}" y="{number(line.label_y)}">{words(line.label)}</text>'
+
+
+WIDTH, ROW = 1160.0, 24.0
+_TOP, _BOTTOM, _RIGHT = 20.0, 20.0, 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBar:
+    """An attempt.
+
+    Attributes:
+        name: written at the left.
+        begin, end: seconds since the epoch.
+        kind: its class, which gives it a colour.
+        note: drawn inside the bar if it fits, else next to it.
+    """
+
+    name: str
+    begin: float
+    end: float
+    kind: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment in the life of the transaction."""
+
+    name: str
+    at: float
+
+
+def attempt_chart(
+    title: str, bars: Sequence[AttemptBar], marks: Sequence[Mark], *, said: Callable[[float], str]
+) -> Svg | None:
+    """Returns the chart, None if there is nothing to draw.
+
+    Args:
+        title: what it shows.
+        bars: from top to bottom.
+        marks: ascending; a name that would overlap the one before it moves down a line.
+        said: formats a number of seconds.
+    """
+    times = [bar.begin for bar in bars] + [bar.end for bar in bars] + [mark.at for mark in marks]
+    if not bars or not times:
+        return None
+    begin, end = min(times), max(times)
+    left = max(label_width(bar.name) for bar in bars) + 10
+    lines = list(_placed(marks, begin, end, left))
+    top = _TOP + LABEL_HEIGHT * max((line for _, _, line in lines), default=0)
+    height = top + ROW * len(bars) + _BOTTOM
+    parts = []
+    for mark, x, line in lines:
+        parts.append(rule(x, LABEL_HEIGHT * (line + 1), x, height - _BOTTOM, kind="mark"))
+        parts.append(text(_mark_x(mark.name, x, left), LABEL_HEIGHT * (line + 1) - 3, mark.name, anchor="middle"))
+    for row, bar in enumerate(bars):
+        parts += _bar(bar, begin, end, left, top + ROW * row)
+    parts.append(text(left, height - 4, "0 s"))
+    parts.append(text(WIDTH - _RIGHT, height - 4, said(end - begin), anchor="end"))
+    told = "; ".join(f"{bar.name}: {bar.note}, {said(bar.end - bar.begin)}" for bar in bars)
+    return svg(WIDTH, height, parts, label=f"{title}. {told}", kind="attempts")
+
+
+def _x(at: float, begin: float, end: float, left: float) -> float:
+    return left + (at - begin) / (end - begin) * (WIDTH - _RIGHT - left) if end > begin else left
+
+
+def _mark_x(name: str, x: float, left: float) -> float:
+    """Returns the middle of a mark's name, which must not leave the drawing."""
+    half = label_width(name) / 2
+    return min(max(x, left + half), WIDTH - half)
+
+
+def _placed(marks: Sequence[Mark], begin: float, end: float, left: float) -> Iterator[tuple[Mark, float, int]]:
+    """Yields each mark with its place and the line of its name: the first where it overlaps no other name."""
+    ends: list[float] = []
+    for mark in marks:
+        x = _x(mark.at, begin, end, left)
+        middle, half = _mark_x(mark.name, x, left), label_width(mark.name) / 2
+        line = next((number for number, taken in enumerate(ends) if taken + 6 <= middle - half), len(ends))
+        ends[line : line + 1] = [middle + half]
+        yield mark, x, line
+
+
+def _bar(bar: AttemptBar, begin: float, end: float, left: float, y: float) -> Iterator[str]:
+    x = _x(bar.begin, begin, end, left)
+    width = max(2.0, _x(bar.end, begin, end, left) - x)
+    yield text(left - 10, y + 15, bar.name, anchor="end")
+    yield rectangle(x, y + 4, width, ROW - 8, kind=f"attempt {bar.kind}", title=bar.note, radius=2)
+    wide = label_width(bar.note)
+    if wide + 12 <= width:
+        yield text(x + 6, y + 15.5, bar.note, kind="label on-bar")
+    elif x + width + 6 + wide <= WIDTH:
+        yield text(x + width + 6, y + 15.5, bar.note)
+    elif x - 6 - wide >= left:
+        yield text(x - 6, y + 15.5, bar.note, anchor="end")
