@@ -8,12 +8,12 @@ without a shuffle, or in the driver's Python: the warm-up tries all three in tur
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its customary name
 
 from benchmarks.control_settings import TUNINGS
-from benchmarks.corpus import Corpus, count_words, read_lines
+from benchmarks.corpus import Corpus, count_words, load_corpus, read_lines
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.harness import median, percentile
 from benchmarks.measurement import ControlCase, Result
@@ -96,14 +96,9 @@ class BatchHandler:
 
 def measure(case: ControlCase) -> Result:
     """Runs the micro-batches and compares what the server holds with the independent count."""
-    corpus = Corpus.load(Path(case.corpus))
-    if corpus is None:
-        raise FileNotFoundError(f"corpus {case.corpus!r} does not exist; make it with python -m benchmarks.corpus")
-    folder = Path(tempfile.mkdtemp(prefix="control-", dir=case.work_dir))
-    in_memory = Path(tempfile.mkdtemp(prefix="control-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder))
-    try:
+    with work_folders("control-", case.work_dir) as (folder, in_memory):
         expected, words = cut_batches(
-            corpus,
+            load_corpus(case.corpus),
             in_memory / "input",
             lines=case.lines,
             files=case.files,
@@ -115,9 +110,6 @@ def measure(case: ControlCase) -> Result:
             _stream(case, in_memory, handler)
             sink.close()
             stored = read_counts(server.url, COUNTS_KEY)
-    finally:
-        shutil.rmtree(folder)
-        shutil.rmtree(in_memory, ignore_errors=True)
     first = case.warm_up - 1
     cycles = [end - start for start, end in zip(handler.ends[first:], handler.ends[first + 1 :], strict=False)]
     commits = sink.durations[case.warm_up :]
@@ -135,12 +127,26 @@ def measure(case: ControlCase) -> Result:
     )
 
 
+@contextmanager
+def work_folders(prefix: str, work_dir: str) -> Iterator[tuple[Path, Path]]:
+    """Yields a folder on disk, and one in memory where there is such a place; both are gone after the block."""
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, dir=work_dir) as folder,
+        tempfile.TemporaryDirectory(
+            prefix=prefix, dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder, ignore_cleanup_errors=True
+        ) as in_memory,
+    ):
+        yield Path(folder), Path(in_memory)
+
+
+def session(master: str, settings: Mapping[str, str]) -> SparkSession:
+    """Returns a new Spark session with these settings."""
+    return SparkSession.builder.master(master).appName("control").config(map=dict(settings)).getOrCreate()
+
+
 def _stream(case: ControlCase, folder: Path, handler: BatchHandler) -> None:
     """Reads all files, `case.files` per micro-batch, and ends."""
-    builder = SparkSession.builder.master(case.master).appName("control")
-    for key, value in TUNINGS[case.tuning].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(case.master, TUNINGS[case.tuning])
     try:
         lines = (
             spark.readStream.format("text")

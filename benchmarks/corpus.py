@@ -68,6 +68,18 @@ class Corpus:
         return found if sum(path.stat().st_size for path in found.files) == found.byte_count else None
 
 
+def load_corpus(folder: str) -> Corpus:
+    """Returns the corpus of a folder.
+
+    Raises:
+        FileNotFoundError: it is missing or incomplete.
+    """
+    corpus = Corpus.load(Path(folder))
+    if corpus is None:
+        raise FileNotFoundError(f"corpus {folder!r} does not exist; make it with python -m benchmarks.corpus")
+    return corpus
+
+
 def build_corpus(folder: Path, megabytes: float) -> Corpus:
     """Returns the corpus of the folder, which it makes if it is missing; its files never change afterwards.
 

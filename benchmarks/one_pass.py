@@ -88,14 +88,10 @@ CONTROLS: dict[str, Callable[[SparkSession, str, str], None]] = {
 
 def control_job(side: str, pattern: str, data_dir: Path) -> None:
     """Runs a control to its end, on two cores and with all of Java's compilers."""
-    from pyspark.sql import SparkSession
+    from benchmarks.control_side import session
 
-    builder = SparkSession.builder.master("local[2]").appName(side)
     settings = {**BEST, **PLAIN} if side == "foreach_batch" else PLAIN
-    for key, value in settings.items():
-        if key != JAVA_OPTIONS:
-            builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session("local[2]", {key: value for key, value in settings.items() if key != JAVA_OPTIONS})
     with EmbeddedServer(data_dir) as server:
         CONTROLS[side](spark, pattern, server.url)
     spark.stop()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from benchmarks.corpus import Corpus, count_first_lines_of_passes, link_passes
+from benchmarks.corpus import Corpus, count_first_lines_of_passes, link_passes, load_corpus
 from benchmarks.harness import percentile
 from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
@@ -60,9 +60,7 @@ class Deadline:
 
 def measure(case: TxbatchCase) -> Result:
     """Runs the word count for a while and compares what the server holds with the independent count."""
-    corpus = Corpus.load(Path(case.corpus))
-    if corpus is None:
-        raise FileNotFoundError(f"corpus {case.corpus!r} does not exist; make it with python -m benchmarks.corpus")
+    corpus = load_corpus(case.corpus)
     folder = Path(tempfile.mkdtemp(prefix="txbatch-", dir=case.work_dir))
     try:
         pattern = link_passes(corpus, folder / "input", PASS_COUNT)

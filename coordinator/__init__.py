@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from coordinator.run_plain import run_plain
     from coordinator.sources.files.line_files import TextFiles
     from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-    from coordinator.spouts.every_coordinator import PartitionPositions
     from coordinator.spouts.memory import (
         FeederSpout,
         FixedBatchesSpout,
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
         PartitionedCoordinator,
         PartitionedEmitter,
     )
-    from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
+    from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions, RunSoFar
     from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
     from coordinator.start import BackgroundRun, RunStatus, start
     from coordinator.topology.building.topology import Topology

@@ -30,13 +30,7 @@ ANY_TOPOLOGY = "any"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerChoice:
-    """The server that holds the state; printed without its password.
-
-    Attributes:
-        redis_url: a server's address, perhaps with a password; None for the private server.
-        data_dir: the private server's directory.
-        allow_plaintext: whether to connect to another machine without TLS.
-    """
+    """The server that holds the state, printed without its password; the private one if it has no address."""
 
     redis_url: str | None
     data_dir: Path
@@ -62,31 +56,22 @@ class ServerChoice:
             yield store
 
     def topologies(self) -> list[ListedTopology]:
-        """Returns the topologies that the server holds, by id.
-
-        Raises:
-            TopologyError, StateRefusedError: as `store`.
-            StateUnreachableError: no answer in time.
-        """
+        """Returns the topologies that the server holds, by id; raises as `store`."""
         self._refuse_unused()
         with self.address() as (url, _), closing(_topology(url, ANY_TOPOLOGY)) as store:
             return store.all_topologies()
 
     @contextmanager
     def onlooker(self) -> Iterator[Onlooker]:
-        """Yields what looks at all topologies of the server for as long as the block lasts, and changes none.
+        """Yields what looks at all topologies of the server, and changes none; raises as `store`.
 
         A private server that ends meanwhile, with the run that started it, is started again at the next look.
-
-        Raises:
-            TopologyError, StateRefusedError: as `store`.
         """
         self._refuse_unused()
         with self.address() as (url, revive), closing(onlooker_at(url, revive=revive)) as onlooker:
             yield onlooker
 
     def unknown_topology(self, topology_id: str, hint: str = "") -> TopologyError:
-        """Returns the error that a topology is not stored on the server."""
         return TopologyError(
             f"topology {topology_id!r} is not stored on {self}; check the topology id and the server{hint}"
         ).about(Trouble.UNKNOWN_TOPOLOGY)
@@ -95,12 +80,7 @@ class ServerChoice:
     def address(self, *, syncs_always: bool = False) -> Iterator[tuple[str, Callable[[], None] | None]]:
         """Yields the server's address, and what starts it again if it is a private one, which is started.
 
-        Args:
-            syncs_always: a private server syncs its file at each write.
-
-        Raises:
-            TopologyError: the address is invalid, or of another machine without TLS.
-            StateRefusedError: the private server cannot be started.
+        A private server that `syncs_always` syncs its file at each write.
         """
         if self.redis_url is not None:
             require_encryption(self.redis_url, allow_plaintext=self.allow_plaintext)

@@ -27,12 +27,8 @@ class SparkStart:
     """Starts Spark for one run, unless a session was given, and the engine on it.
 
     Attributes:
-        topology: as built.
-        plan: of the topology, with a partition for each task.
-        request: names master and settings, or the session.
-        options: of the run.
+        plan: with a partition for each task.
         url: where committers read state.
-        nonce: of the run.
     """
 
     topology: Topology
@@ -67,11 +63,7 @@ class SparkStart:
         return LateEngine(lambda: self.now(resources)[1], overlaps=is_fair(settings.get))
 
     def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
-        """Returns the topology as the driver runs it, and its engine; `resources` closes what was started.
-
-        Raises:
-            TopologyError, EngineError: as `spark_lease`.
-        """
+        """Returns the topology as the driver runs it, and its engine; `resources` closes what was started."""
         from coordinator.engines.spark.session import slots_of, spark_lease
         from coordinator.engines.spark.shipping import ship_topology
         from coordinator.engines.spark.spark_engine import SparkEngine

@@ -19,8 +19,7 @@ from pathlib import Path
 
 from benchmarks.corpus import build_corpus
 from benchmarks.suite import machine
-from benchmarks.suite.cells import Assignment, Measurement
-from benchmarks.suite.grid import SIZES, TASKS, Grid, cells
+from benchmarks.suite.cells import SIZES, TASKS, Assignment, Grid, Measurement, cells
 from benchmarks.suite.progress import Progress, described, duration
 from benchmarks.suite.report import write_report
 from benchmarks.suite.results_file import Results, ResultsError

@@ -1,4 +1,4 @@
-"""What the suite measures, as values that travel between processes as JSON.
+"""What the suite measures, as values that travel between processes as JSON, and which cells a run has. Pure.
 
 A `Cell` is one place in the report's tables. An `Assignment` is one measurement of it, made by a process of its own,
 which answers with a `Measurement`.
@@ -7,10 +7,12 @@ which answers with a `Measurement`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from typing import Any, Self
+from typing import Any, Self, TypeVar
+
+from benchmarks.suite.sides.table import SIDES
 
 
 class Kind(Enum):
@@ -115,3 +117,61 @@ class Measurement:
     def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         """Inverse of `dataclasses.asdict`."""
         return cls(**fields)
+
+
+T = TypeVar("T")
+SIZES = (20, 100, 1_000, 10_000, 1_000_000)
+TASKS = (1, 2, 4)
+LARGEST_LATENCY_SIZE = 10_000
+"""Larger transactions arrive too rarely to tell a percentile."""
+WORKLOAD_SIZES = (100, 1_000)
+"""Sizes of the workloads other than the word count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What to measure.
+
+    Attributes:
+        sides: names, in the order of measurement.
+        workloads: names.
+        sizes: tuples of a transaction.
+        tasks: numbers of tasks.
+        latency_sizes: sizes at which latency is measured, at every number of tasks in `latency_tasks`.
+        latency_tasks: numbers of tasks at which latency is measured.
+    """
+
+    sides: Sequence[str]
+    workloads: Sequence[str]
+    sizes: Sequence[int]
+    tasks: Sequence[int]
+    latency_sizes: Sequence[int]
+    latency_tasks: Sequence[int]
+
+
+def cells(grid: Grid) -> list[Cell]:
+    """Returns the cells, all rates before all latencies, which need them."""
+    return [*_rates(grid), *_latencies(grid)]
+
+
+def _rates(grid: Grid) -> Iterator[Cell]:
+    for workload in grid.workloads:
+        for size in grid.sizes if workload == "word_count" else _only(WORKLOAD_SIZES, grid.sizes):
+            for tasks in grid.tasks:
+                for side in grid.sides:
+                    if workload in SIDES[side].workloads and (SIDES[side].uses_tasks or tasks == min(grid.tasks)):
+                        yield Cell(Kind.RATE.value, side, workload, size, tasks if SIDES[side].uses_tasks else 1)
+
+
+def _latencies(grid: Grid) -> Iterator[Cell]:
+    if "word_count" not in grid.workloads:
+        return
+    for size in _only(grid.latency_sizes, [size for size in grid.sizes if size <= LARGEST_LATENCY_SIZE]):
+        for tasks in _only(grid.latency_tasks, grid.tasks):
+            for side in grid.sides:
+                if SIDES[side].has_latency:
+                    yield Cell(Kind.LATENCY.value, side, "word_count", size, tasks if SIDES[side].uses_tasks else 1)
+
+
+def _only(wanted: Iterable[T], offered: Sequence[T]) -> list[T]:
+    return [entry for entry in wanted if entry in offered]

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from benchmarks.harness import Spread
 from benchmarks.suite.cells import Cell, Kind
-from benchmarks.suite.figures import Figures
 from benchmarks.suite.sides.table import SIDES
+from benchmarks.suite.tables import Figures
 from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted
 

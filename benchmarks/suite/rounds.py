@@ -14,9 +14,9 @@ from typing import Protocol
 
 from benchmarks.harness import MeasurementError, in_own_process
 from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
-from benchmarks.suite.figures import figures, rate_cell
 from benchmarks.suite.results_file import CellResults, Results, Round
 from benchmarks.suite.sides.table import SIDES
+from benchmarks.suite.tables import figures, rate_cell
 
 HALF = 0.5
 START_UP_S = 6.0

@@ -35,18 +35,6 @@ def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:
     return repeated
 
 
-def load_corpus(folder: str) -> Corpus:
-    """Returns the corpus of a folder.
-
-    Raises:
-        FileNotFoundError: it is missing or incomplete.
-    """
-    corpus = Corpus.load(Path(folder))
-    if corpus is None:
-        raise FileNotFoundError(f"corpus {folder!r} does not exist; make it with python -m benchmarks.corpus")
-    return corpus
-
-
 class Lines:
     """All lines of a corpus in memory, as an endless text: the controls do not pay for reading.
 

@@ -1,4 +1,7 @@
-"""Checks what the methods of a user's spout return; a wrong answer is refused with its remedy."""
+"""Checks what the methods of a user's spout return; a wrong answer is a `WrongAnswerError` that names its remedy.
+
+Positions and notes that would not survive storage unchanged raise a `CodecError`.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,13 @@ MAX_PARTITIONS = 1_000_000
 
 
 def expect_made(kind: type, method: str, answer: Any) -> Any:
-    """Returns what a factory method made, which must be an instance of `kind`.
-
-    Raises:
-        WrongAnswerError: it is something else.
-    """
     if not isinstance(answer, kind):
         raise WrongAnswerError(f"{method} returned {answer!r}; return an instance of a subclass of {kind.__name__}")
     return answer
 
 
 def expect_count(answer: Any) -> int:
-    """Returns a number of partitions: an int, or a value such as NumPy's integers that converts to one exactly.
-
-    Raises:
-        WrongAnswerError: it is something else.
-    """
+    """Returns a number of partitions: an int, or a value such as NumPy's integers that converts to one exactly."""
     try:
         count = -1 if isinstance(answer, bool) else operator.index(answer)
     except TypeError:
@@ -42,12 +36,6 @@ def expect_count(answer: Any) -> int:
 
 
 def expect_positions(answer: Any) -> Mapping[int, Any]:
-    """Returns where partitions begin.
-
-    Raises:
-        WrongAnswerError: it is not a mapping from numbers of partitions to positions.
-        CodecError: a position would not survive storage unchanged.
-    """
     if not isinstance(answer, Mapping) or not all(type(each) is int and each >= 0 for each in answer):
         raise WrongAnswerError(
             f"first_positions returned {answer!r}; return a mapping from numbers of partitions, from 0, to positions"
@@ -58,22 +46,13 @@ def expect_positions(answer: Any) -> Mapping[int, Any]:
 
 
 def expect_truth(method: str, answer: Any) -> bool:
-    """Returns a truth value; None, for example, is returned by a method without a return statement.
-
-    Raises:
-        WrongAnswerError: the answer is neither True nor False.
-    """
+    """Returns a truth value, which None is not: a method without a return statement returns it."""
     if not isinstance(answer, bool) and type(answer).__name__ not in ("bool", "bool_"):  # NumPy's is not a bool
         raise WrongAnswerError(f"{method} returned {answer!r}; return True or False")
     return bool(answer)
 
 
 def expect_fingerprint(answer: Any) -> str:
-    """Returns a fingerprint.
-
-    Raises:
-        WrongAnswerError: it is not a non-empty string, or not one that can be stored.
-    """
     if not isinstance(answer, str) or not answer:
         raise WrongAnswerError(
             f"fingerprint returned {answer!r}; return a non-empty string that changes with the input"
@@ -89,31 +68,20 @@ def expect_fingerprint(answer: Any) -> str:
 
 
 def expect_change(answer: Any) -> InputChange | None:
-    """Returns the result of a comparison.
-
-    Raises:
-        WrongAnswerError: it is something else.
-    """
     if answer is not None and not isinstance(answer, InputChange):
         raise WrongAnswerError(
             f"compare returned {answer!r}; return an InputChange, or None if the spout cannot compare"
         )
     if answer is not None:
         for part in ("skipped", "again", "changed", "impossible"):
-            said = getattr(answer, part)
-            if not isinstance(said, tuple) or not all(isinstance(sentence, str) for sentence in said):
-                raise WrongAnswerError(f"compare returned {part}={said!r}; return a tuple of sentences")
+            found = getattr(answer, part)
+            if not isinstance(found, tuple) or not all(isinstance(sentence, str) for sentence in found):
+                raise WrongAnswerError(f"compare returned {part}={found!r}; return a tuple of sentences")
         expect_notes(answer.notes)
     return answer
 
 
 def expect_notes(answer: Any) -> Mapping[str, Any]:
-    """Returns notes that can be stored.
-
-    Raises:
-        WrongAnswerError: it is not a mapping whose keys are strings.
-        CodecError: a value would not survive storage unchanged.
-    """
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
         raise WrongAnswerError(f"notes returned {answer!r}; return a mapping from names to plain data")
     for value in answer.values():

@@ -15,7 +15,6 @@ from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.spouts.every_coordinator import PartitionPositions
 from coordinator.spouts.memory_input import (
     MemoryInput,
     MemoryPosition,
@@ -34,7 +33,7 @@ from coordinator.spouts.opaque import (
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 from coordinator.spouts.answers import expect_count, expect_positions, expect_truth
-from coordinator.spouts.every_coordinator import CountsPartitions
 from coordinator.spouts.opaque import OpaquePartitionedCoordinator
 from coordinator.spouts.partition_cut import partition_of, partition_scope
 from coordinator.spouts.partitioned import PartitionedCoordinator
-from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
+from coordinator.spouts.run_so_far import CountsPartitions, FormerInput, InputChange, RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.values.own_copy import own_copy
 

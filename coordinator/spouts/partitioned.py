@@ -15,7 +15,7 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.every_coordinator import CountsPartitions, PartitionPositions
+from coordinator.spouts.run_so_far import CountsPartitions, PartitionPositions
 from state.attempt import TransactionAttempt
 
 

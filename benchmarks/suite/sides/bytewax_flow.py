@@ -23,9 +23,10 @@ from bytewax.dataflow import Dataflow
 from bytewax.outputs import DynamicSink, StatelessSinkPartition
 from bytewax.testing import TestingSource, run_main
 
+from benchmarks.corpus import load_corpus
 from benchmarks.suite.cells import Assignment, Measurement
-from benchmarks.suite.measured_span import MeasuredSpan
-from benchmarks.suite.text_input import Lines, load_corpus
+from benchmarks.suite.text_input import Lines
+from benchmarks.suite.timing import MeasuredSpan
 from benchmarks.txbatch_side import read_counts
 from state.redis_server.embedded import EmbeddedServer
 
@@ -137,13 +138,7 @@ def summarized(assignment: Assignment, committed: list[tuple[int, float]], store
     for number, _ in committed:
         for line in text.batch(number, size):
             expected.update(line.split())
-    begin, end = span.ends()
-    return Measurement(
-        transactions=end.transactions - begin.transactions,
-        tuples=end.tuples - begin.tuples,
-        seconds=end.at_s - begin.at_s,
-        is_exact=stored == expected,
-    )
+    return span.measurement(is_exact=stored == expected)
 
 
 if __name__ == "__main__":

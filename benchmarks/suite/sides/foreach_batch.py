@@ -7,24 +7,22 @@ thread moves each file into the input folder when its transaction arrives.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
-from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from benchmarks.control_settings import TUNINGS
-from benchmarks.control_side import MEMORY_FOLDER, BatchHandler, cut_batches
+from benchmarks.control_side import BatchHandler, cut_batches, session, work_folders
 from benchmarks.control_side import measure as measure_rate
+from benchmarks.corpus import load_corpus
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.measurement import ControlCase
 from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
-from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarized_ms
-from benchmarks.suite.text_input import load_corpus, repeated_corpus
+from benchmarks.suite.text_input import repeated_corpus
+from benchmarks.suite.timing import ArrivalSchedule, arrival_count
 from benchmarks.txbatch_side import read_counts
 from state.redis_server.embedded import EmbeddedServer
 
@@ -83,9 +81,7 @@ def latency(assignment: Assignment) -> Measurement:
     """Lets files arrive by a schedule, once the warm-up's are done."""
     case = control_case(assignment)
     count = arrival_count(assignment.arrivals_per_s, assignment.seconds)
-    folder = Path(tempfile.mkdtemp(prefix="foreach-", dir=case.work_dir))
-    in_memory = Path(tempfile.mkdtemp(prefix="foreach-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder))
-    try:
+    with work_folders("foreach-", case.work_dir) as (folder, in_memory):
         expected, _ = cut_batches(
             load_corpus(case.corpus), in_memory / "cut", lines=case.lines, files=1, batch_counts=(case.warm_up, count)
         )
@@ -95,26 +91,15 @@ def latency(assignment: Assignment) -> Measurement:
             schedule = _stream(case, in_memory, handler, assignment.arrivals_per_s, count)
             sink.close()
             is_exact = read_counts(server.url, COUNTS_KEY) == expected
-    finally:
-        shutil.rmtree(folder)
-        shutil.rmtree(in_memory, ignore_errors=True)
     committed = handler.ends[case.warm_up :]
-    return Measurement(
-        transactions=count,
-        tuples=count * case.lines,
-        seconds=committed[-1] - schedule.start_s,
-        is_exact=is_exact,
-        latencies_ms=summarized_ms(schedule.latencies_s(committed)),
-        details={"counting": handler.chosen().__name__},
+    return schedule.measurement(
+        committed, case.lines, is_exact=is_exact, details={"counting": handler.chosen().__name__}
     )
 
 
 def _stream(case: ControlCase, folder: Path, handler: BatchHandler, per_s: float, count: int) -> ArrivalSchedule:
     """Streams the warm-up's files, then those that arrive; returns the arrivals."""
-    builder = SparkSession.builder.master(case.master).appName("control")
-    for key, value in TUNINGS[case.tuning].items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    spark = session(case.master, TUNINGS[case.tuning])
     files = sorted((folder / "cut").iterdir())
     (folder / "input").mkdir()
     _move(files[: case.warm_up], folder / "input")

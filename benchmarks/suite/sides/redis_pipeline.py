@@ -13,11 +13,9 @@ from pathlib import Path
 
 import redis
 
+from benchmarks.corpus import load_corpus
 from benchmarks.suite.cells import Assignment, Kind, Measurement
-from benchmarks.suite.measured_span import MeasuredSpan
-from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarized_ms
-from benchmarks.suite.sides import processor_time
-from benchmarks.suite.text_input import load_corpus
+from benchmarks.suite.timing import ArrivalSchedule, MeasuredSpan, arrival_count, processor_now
 from benchmarks.suite.workloads.table import input_of, workload
 from state.redis_server.embedded import EmbeddedServer
 
@@ -62,21 +60,12 @@ def measure(assignment: Assignment) -> Measurement:
 
 
 def _rate(assignment: Assignment, writer: Writer) -> Measurement:
-    span = MeasuredSpan(assignment.warm_up_s, assignment.seconds)
-    processor = []
+    span = MeasuredSpan(assignment.warm_up_s, assignment.seconds, processor_now)
     while span.end is None:
-        if span.note(time.monotonic(), writer.written, writer.written * assignment.cell.tuples):
-            processor.append(processor_time.now())
+        span.note(time.monotonic(), writer.written, writer.written * assignment.cell.tuples)
         if span.end is None:
             writer.write_next()
-    begin, end = span.ends()
-    return Measurement(
-        transactions=end.transactions - begin.transactions,
-        tuples=end.tuples - begin.tuples,
-        seconds=end.at_s - begin.at_s,
-        is_exact=writer.is_exact(),
-        processor_s=processor_time.since(*processor),
-    )
+    return span.measurement(is_exact=writer.is_exact())
 
 
 def _latency(assignment: Assignment, writer: Writer) -> Measurement:
@@ -90,13 +79,7 @@ def _latency(assignment: Assignment, writer: Writer) -> Measurement:
         time.sleep(max(0.0, schedule.arrival_s(number) - time.monotonic()))
         writer.write_next()
         committed.append(time.monotonic())
-    return Measurement(
-        transactions=count,
-        tuples=count * assignment.cell.tuples,
-        seconds=committed[-1] - schedule.start_s,
-        is_exact=writer.is_exact(),
-        latencies_ms=summarized_ms(schedule.latencies_s(committed)),
-    )
+    return schedule.measurement(committed, assignment.cell.tuples, is_exact=writer.is_exact())
 
 
 if __name__ == "__main__":

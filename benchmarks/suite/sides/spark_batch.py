@@ -6,9 +6,7 @@ second attempt from a first one. The session stays warm; few different transacti
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,12 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its customary name
 
 from benchmarks.control_settings import PLAIN
-from benchmarks.control_side import MEMORY_FOLDER, WHITESPACE, cut_batches
-from benchmarks.corpus import count_words, read_lines
+from benchmarks.control_side import WHITESPACE, cut_batches, session, work_folders
+from benchmarks.corpus import count_words, load_corpus, read_lines
 from benchmarks.suite.cells import Assignment, Measurement
-from benchmarks.suite.measured_span import MeasuredSpan
-from benchmarks.suite.sides import processor_time
-from benchmarks.suite.text_input import load_corpus, repeated_corpus
+from benchmarks.suite.text_input import repeated_corpus
+from benchmarks.suite.timing import MeasuredSpan, processor_now
 from benchmarks.txbatch_side import read_counts
 from state.redis_server.embedded import EmbeddedServer
 
@@ -60,48 +57,32 @@ def by_sql(spark: SparkSession, tasks: int) -> Count:
 def measure(assignment: Assignment) -> Measurement:
     """Runs jobs for a while and compares what the server holds with an independent count."""
     cell = assignment.cell
-    folder = Path(tempfile.mkdtemp(prefix="spark-", dir=assignment.work_dir))
-    in_memory = Path(tempfile.mkdtemp(prefix="spark-", dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else folder))
     name = f"{Path(assignment.corpus).name}-{cell.tuples}"
-    try:
+    with work_folders("spark-", assignment.work_dir) as (folder, in_memory):
         corpus = repeated_corpus(load_corpus(assignment.corpus), Path(assignment.work_dir) / name, cell.tuples)
         cut_batches(corpus, in_memory / "input", lines=cell.tuples, files=cell.tasks, batch_counts=(INPUTS,))
         paths = sorted(map(str, (in_memory / "input").iterdir()))
         inputs = [paths[start : start + cell.tasks] for start in range(0, len(paths), cell.tasks)]
         with EmbeddedServer(folder / "data") as server:
             return _jobs(assignment, server.url, inputs)
-    finally:
-        shutil.rmtree(folder)
-        shutil.rmtree(in_memory, ignore_errors=True)
 
 
 def _jobs(assignment: Assignment, url: str, inputs: list[list[str]]) -> Measurement:
     cell = assignment.cell
-    builder = SparkSession.builder.master(f"local[{cell.tasks}]").appName("control")
-    for key, value in {**PLAIN, "spark.sql.shuffle.partitions": str(cell.tasks)}.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    span = MeasuredSpan(assignment.warm_up_s, assignment.seconds)
-    used, processor = [0] * len(inputs), []
+    spark = session(f"local[{cell.tasks}]", {**PLAIN, "spark.sql.shuffle.partitions": str(cell.tasks)})
+    span = MeasuredSpan(assignment.warm_up_s, assignment.seconds, processor_now)
+    used = [0] * len(inputs)
     try:
         count = (by_rdd if cell.side == "spark_rdd" else by_sql)(spark, cell.tasks)
         with redis.Redis.from_url(url, protocol=2) as client:
             while span.end is None:
-                if span.note(time.monotonic(), sum(used), sum(used) * cell.tuples):
-                    processor.append(processor_time.now())
+                span.note(time.monotonic(), sum(used), sum(used) * cell.tuples)
                 number = sum(used) % len(inputs)
                 write(client, count(inputs[number]))
                 used[number] += 1
     finally:
         spark.stop()
-    begin, end = span.ends()
-    return Measurement(
-        transactions=end.transactions - begin.transactions,
-        tuples=end.tuples - begin.tuples,
-        seconds=end.at_s - begin.at_s,
-        is_exact=read_counts(url, KEY) == expected(inputs, used),
-        processor_s=processor_time.since(*processor),
-    )
+    return span.measurement(is_exact=read_counts(url, KEY) == expected(inputs, used))
 
 
 def write(client: redis.Redis, counts: list[tuple[str, int]]) -> None:

@@ -32,9 +32,9 @@ class Side:
     title: str
     module: str
     workloads: tuple[str, ...]
-    has_latency: bool
-    uses_tasks: bool
     promise: str
+    has_latency: bool = True
+    uses_tasks: bool = True
     requires: str | None = None
     remedy: str = ""
 
@@ -54,32 +54,24 @@ SIDES: Mapping[str, Side] = {
         title="txbatch, rows",
         module="benchmarks.suite.sides.txbatch",
         workloads=EVERY_WORKLOAD,
-        has_latency=True,
-        uses_tasks=True,
         promise="exactly once",
     ),
     "txbatch_columns": Side(
         title="txbatch, columns",
-        module="benchmarks.suite.sides.txbatch_columns",
+        module="benchmarks.suite.sides.txbatch",
         workloads=WORD_COUNT,
-        has_latency=True,
-        uses_tasks=True,
         promise="exactly once",
     ),
     "foreach_batch_best": Side(
         title="foreachBatch, best",
         module="benchmarks.suite.sides.foreach_batch",
         workloads=WORD_COUNT,
-        has_latency=True,
-        uses_tasks=True,
         promise="exactly once, by the batch id that the sink compares",
     ),
     "foreach_batch_plain": Side(
         title="foreachBatch, plain",
         module="benchmarks.suite.sides.foreach_batch",
         workloads=WORD_COUNT,
-        has_latency=True,
-        uses_tasks=True,
         promise="exactly once, by the batch id that the sink compares",
     ),
     "spark_rdd": Side(
@@ -87,7 +79,6 @@ SIDES: Mapping[str, Side] = {
         module="benchmarks.suite.sides.spark_batch",
         workloads=WORD_COUNT,
         has_latency=False,
-        uses_tasks=True,
         promise="none: a crash loses or repeats writes",
     ),
     "spark_sql": Side(
@@ -95,7 +86,6 @@ SIDES: Mapping[str, Side] = {
         module="benchmarks.suite.sides.spark_batch",
         workloads=WORD_COUNT,
         has_latency=False,
-        uses_tasks=True,
         promise="none: a crash loses or repeats writes",
     ),
     "bytewax": Side(
@@ -103,7 +93,6 @@ SIDES: Mapping[str, Side] = {
         module="benchmarks.suite.sides.bytewax_flow",
         workloads=WORD_COUNT,
         has_latency=False,
-        uses_tasks=True,
         promise="none as configured here, without recovery; at least once with it",
         requires="bytewax",
         remedy="pip install 'txbatch[bench]', on a Python that it supports",
@@ -112,7 +101,6 @@ SIDES: Mapping[str, Side] = {
         title="redis-py pipeline",
         module="benchmarks.suite.sides.redis_pipeline",
         workloads=EVERY_WORKLOAD,
-        has_latency=True,
         uses_tasks=False,
         promise="none: a crash loses or repeats writes",
     ),

@@ -8,19 +8,18 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import redis
 
-from benchmarks.corpus import link_passes
+from benchmarks.corpus import link_passes, load_corpus
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.suite.cells import Assignment, Kind, Measurement
-from benchmarks.suite.measured_span import MeasuredSpan
-from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarized_ms
-from benchmarks.suite.sides import processor_time
-from benchmarks.suite.text_input import load_corpus
+from benchmarks.suite.timing import ArrivalSchedule, MeasuredSpan, arrival_count, processor_now
+from benchmarks.suite.workloads import word_count
 from benchmarks.suite.workloads.table import Workload, input_of, workload
 from coordinator.run import run
 from coordinator.sources.files import file_spout
@@ -36,11 +35,9 @@ if TYPE_CHECKING:
 PASS_COUNT = 200
 """More than any run reads; an unread file costs nothing."""
 
-MakeTopology = Callable[[str, int, int], Topology]
-
 
 class SpanWatch:
-    """Drains a run once its measured span has ended, and notes what was used in it.
+    """Drains a run once its measured span has ended, and notes the waves at both ends.
 
     Args:
         span: decides where the measured span begins and ends.
@@ -49,7 +46,6 @@ class SpanWatch:
     def __init__(self, span: MeasuredSpan) -> None:
         self._span = span
         self._coordinator: Coordinator | None = None
-        self.processor: list[dict[str, float]] = []
         self.waves: list[int] = []
 
     def start(self, coordinator: Coordinator) -> None:
@@ -59,7 +55,6 @@ class SpanWatch:
     def progress(self, statistics: RunStatistics) -> None:
         """Looks at the run after every event."""
         if self._span.note(time.monotonic(), statistics.committed, statistics.tuples):
-            self.processor.append(processor_time.now())
             self.waves.append(statistics.waves)
         if self._span.end is not None and self._coordinator is not None:
             self._coordinator.drain()
@@ -127,19 +122,15 @@ class Arrivals:
             yield
 
 
-def measure(assignment: Assignment, topology: MakeTopology | None = None) -> Measurement:
-    """Runs the topology for a while and compares what the server holds with an independent count.
-
-    Args:
-        assignment: what to measure.
-        topology: makes the topology; None takes the workload's.
-    """
+def measure(assignment: Assignment) -> Measurement:
+    """Runs the topology for a while and compares what the server holds with an independent count."""
     cell = assignment.cell
     chosen = workload(cell.workload)
+    topology = columns if cell.side == "txbatch_columns" else chosen.topology
     corpus = load_corpus(assignment.corpus)
     folder = Path(tempfile.mkdtemp(prefix="txbatch-", dir=assignment.work_dir))
     is_rate = cell.kind == Kind.RATE.value
-    span, stopwatch = MeasuredSpan(assignment.warm_up_s, assignment.seconds), Stopwatch()
+    span, stopwatch = MeasuredSpan(assignment.warm_up_s, assignment.seconds, processor_now), Stopwatch()
     watch = SpanWatch(span)
     arrivals = Arrivals(assignment, lambda: sum(count for _, count in stopwatch.commit_times))
     try:
@@ -150,7 +141,7 @@ def measure(assignment: Assignment, topology: MakeTopology | None = None) -> Mea
             nullcontext() if is_rate else arrivals.installed(),
         ):
             statistics = run(
-                (topology or chosen.topology)(pattern, cell.tuples, cell.tasks),
+                topology(pattern, cell.tuples, cell.tasks),
                 redis_url=server.url,
                 master=f"local[{cell.tasks}]",
                 options=RunOptions(max_spout_pending=cell.window or None),
@@ -162,8 +153,11 @@ def measure(assignment: Assignment, topology: MakeTopology | None = None) -> Mea
     finally:
         shutil.rmtree(folder)
     if is_rate:
-        return rate(span, watch, is_exact=is_exact)
-    return latency(cell.tuples, arrivals, stopwatch.commit_times, is_exact=is_exact)
+        first, last = watch.waves
+        return span.measurement(is_exact=is_exact, details={"waves": last - first})
+    committed = [now_s for now_s, count in stopwatch.commit_times for _ in range(count)][arrivals.warm_ups :]
+    assert arrivals.schedule is not None  # the run has ended, and so have the arrivals
+    return arrivals.schedule.measurement(committed, cell.tuples, is_exact=is_exact)
 
 
 def holds(url: str, chosen: Workload, expected: object) -> bool:
@@ -172,31 +166,11 @@ def holds(url: str, chosen: Workload, expected: object) -> bool:
         return chosen.stored(client) == expected
 
 
-def rate(span: MeasuredSpan, watch: SpanWatch, *, is_exact: bool) -> Measurement:
-    """Returns what a closed loop has shown."""
-    begin, end = span.ends()
-    return Measurement(
-        transactions=end.transactions - begin.transactions,
-        tuples=end.tuples - begin.tuples,
-        seconds=end.at_s - begin.at_s,
-        is_exact=is_exact,
-        processor_s=processor_time.since(*watch.processor),
-        details={"waves": watch.waves[1] - watch.waves[0]},
-    )
-
-
-def latency(tuples: int, arrivals: Arrivals, commit_times: list[tuple[float, int]], *, is_exact: bool) -> Measurement:
-    """Returns what an open loop has shown."""
-    committed = [now_s for now_s, count in commit_times for _ in range(count)][arrivals.warm_ups :]
-    schedule = arrivals.schedule
-    assert schedule is not None  # the run has ended, and so have the arrivals
-    return Measurement(
-        transactions=schedule.count,
-        tuples=schedule.count * tuples,
-        seconds=committed[-1] - schedule.start_s,
-        is_exact=is_exact,
-        latencies_ms=summarized_ms(schedule.latencies_s(committed)),
-    )
+def columns(pattern: str, tuples: int, tasks: int) -> Topology:
+    """Returns the shipped example with column batches; found by name, since an older checkout has none."""
+    made = import_module("examples.word_count_batches").topology(pattern, tuples, word_count.TOPOLOGY_ID, tasks)
+    assert isinstance(made, Topology)
+    return made
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ from typing import Any
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.every_coordinator import PartitionPositions
 from coordinator.spouts.partitioned import PartitionedCoordinator
-from coordinator.spouts.run_so_far import FormerInput, InputChange
+from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 from state.printable import said_by

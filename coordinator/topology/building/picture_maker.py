@@ -49,9 +49,7 @@ _STORED_NAME_LIMIT = 64
 def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] = ()) -> TopologyPicture:
     """Returns the picture of a topology, without what only a plan knows.
 
-    Args:
-        topology: checked.
-        handed_over: (emitting component, receiving component) of the subscriptions that need no shuffle.
+    `handed_over` has (emitting component, receiving component) of the subscriptions that need no shuffle.
     """
     in_memory = frozenset(handed_over)
     return TopologyPicture(
@@ -129,12 +127,7 @@ def _holds(kind: StateKind, field: str, value: str) -> str:
 
 
 def picture_of_description(topology_id: str, description: str) -> TopologyPicture | None:
-    """Returns the picture of a topology, None if its description cannot be read.
-
-    Args:
-        topology_id: a valid name.
-        description: as `topology_description.described` makes it; txbatch of another version may have written it.
-    """
+    """Returns the picture of a topology, None if its description, perhaps of another version, cannot be read."""
     try:
         found = json.loads(description)
         components: dict[str, Any] = found["components"]
@@ -169,11 +162,7 @@ def _input(text: str) -> tuple[str, str, str]:
 
 
 def _flow_order(inputs: Mapping[str, list[tuple[str, str, str]]]) -> list[str]:
-    """Returns the components so that each stands after those it hears, and by name where that leaves a choice.
-
-    Raises:
-        ValueError: they hear each other in a circle, or one hears a component that is not there.
-    """
+    """Returns the components so that each stands after those it hears, and by name where that leaves a choice."""
     order: list[str] = []
     left = sorted(inputs)
     while left:

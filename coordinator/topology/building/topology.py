@@ -33,13 +33,7 @@ class ComponentKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A stream that a component receives.
-
-    Attributes:
-        upstream_id: id of the component that emits it.
-        stream_id: as the upstream component declares it.
-        grouping: how its tuples are distributed to the subscriber's tasks.
-    """
+    """A stream that a component receives from the one upstream."""
 
     upstream_id: str
     stream_id: str
@@ -51,13 +45,9 @@ class Component:
     """A component of a topology.
 
     Attributes:
-        component_id: unique in its topology.
-        kind: spout, bolt or committer.
         spec: the user's object, which is shipped to the executors.
         parallelism: number of executors asked for.
-        task_count: number of tasks.
         streams: stream id -> stream that it emits, in the order of declaration.
-        subscriptions: the streams it receives.
         conf: its own configuration, which takes precedence over the topology's.
         master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
         may_chain: whether it may run in one Spark task with a component it hears or is heard by.

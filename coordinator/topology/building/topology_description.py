@@ -37,7 +37,7 @@ class TopologyChange:
     """The changes of a topology since an earlier run, one sentence each.
 
     Attributes:
-        said: changes that are allowed, and only reported.
+        said: changes that are allowed and only reported.
         states: changes of states that may have been written before, which the user has to accept.
     """
 
@@ -50,9 +50,8 @@ class DescribedState:
     """A state as a stored description declares it.
 
     Attributes:
-        name, kind, value_type, field_type, scale: as of its handle.
-        keep: what is kept of it, as in "highest 100"; empty for everything.
-        part_type: type of its parts; None if it has one key.
+        keep: the part of it that is kept, as in "highest 100"; empty for everything.
+        part_type: None if it has one key.
         expires: whether the keys of its parts expire.
     """
 
@@ -88,11 +87,11 @@ def changes(stored: str, given: str) -> TopologyChange:
         return TopologyChange()
     try:
         before, after = json.loads(stored), json.loads(given)
-        said = [*_of_kind("component", before["components"], after["components"])]
-        owners = _without_owner(before["states"]), _without_owner(after["states"])
-        states = [sentence for sentence in _of_kind("state", *owners) if not _is_of_new_state(sentence)]
-        said += [sentence for sentence in _of_kind("state", *owners) if _is_of_new_state(sentence)]
+        found = _of_kind("state", _without_owner(before["states"]), _without_owner(after["states"]))
+        said = _of_kind("component", before["components"], after["components"])
+        said += [sentence for sentence in found if _is_of_new_state(sentence)]
         said += _moved(before["states"], after["states"])
+        states = [sentence for sentence in found if not _is_of_new_state(sentence)]
     except (ValueError, TypeError, KeyError, AttributeError):
         return TopologyChange((), (f"its stored description {one_line(stored, 100)!r} cannot be read",))
     return TopologyChange(tuple(said), tuple(states))

@@ -32,12 +32,7 @@ HandOvers = frozenset[tuple[str, str]]
 
 
 def chains_of(topology: ComponentGraph, left_out: Collection[str]) -> list[Chain]:
-    """Returns the chains of a topology; together they hold each component that is not left out, once (driver).
-
-    Args:
-        topology: checked, its components in flow order.
-        left_out: component ids of the commit phase.
-    """
+    """Returns the chains of a topology; together they hold each component that is not left out, once (driver)."""
     members: dict[str, list[str]] = {}
     head_of: dict[str, str] = {}
     for component in topology.components:
@@ -69,11 +64,7 @@ def hand_overs(topology: ComponentGraph, chains: Sequence[Chain]) -> HandOvers:
 def chained_wirings(wirings: Mapping[int, TaskWiring], hand_overs: HandOvers) -> dict[int, TaskWiring]:
     """Returns the wirings with each task of a chain wired to its counterparts in it, and to no other of their tasks.
 
-    Tasks outside the chain, above or below, are heard and told as ever.
-
-    Args:
-        wirings: task id -> wiring, as of a topology without chains.
-        hand_overs: from the function of that name.
+    Tasks outside the chain, above or below, are heard and notified as in a topology without chains.
     """
     return {task: _chained(wiring, wirings, hand_overs) for task, wiring in wirings.items()}
 
@@ -131,10 +122,7 @@ def levels_of(
 ) -> dict[str, int]:
     """Returns the length of each component's longest path within its own phase; the members of a chain share theirs.
 
-    Args:
-        topology: checked, its components in flow order.
-        chains: of the topology; a component in none is its own.
-        committing: component ids of the commit phase, if there is one.
+    A component in no chain is its own; `committing` are those of the commit phase.
     """
     head_of = {component_id: chain[0] for chain in chains for component_id in chain}
     levels: dict[str, int] = {}
@@ -152,13 +140,7 @@ def levels_of(
 def tasks_by_level(
     chains: Sequence[Chain], levels: Mapping[str, int], tasks_of: Mapping[str, tuple[int, ...]]
 ) -> dict[int, list[int]]:
-    """Returns level -> the tasks that have partitions there: those of all components but the ones chained to a head.
-
-    Args:
-        chains: of the topology.
-        levels: component id -> level, in flow order.
-        tasks_of: component id -> task ids.
-    """
+    """Returns level -> the tasks that have partitions there: those of all components but the ones chained to a head."""
     chained = {component_id for chain in chains for component_id in chain[1:]}
     found: dict[int, list[int]] = {}
     for component_id, level in levels.items():

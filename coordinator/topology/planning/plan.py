@@ -110,17 +110,14 @@ class Plan(TaskPlan):
 
 
 def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True) -> Plan:
-    """Plans a topology.
+    """Plans a checked topology; raises what `pickle_spec` does.
 
     Args:
-        topology: a checked topology.
-        pickle_spec: pickles what is shipped.
-        worker_count: number of workers that share the executors, so that local-or-shuffle groupings know what is
-            local; 0 if placement is not known in advance, as on Spark.
+        topology: to plan.
+        pickle_spec: pickles the components.
+        worker_count: number of workers that share the executors, so that local-or-shuffle groupings know their
+            neighbours; 0 if placement is not known in advance, as on Spark.
         is_chained: whether components may run as one; False for an engine that runs each task by itself.
-
-    Raises:
-        TopologyError: `pickle_spec` refused a component.
     """
     tasks_of = number_tasks(topology)
     acker_tasks = tasks_of[ACKER_COMPONENT]

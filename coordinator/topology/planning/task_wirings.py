@@ -101,16 +101,9 @@ def make_wirings(
     pickle_spec: PickleSpec,
     worker_of: Mapping[int, int] | None = None,
 ) -> dict[int, TaskWiring]:
-    """Returns task id -> wiring, of all tasks but the ackers.
+    """Returns task id -> wiring, of all tasks but the ackers; raises what `pickle_spec` does.
 
-    Args:
-        topology: checked.
-        tasks_of: component id -> task ids, from `number_tasks`.
-        pickle_spec: pickles what is shipped.
-        worker_of: task id -> worker; None or empty if it is not known in advance.
-
-    Raises:
-        TopologyError: `pickle_spec` refused a component.
+    Without `worker_of`, task id -> worker, placement is not known in advance.
     """
     wirings: dict[int, TaskWiring] = {}
     hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)

@@ -22,14 +22,7 @@ SENTENCES_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class InputQuestion:
-    """The input of a topology that has read input in earlier runs.
-
-    Attributes:
-        topology_id: of the topology.
-        fingerprint: of the input that is given now.
-        former: how far earlier runs have read.
-        change: the differences that the spout reports; None if it cannot compare.
-    """
+    """The input given now, to a topology that has read input in earlier runs; `change` is as the spout reports it."""
 
     topology_id: str
     fingerprint: str
@@ -38,14 +31,7 @@ class InputQuestion:
 
 
 def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
-    """Decides whether the run may continue; called once at start, before the takeover (driver).
-
-    Args:
-        question: the input, now and in earlier runs.
-        adopt: see `RunOptions.adopt`.
-
-    Returns:
-        The changes that were accepted, one sentence each.
+    """Returns the changes that the user has accepted by `RunOptions.adopt`, one sentence each; before the takeover.
 
     Raises:
         SourceError: the input has the same fingerprint but has changed where it was read.
@@ -54,15 +40,14 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     words, change = adopted_words(adopt), question.change
     if question.former.is_same:
         return _check_same(question, words or frozenset())
-    if words is None:
-        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
-    if "unchecked" in words:
+    if words is not None and "unchecked" in words:
         return [f"another input is taken as it is, unchecked: {question.fingerprint}"]
-    if change is None:
-        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
-    needed = _needed(change)
-    if change.impossible or not needed.keys() <= words:
-        raise StateRefusedError(f"{_another(question)}; {_findings(question)}").about(Trouble.INPUT_CHANGED)
+    needed = {} if change is None else _needed(change)
+    if words is None or change is None or change.impossible or not needed.keys() <= words:
+        raise StateRefusedError(
+            f"topology {question.topology_id!r} was started on another input: stored fingerprint "
+            f"{question.former.fingerprint!r}, given {question.fingerprint!r}; {_consequences(question)}"
+        ).about(Trouble.INPUT_CHANGED)
     accepted = [sentence for sentences in needed.values() for sentence in sentences]
     return [f"continues on another input: {question.fingerprint}", *_shown(accepted)]
 
@@ -88,14 +73,7 @@ def _needed(change: InputChange) -> dict[str, tuple[str, ...]]:
     return {word: sentences for word, sentences in by_word.items() if sentences}
 
 
-def _another(question: InputQuestion) -> str:
-    return (
-        f"topology {question.topology_id!r} was started on another input: stored fingerprint "
-        f"{question.former.fingerprint!r}, given {question.fingerprint!r}"
-    )
-
-
-def _findings(question: InputQuestion) -> str:
+def _consequences(question: InputQuestion) -> str:
     """Returns what follows from the change, and every way out."""
     change, ways_out = question.change, _ways_out(question.topology_id)
     if change is None:
@@ -134,15 +112,9 @@ def _shown(sentences: Collection[str]) -> list[str]:
 
 
 def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *, committed_txid: int) -> None:
-    """Checks that the spout's coordinator will find what it cut last; called once at start (driver).
+    """Refuses metadata of a spout's coordinator from which it cannot continue.
 
-    Args:
-        topology_id: for the message.
-        metadata: txid -> metadata of the spout's coordinator.
-        committed_txid: last committed txid; its metadata must be there, because the next transaction is cut from it.
-
-    Raises:
-        StateRefusedError: an entry is missing.
+    That of the last committed txid must be there, because the next transaction is cut from it.
     """
     if committed_txid and not metadata:
         raise StateRefusedError(
@@ -157,15 +129,7 @@ def check_coordinator_metadata(topology_id: str, metadata: Mapping[int, Any], *,
 
 
 def check_scopes(topology_id: str, scopes: Mapping[str, Mapping[int, Any]]) -> None:
-    """Checks that every other scope is that of a partition; called once at start (driver).
-
-    Args:
-        topology_id: for the message.
-        scopes: scope -> txid -> metadata, without the coordinator's.
-
-    Raises:
-        StateRefusedError: a scope is not one that a spout writes.
-    """
+    """Refuses scopes other than the coordinator's, which is not among these, that are not of a partition."""
     for scope, by_txid in scopes.items():
         if not is_partition_scope(scope):
             raise StateRefusedError(
@@ -181,16 +145,9 @@ def check_partition_metadata(
     *,
     committed_txid: int,
 ) -> None:
-    """Checks that every partition has metadata up to the same txid; called once at start (driver).
+    """Refuses partitions (scope -> txid -> metadata) that do not all have metadata up to the same txid.
 
-    Args:
-        topology_id: for the message.
-        partitions: scope -> txid -> metadata.
-        counts: txid -> number of partitions.
-        committed_txid: last committed txid.
-
-    Raises:
-        StateRefusedError: an entry is missing, or a stored number of partitions is not a number.
+    `counts` is txid -> number of partitions.
     """
     last_cut = max((txid for by_txid in partitions.values() for txid in by_txid), default=0)
     for txid in range(committed_txid or 1, max(last_cut, committed_txid) + 1):

@@ -42,11 +42,7 @@ class LetterChoice:
 
     @classmethod
     def of(cls, given: LettersGiven) -> LetterChoice:
-        """Returns the choice that an argument `replay_letters` of `run` makes.
-
-        Raises:
-            TopologyError: it is neither "all" nor a list of component ids, nor one of letters.
-        """
+        """Returns the choice that an argument `replay_letters` of `run` makes, or refuses it."""
         if given == "all":
             return cls()
         if not isinstance(given, str) and given:
@@ -62,7 +58,6 @@ class LetterChoice:
         )
 
     def takes(self, letter: DeadLetter) -> bool:
-        """Returns whether the letter is chosen."""
         if self.letters is not None:
             return (letter.txid, letter.number) in self.letters
         return self.component_ids is None or letter.component_id in self.component_ids
@@ -179,11 +174,7 @@ class RepublishChoice:
 
     @classmethod
     def of(cls, given: Sequence[int] | str | None) -> RepublishChoice | None:
-        """Returns the choice that an argument `replay` of `run` makes, None if there is none.
-
-        Raises:
-            TopologyError: it is neither "all" nor a list of txids.
-        """
+        """Returns the choice that an argument `replay` of `run` makes, None if there is none, or refuses it."""
         if given is None:
             return None
         if given == "all":
@@ -196,12 +187,6 @@ class RepublishChoice:
         self, topology_id: str, records: Sequence[QuarantineRecord], *, source_fingerprint: str, adopt: bool | str
     ) -> tuple[Republication, ...]:
         """Returns the batches in the order of their txids; called once at start, before the takeover (driver).
-
-        Args:
-            topology_id: for messages.
-            records: of all quarantined batches.
-            source_fingerprint: of the input that is given now.
-            adopt: see `RunOptions.adopt`.
 
         Raises:
             TopologyError: there is none, or not all of those that were asked for.

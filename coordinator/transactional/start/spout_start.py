@@ -35,13 +35,9 @@ class SpoutStart:
     """Calls the methods of a topology's spout, and repeats calls that fail.
 
     Args:
-        topology: the topology that has the spout.
         context: of the spout's first task.
         tries: most calls of a method that raises `FailedException`.
         pause: waits that many seconds between two calls.
-
-    Attributes:
-        kind: how a run handles the spout.
     """
 
     def __init__(
@@ -71,11 +67,9 @@ class SpoutStart:
         return made
 
     def fingerprint(self) -> str:
-        """Returns the line that identifies the input."""
         return self._call("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
 
     def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
-        """Asks the coordinator how its input has changed; returns None if it cannot compare."""
         own = replace(
             former,
             last=own_copy(former.last),
@@ -90,19 +84,15 @@ class SpoutStart:
         return self._call("position", lambda: spout.position(own_copy(metadata)))
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
-        """Asks the coordinator what to remember of a transaction; called for each one that is cut."""
         return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
     def follow(self, spout: SpoutCoordinator, positions: LastPositions) -> None:
-        """Gives the coordinator the position of each partition, if the spout has partitions."""
         self._call("follow", lambda: self.kind.follow(spout, positions))
 
     def recall(self, spout: SpoutCoordinator, notes: Mapping[str, Any]) -> None:
-        """Hands the coordinator what earlier runs have noted."""
         self._call("recall", lambda: spout.recall(own_copy(dict(notes))))
 
     def resume(self, spout: SpoutCoordinator, last_txid: int, last: Any) -> None:
-        """Tells the coordinator where earlier runs stopped cutting."""
         self._call("resume", lambda: spout.resume(last_txid, own_copy(last)))
 
     def _call(self, method: str, ask: Callable[[], Answer]) -> Answer:

@@ -79,10 +79,7 @@ class Takeover:
     """One start of a topology (driver).
 
     Args:
-        topology: the topology to run.
-        store: holds its state; the server was checked.
-        start: calls its spout.
-        spout: the spout's coordinator.
+        store: its server was checked.
         options: name the changes that the user accepts.
         choice: the quarantined batches or dead letters to replay; None in a run that reads its input.
     """
@@ -116,16 +113,11 @@ class Takeover:
         self._refuse_unknown_states(found)
 
     def take(self, *, nonce: str, new_generation: str) -> TakenOver:
-        """Becomes the owner.
-
-        Args:
-            nonce: see `RedisStore.acquire`.
-            new_generation: see `RedisStore.acquire`.
+        """Becomes the owner, see `RedisStore.acquire`.
 
         Raises:
             StateRefusedError, SourceError: the run cannot continue from what was found, or not unless the user accepts
                 the changes.
-            TransactionError: see `RedisStore.acquire`.
         """
         fingerprint, description = self._start.fingerprint(), described(self._topology)
         found = self._store.look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from benchmarks.suite.grid import SIZES, TASKS, Grid, cells
+from benchmarks.suite.cells import SIZES, TASKS, Grid, cells
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.workloads.table import TITLES
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.suite.measured_span import Mark, MeasuredSpan
+from benchmarks.suite.timing import Mark, MeasuredSpan
 
 
 def test_the_span_begins_after_the_warm_up_and_ends_once_the_time_is_up_both_with_a_commit():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.suite.open_loop import ArrivalSchedule, arrival_count, summarized_ms
+from benchmarks.suite.timing import ArrivalSchedule, arrival_count, summarized_ms
 
 TEN_A_SECOND = ArrivalSchedule(start_s=100.0, per_s=10.0, count=30)
 

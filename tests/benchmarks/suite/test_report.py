@@ -11,10 +11,10 @@ import pytest
 from benchmarks.harness import Spread
 from benchmarks.suite import report
 from benchmarks.suite.cells import Cell, Measurement
-from benchmarks.suite.figures import figures
 from benchmarks.suite.plots import plots
 from benchmarks.suite.report import write_report
 from benchmarks.suite.results_file import CellResults, Results, Round
+from benchmarks.suite.tables import figures
 
 ABOUT = {"machine": {"cores": 2}, "versions": {"Python": "<3.11>"}, "settings": {}, "code": "abc"}
 

@@ -9,11 +9,11 @@ import pytest
 
 from benchmarks.corpus import build_corpus
 from benchmarks.suite.cells import Assignment, Cell
-from benchmarks.suite.open_loop import ArrivalSchedule
 from benchmarks.suite.sides import foreach_batch, spark_batch
 from benchmarks.suite.sides.table import SIDES
 from benchmarks.suite.sides.txbatch import Arrivals
 from benchmarks.suite.text_input import Lines
+from benchmarks.suite.timing import ArrivalSchedule
 
 CELL = Cell("latency", "txbatch", "word_count", 100, 2)
 ASSIGNMENT = Assignment(CELL, "corpus", "work", seconds=2.0, warm_up_s=5.0, arrivals_per_s=10.0)

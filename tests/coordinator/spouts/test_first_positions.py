@@ -11,13 +11,13 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
-from coordinator.spouts.every_coordinator import EverySpoutCoordinator
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import EverySpoutCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, FencedError, SourceError, UserCodeError
 from state.kinds.handles import ListState

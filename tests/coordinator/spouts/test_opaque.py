@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
-from coordinator.spouts.partition_coordinators import OpaqueCountCoordinator
 from coordinator.spouts.partition_cut import partition_of, partition_scope
-from coordinator.transactional.emitter_task import EmitterTask
-from state.attempt import TransactionAttempt
-from state.codec import pack, unpack
+from state.codec import pack
 from state.errors import FailedException
-from tests.support.tasks.wirings import Sent, output
-
-
-def att(txid, attempt_id=1):
-    return TransactionAttempt(txid, attempt_id)
-
-
-def batches(*pairs, attempt_id=1):
-    return [Batch(att(txid, attempt_id), pack(count)) for txid, count in pairs]
+from tests.support.tasks.emitting import att, batches, run_emitter
 
 
 class Calls:
@@ -72,27 +58,7 @@ class LogEmitter(OpaquePartitionedEmitter):
 
 
 def run(given: list[Batch], stored: Mapping[str, Mapping[int, Any]] | None = None, task_index=0, task_count=1):
-    """What one task made of the batches, and the values it sent by txid."""
-    sent = Sent()
-    wiring = TaskWiring(
-        topology_id="test",
-        component_id="log",
-        task_id=1 + task_index,
-        task_index=task_index,
-        task_count=task_count,
-        tasks_of={"log": tuple(range(1, 1 + task_count)), "sink": (21,)},
-        conf={},
-        spec=pickle.dumps(Log()),
-        streams=output((21,)),
-        targets=(21,),
-    )
-    emitted = list(EmitterTask(wiring, sent.carrier, stored or {}).run(given))
-    values: dict[int, list[Any]] = {}
-    for frame in sent:
-        content = unpack(frame.payload)
-        if isinstance(content, list):
-            values.setdefault(frame.attempt.txid, []).extend(row[0] for _, rows in content for row in rows)
-    return emitted, values
+    return run_emitter(Log(), given, stored, task_index, task_count)
 
 
 def test_batches_of_a_wave_start_each_where_the_one_before_ended():
@@ -181,115 +147,3 @@ def test_an_emitter_that_fails_an_attempt_fails_every_later_one_of_the_wave():
 
 def test_a_scope_names_its_partition():
     assert partition_of(partition_scope(12)) == 12
-
-
-# What the coordinator is asked
-
-
-class Asked(OpaquePartitionedCoordinator):
-    """Writes down what it is asked."""
-
-    def __init__(self):
-        self.log: list[Any] = []
-        self.count: Any = 2
-        self.is_ended = False
-
-    def number_of_partitions(self):
-        if isinstance(self.count, Exception):
-            raise self.count
-        return self.count
-
-    def is_exhausted(self, positions, pending):
-        self.log.append((positions, pending))
-        return self.is_ended
-
-    def progress(self, positions):
-        return len(positions) / 4
-
-    def activate(self):
-        self.log.append("activate")
-
-    def deactivate(self):
-        self.log.append("deactivate")
-
-    def close(self):
-        self.log.append("close")
-
-
-class Known:
-    """Positions as the driver knows them."""
-
-    def __init__(self, last_txid, **positions):
-        self.last_txid, self.positions = last_txid, positions
-
-    def last_positions(self):
-        return self.positions
-
-    def last_cut_number(self):
-        return self.last_txid
-
-
-def asked(last_txid=0, **positions):
-    user = Asked()
-    source, known = OpaqueCountCoordinator(user), Known(last_txid, **positions)
-    source.follow(known)
-    source.resume(last_txid, None)
-    return user, source, known
-
-
-def test_metadata_is_the_number_of_partitions_at_that_moment():
-    user, source, _ = asked()
-    assert source.initialize_transaction(1, None) == 2
-    user.count = 5
-    assert source.initialize_transaction(1, 2) == 5
-
-
-def test_the_end_is_asked_with_positions_by_partition_and_how_many_transactions_are_not_in_them():
-    user, source, known = asked(4, **{"partition.0": 40, "partition.12": 7})
-    assert source.is_ready()
-    source.initialize_transaction(5, None)
-    source.initialize_transaction(6, None)
-    assert source.is_ready()
-    known.last_txid = 5
-    user.is_ended = True
-    assert not source.is_ready(), "an input that ends with what is under way is not gone on with"
-    assert source.is_exhausted(None)
-    positions = {0: 40, 12: 7}
-    assert user.log == [(positions, 0), (positions, 2), (positions, 1), (positions, 1)]
-
-
-def test_transactions_that_are_void_and_cannot_be_started_again_are_not_pending():
-    """Else an input would be taken for ended although nobody reads the rest of it."""
-    user, source, _ = asked(4)
-    for txid in (5, 6, 7):
-        source.initialize_transaction(txid, None)
-    user.count = FailedException("the broker does not answer")
-    with pytest.raises(FailedException):
-        source.initialize_transaction(5, None)
-    source.is_exhausted(None)
-    assert user.log == [({}, 0)]
-
-
-def test_everything_else_is_handed_on():
-    user, source, _ = asked(1, **{"partition.0": 1})
-    assert source.progress(None) == 0.25
-    assert source.is_finite()
-    source.activate()
-    source.deactivate()
-    source.close()
-    assert user.log == ["activate", "deactivate", "close"]
-
-
-class Endless(OpaquePartitionedCoordinator):
-    def number_of_partitions(self):
-        return 1
-
-
-def test_by_default_an_opaque_input_has_no_end_and_is_always_ready():
-    source = OpaqueCountCoordinator(Endless())
-    source.follow(Known(0))
-    assert (source.is_finite(), source.is_exhausted(None), source.is_ready()) == (False, False, True)
-    assert source.progress(None) is None
-    source.activate()
-    source.deactivate()
-    source.close()

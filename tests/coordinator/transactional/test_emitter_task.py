@@ -12,29 +12,17 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinated_bolt.wiring import TaskWiring
-from coordinator.spouts.batch_emitters import Batch
-from coordinator.spouts.partition_coordinators import PartitionCountCoordinator
 from coordinator.spouts.partition_cut import link_to, partition_scope
 from coordinator.spouts.partitioned import (
     IPartitionedTransactionalSpout,
-    PartitionedCoordinator,
     PartitionedEmitter,
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from coordinator.transactional.emitter_task import EmitterTask
-from state.attempt import TransactionAttempt
-from state.codec import pack, unpack
+from state.codec import pack
 from state.errors import FailedException, SourceError
-from tests.support.tasks.wirings import Sent, output
-
-
-def att(txid, attempt_id=1):
-    return TransactionAttempt(txid, attempt_id)
-
-
-def batches(*pairs, attempt_id=1):
-    return [Batch(att(txid, attempt_id), pack(metadata)) for txid, metadata in pairs]
+from tests.support.tasks.emitting import att, batches, run_emitter, wiring_of
+from tests.support.tasks.wirings import Sent
 
 
 class Calls:
@@ -86,33 +74,8 @@ class LogEmitter(PartitionedEmitter):
         Calls.log.append(("close",))
 
 
-def wiring_of(spout, task_index=0, task_count=1):
-    return TaskWiring(
-        topology_id="test",
-        component_id="log",
-        task_id=1 + task_index,
-        task_index=task_index,
-        task_count=task_count,
-        tasks_of={"log": tuple(range(1, 1 + task_count)), "sink": (21,)},
-        conf={},
-        spec=pickle.dumps(spout),
-        streams=output((21,)),
-        targets=(21,),
-    )
-
-
 def run(given, *, stored=None, spout=None, task_index=0, task_count=1):
-    """What one task made of the batches, and the values it sent by txid."""
-    sent = Sent()
-    emitted = list(
-        EmitterTask(wiring_of(spout or Log(), task_index, task_count), sent.carrier, stored or {}).run(given)
-    )
-    values: dict[int, list[Any]] = {}
-    for frame in sent:
-        content = unpack(frame.payload)
-        if isinstance(content, list):
-            values.setdefault(frame.attempt.txid, []).extend(row[0] for _, rows in content for row in rows)
-    return emitted, values
+    return run_emitter(spout or Log(), given, stored, task_index, task_count)
 
 
 def test_new_batches_are_cut_each_from_the_one_before_within_a_wave():
@@ -285,41 +248,6 @@ def test_an_emitter_that_cannot_be_closed_fails_nothing(caplog):
     emitted, _ = run(batches((1, ["a"])), spout=Plain())
     assert emitted[0].failure is None
     assert "emitter of 'log' could not be closed" in caplog.text
-
-
-class Two(PartitionedCoordinator):
-    def __init__(self):
-        self.partitions = 2
-
-    def number_of_partitions(self):
-        return self.partitions
-
-    def is_ready(self):
-        return self.partitions < 5
-
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions == 3
-
-    def close(self):
-        self.partitions = 0
-
-
-def test_to_the_coordinator_a_partitioned_spout_is_one_whose_metadata_is_the_partition_count():
-    two = Two()
-    source = PartitionCountCoordinator(two)
-    assert source.is_ready()
-    assert source.initialize_transaction(1, None) == 2
-    two.partitions = 5
-    assert not source.is_ready()
-    assert source.initialize_transaction(2, 2) == 5
-    assert not source.is_exhausted(5)
-    two.partitions = 4
-    assert source.is_ready()
-    source.resume(3, 5)
-    assert source.is_exhausted(5)
-    assert not source.is_ready(), "what an earlier run has cut to its end is not gone on with"
-    source.close()
-    assert two.partitions == 0
 
 
 # Hooks

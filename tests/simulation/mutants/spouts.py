@@ -104,8 +104,8 @@ INPUT_UNCOMPARED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/input_checks.py",
-            "    if change.impossible or not needed.keys() <= words:",
-            "    if False:",
+            "    if words is None or change is None or change.impossible or not needed.keys() <= words:",
+            "    if words is None or change is None:",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_adoption.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -89,75 +90,78 @@ def test_a_topology_keeps_its_graph_parallelism_and_groupings():
 # P-17: what was not rejected in the original
 
 
-@pytest.mark.case(id="P-17")
-def test_a_topology_without_a_bolt_is_refused():
-    refused(builder_of(), "the topology has no bolt; add one with set_bolt")
+class Orders(Pass):
+    def declare_output_fields(self, declarer):
+        declarer.declare_stream("orders", ("a",), direct=True)
 
 
-@pytest.mark.case(id="P-17")
-def test_a_bolt_without_input_is_refused():
+def graph(*bolts):
+    """A builder with bolts, each given as (id, bolt, *(grouping, its arguments))."""
     builder = builder_of()
-    builder.set_bolt("alone", Pass())
-    refused(
-        builder,
+    for component_id, bolt, *subscriptions in bolts:
+        declarer = builder.set_bolt(component_id, bolt)
+        for grouping, *arguments in subscriptions:
+            getattr(declarer, grouping)(*arguments)
+    return builder
+
+
+SHUFFLE = ("shuffle_grouping", "lines")
+TO_ORDERS = "'sink' cannot subscribe to stream 'orders' of 'orders': the stream is direct and takes only"
+REFUSED: dict[str, tuple[list[Any], str]] = {
+    "no bolt": ([], "the topology has no bolt; add one with set_bolt"),
+    "no input": (
+        [("alone", Pass())],
         r"component 'alone' has no input; subscribe it to a component, for example with .shuffle_grouping\(...\)",
-    )
-
-
-@pytest.mark.case(id="P-17")
-def test_a_cycle_is_refused_with_its_path():
-    builder = builder_of()
-    builder.set_bolt("a", Pass()).shuffle_grouping("lines").shuffle_grouping("c")
-    builder.set_bolt("b", Pass()).shuffle_grouping("a")
-    builder.set_bolt("c", Pass()).shuffle_grouping("b")
-    refused(builder, r"the topology has a cycle: (\w -> ){3}\w; remove a subscription")
-
-
-@pytest.mark.case(id="P-17")
-def test_a_bolt_that_hears_itself_is_a_cycle():
-    builder = builder_of()
-    builder.set_bolt("echo", Pass()).shuffle_grouping("lines").shuffle_grouping("echo")
-    refused(builder, "the topology has a cycle: echo -> echo; remove a subscription")
-
-
-@pytest.mark.case(id="P-17")
-def test_an_unknown_component_is_refused_with_the_known_ones():
-    builder = builder_of()
-    builder.set_bolt("pass", Pass()).shuffle_grouping("line")
-    refused(builder, r"component 'pass' subscribes to the unknown component 'line'; known: \['lines', 'pass'\]")
-
-
-@pytest.mark.case(id="P-17")
-def test_an_unknown_stream_is_refused_with_the_declared_ones():
-    builder = builder_of()
-    builder.set_bolt("pass", Pass()).shuffle_grouping("lines", "errors")
-    refused(builder, r"subscribes to the unknown stream 'errors' of 'lines'; declared: \['default'\]")
-
-
-@pytest.mark.case(id="P-17")
-def test_a_component_that_declares_no_stream_cannot_be_heard():
-    builder = builder_of()
-    builder.set_bolt("sink", Sink()).shuffle_grouping("lines")
-    builder.set_bolt("pass", Pass()).shuffle_grouping("sink")
-    refused(builder, r"the unknown stream 'default' of 'sink'; declared: none; set its output_fields")
-
-
-@pytest.mark.case(id="P-17")
-def test_an_unknown_field_is_refused_with_the_known_ones():
-    builder = builder_of()
-    builder.set_bolt("pass", Pass()).fields_grouping("lines", ["line", "word"])
-    refused(
-        builder,
+    ),
+    "cycle": (
+        [
+            ("a", Pass(), SHUFFLE, ("shuffle_grouping", "c")),
+            ("b", Pass(), ("shuffle_grouping", "a")),
+            ("c", Pass(), ("shuffle_grouping", "b")),
+        ],
+        r"the topology has a cycle: (\w -> ){3}\w; remove a subscription",
+    ),
+    "cycle of one": (
+        [("echo", Pass(), SHUFFLE, ("shuffle_grouping", "echo"))],
+        "the topology has a cycle: echo -> echo; remove a subscription",
+    ),
+    "unknown component": (
+        [("pass", Pass(), ("shuffle_grouping", "line"))],
+        r"component 'pass' subscribes to the unknown component 'line'; known: \['lines', 'pass'\]",
+    ),
+    "unknown stream": (
+        [("pass", Pass(), ("shuffle_grouping", "lines", "errors"))],
+        r"subscribes to the unknown stream 'errors' of 'lines'; declared: \['default'\]",
+    ),
+    "no stream": (
+        [("sink", Sink(), SHUFFLE), ("pass", Pass(), ("shuffle_grouping", "sink"))],
+        r"the unknown stream 'default' of 'sink'; declared: none; set its output_fields",
+    ),
+    "unknown field": (
+        [("pass", Pass(), ("fields_grouping", "lines", ["line", "word"]))],
         r"component 'pass' cannot subscribe to stream 'default' of 'lines': "
         r"field 'word' does not exist; the stream has \('line', 'number'\)",
-    )
+    ),
+    "no field": ([("pass", Pass(), ("fields_grouping", "lines", []))], "fields_grouping needs at least one field"),
+    "no direct stream": (
+        [("sink", Sink(), ("direct_grouping", "lines"))],
+        "'sink' cannot subscribe to stream 'default' of 'lines': direct_grouping needs a stream declared",
+    ),
+    **{
+        f"direct stream, {grouping}": (
+            [("orders", Orders(), SHUFFLE), ("sink", Sink(), (f"{grouping}_grouping", "orders", *fields, "orders"))],
+            TO_ORDERS,
+        )
+        for grouping, *fields in [("shuffle",), ("all",), ("global",), ("none",), ("fields", ["a"])]
+    },
+}
 
 
 @pytest.mark.case(id="P-17")
-def test_a_fields_grouping_without_fields_is_refused():
-    builder = builder_of()
-    builder.set_bolt("pass", Pass()).fields_grouping("lines", [])
-    refused(builder, "fields_grouping needs at least one field")
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_graph_that_cannot_run_is_refused(name):
+    bolts, message = REFUSED[name]
+    refused(graph(*bolts), message)
 
 
 @pytest.mark.case(id="P-17")
@@ -182,32 +186,6 @@ def test_a_stream_is_subscribed_once():
     declarer = builder_of().set_bolt("pass", Pass()).shuffle_grouping("lines")
     with pytest.raises(TopologyError, match="component 'pass' subscribes twice to stream 'default' of 'lines'"):
         declarer.fields_grouping("lines", ["line"])
-
-
-class Orders(Pass):
-    def declare_output_fields(self, declarer):
-        declarer.declare_stream("orders", ("a",), direct=True)
-
-
-@pytest.mark.parametrize("grouping", ["shuffle_grouping", "all_grouping", "global_grouping", "none_grouping"])
-def test_a_direct_stream_takes_only_a_direct_grouping(grouping):
-    builder = builder_of()
-    builder.set_bolt("orders", Orders()).shuffle_grouping("lines")
-    getattr(builder.set_bolt("sink", Sink()), grouping)("orders", "orders")
-    refused(builder, "'sink' cannot subscribe to stream 'orders' of 'orders': the stream is direct and takes only")
-
-
-def test_a_fields_grouping_on_a_direct_stream_is_refused():
-    builder = builder_of()
-    builder.set_bolt("orders", Orders()).shuffle_grouping("lines")
-    builder.set_bolt("sink", Sink()).fields_grouping("orders", ["a"], "orders")
-    refused(builder, "the stream is direct and takes only direct_grouping")
-
-
-def test_a_direct_grouping_needs_a_direct_stream():
-    builder = builder_of()
-    builder.set_bolt("sink", Sink()).direct_grouping("lines")
-    refused(builder, "'sink' cannot subscribe to stream 'default' of 'lines': direct_grouping needs a stream declared")
 
 
 @pytest.mark.parametrize("fields", ["line", ("line", "line"), ("",), (1,)])
@@ -366,12 +344,35 @@ class CountNoCommitter(BaseBatchBolt):
         """Writes nothing."""
 
 
-def test_state_on_a_bolt_that_is_no_committer_is_refused():
-    builder = builder_of()
-    builder.set_bolt("count", CountNoCommitter()).shuffle_grouping("lines")
-    refused(
-        builder, r"component 'count' declares state \['counts', 'seen'\] but is not a committer, and only committers"
-    )
+class Prefetching(Count):
+    counts = HashState("counts").prefetch("word", "nowhere")
+
+
+class Twice(Count):
+    more = HashState("counts")
+
+
+@pytest.mark.parametrize(
+    ("bolts", "message"),
+    [
+        (
+            {"count": CountNoCommitter()},
+            r"component 'count' declares state \['counts', 'seen'\] but is not a committer",
+        ),
+        (
+            {"one": Count(), "two": Count()},
+            "state 'counts' is declared by 'one' and by 'two'; only one component may write a state",
+        ),
+        (
+            {"count": Prefetching()},
+            r"state 'counts' of 'count' prefetches by \['nowhere', 'word'\], which no tuple of its inputs has",
+        ),
+        ({"twice": Twice()}, "state 'counts' is declared twice in Twice, as 'counts' and 'more'; keep one"),
+    ],
+    ids=["no committer", "two components", "prefetch", "twice"],
+)
+def test_state_that_cannot_be_kept_is_refused(bolts, message):
+    refused(graph(*((component_id, bolt, SHUFFLE) for component_id, bolt in bolts.items())), message)
 
 
 def test_the_same_bolt_set_as_a_committer_may_keep_state():
@@ -387,34 +388,6 @@ def test_state_on_a_spout_is_refused():
     builder = TransactionalTopologyBuilder("test", "lines", Stateful())
     builder.set_bolt("pass", Pass()).shuffle_grouping("lines")
     refused(builder, r"component 'lines' declares state \['counts'\] but is not a committer")
-
-
-def test_one_state_in_two_components_is_refused():
-    refused_topology = builder_of()
-    refused_topology.set_bolt("one", Count()).shuffle_grouping("lines")
-    refused_topology.set_bolt("two", Count()).shuffle_grouping("lines")
-    refused(refused_topology, "state 'counts' is declared by 'one' and by 'two'; only one component may write a state")
-
-
-def test_keys_to_prefetch_that_no_input_holds_are_refused():
-    class Prefetching(Count):
-        counts = HashState("counts").prefetch("word", "nowhere")
-
-    builder = builder_of()
-    builder.set_bolt("count", Prefetching()).shuffle_grouping("lines")
-    refused(
-        builder,
-        r"state 'counts' of 'count' prefetches by \['nowhere', 'word'\], which no tuple of its inputs has; they have",
-    )
-
-
-def test_one_state_twice_in_a_component_is_refused():
-    class Twice(Count):
-        more = HashState("counts")
-
-    builder = builder_of()
-    builder.set_bolt("twice", Twice()).shuffle_grouping("lines")
-    refused(builder, "state 'counts' is declared twice in Twice, as 'counts' and 'more'; keep one")
 
 
 def test_tasks_of_one_component_share_its_state():

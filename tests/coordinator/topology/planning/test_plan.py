@@ -56,126 +56,54 @@ def test_tasks_are_numbered_from_one_over_all_components():
     }
 
 
-def test_a_component_stands_at_the_length_of_its_longest_path():
-    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("c", Pass(), ["lines", "b"])))
-    assert layout(made) == [["lines"], ["a"], ["b"], ["c"], [ACKER_COMPONENT]]
-    assert made.commit_tasks == frozenset()
-
-
-def test_a_committer_stands_at_the_meeting_stage_however_early_it_is_fed():
-    made = plan(build(("a", Pass(), ["lines"]), ("b", Pass(), ["a"]), ("store", Commit(), ["lines"])))
-    assert layout(made) == [["lines"], ["a"], ["b"], [ACKER_COMPONENT, "store"]]
-
-
-def test_a_committer_on_the_spout_makes_two_stages():
-    made = plan(build(("store", Commit(), ["lines"])))
-    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"]]
+LAYOUTS = {
+    "longest path": ("b1:lines b2:b1 b3:lines,b2", "lines | b1 | b2 | b3 | acker", ""),
+    "committer fed early": ("b1:lines b2:b1 c1:lines", "lines | b1 | b2 | acker c1", "c1"),
+    "committer on the spout": ("c1:lines", "lines | acker c1", "c1"),
+    "bolt fed by both": ("b1:lines c1:b1 b2:b1,c1", "lines | b1 | acker c1 | b2", "b2 c1"),
+    "bolt fed by spout and committer": ("c1:lines b1:lines,c1 b2:b1", "lines | acker c1 | b1 | b2", "b1 b2 c1"),
+    "committers in a row": ("c1:lines c2:c1 c3:lines,c2", "lines | acker c1 | c2 | c3", "c1 c2 c3"),
+    "bolt beside": ("c1:lines b1:lines", "lines | b1 | acker c1", "c1"),
+    "deep bolt beside": (
+        "b1:lines c1:b1 b2:b1 b3:b2,c1 b4:b3,b2",
+        "lines | b1 | b2 | acker c1 | b3 | b4",
+        "b3 b4 c1",
+    ),
+    "committer fed by committer and spout": ("c1:lines c2:c1,lines", "lines | acker c1 | c2", "c1 c2"),
+    "committer fed by each phase": (
+        "c1:lines b1:lines b2:c1 c2:b1,b2",
+        "lines | b1 | acker c1 | b2 | c2",
+        "b2 c1 c2",
+    ),
+    "committers that do not hear each other, and one below both": (
+        "b1:lines c1:lines c2:b1 c3:c1,c2",
+        "lines | b1 | acker c1 c2 | c3",
+        "c1 c2 c3",
+    ),
+    "deep in both phases, with short cuts": (
+        "b1:lines b2:b1 b3:b2 c1:b3 b4:c1 c2:b4 b5:c2 b6:b5,lines,b1,c1",
+        "lines | b1 | b2 | b3 | acker c1 | b4 | c2 | b5 | b6",
+        "b4 b5 b6 c1 c2",
+    ),
+    "committer above a long chain that does not pass through it": (
+        "c1:lines b1:lines b2:b1 b3:b2 b4:b3,c1",
+        "lines | b1 | b2 | b3 | acker c1 | b4",
+        "b4 c1",
+    ),
+}
+"""Components with those they hear, c… committers and b… bolts; the stages; the commit phase."""
 
 
 @pytest.mark.case(id="P-04")
-def test_a_bolt_fed_by_a_bolt_and_by_a_committer_runs_in_the_commit_phase():
-    made = plan(build(("a", Pass(), ["lines"]), ("store", Commit(), ["a"]), ("both", Pass(), ["a", "store"])))
-    assert layout(made) == [["lines"], ["a"], [ACKER_COMPONENT, "store"], ["both"]]
-    assert committing(made) == ["both", "store"]
-    needs_id = {w.component_id: w.needs_id for w in made.wirings.values()}
-    assert needs_id == {"lines": False, "a": False, "store": True, "both": False}
-
-
-@pytest.mark.case(id="P-04")
-def test_a_bolt_fed_by_the_spout_and_by_a_committer_runs_below_the_committer():
-    made = plan(build(("store", Commit(), ["lines"]), ("both", Pass(), ["lines", "store"]), ("end", Sink(), ["both"])))
-    assert layout(made) == [["lines"], [ACKER_COMPONENT, "store"], ["both"], ["end"]]
-
-
-# Every mix of phases; c… are committers, b… are none.
-
-
-@pytest.mark.case(id="P-04")
-@pytest.mark.parametrize(
-    ("bolts", "stages", "commit_phase"),
-    [
-        (  # a bolt fed by a bolt and by a committer, and a deep bolt beside them
-            (
-                ("b1", Pass(), ["lines"]),
-                ("c1", Commit(), ["b1"]),
-                ("b2", Pass(), ["b1"]),
-                ("b3", Pass(), ["b2", "c1"]),
-                ("b4", Pass(), ["b3", "b2"]),
-            ),
-            [["lines"], ["b1"], ["b2"], [ACKER_COMPONENT, "c1"], ["b3"], ["b4"]],
-            ["b3", "b4", "c1"],
-        ),
-        (  # a committer fed by a committer and by the spout
-            (("c1", Commit(), ["lines"]), ("c2", Commit(), ["c1", "lines"])),
-            [["lines"], [ACKER_COMPONENT, "c1"], ["c2"]],
-            ["c1", "c2"],
-        ),
-        (  # a committer fed by a bolt of each phase
-            (
-                ("c1", Commit(), ["lines"]),
-                ("b1", Pass(), ["lines"]),
-                ("b2", Pass(), ["c1"]),
-                ("c2", Commit(), ["b1", "b2"]),
-            ),
-            [["lines"], ["b1"], [ACKER_COMPONENT, "c1"], ["b2"], ["c2"]],
-            ["b2", "c1", "c2"],
-        ),
-        (  # two committers that do not know of each other, and one below both
-            (
-                ("b1", Pass(), ["lines"]),
-                ("c1", Commit(), ["lines"]),
-                ("c2", Commit(), ["b1"]),
-                ("c3", Commit(), ["c1", "c2"]),
-            ),
-            [["lines"], ["b1"], [ACKER_COMPONENT, "c1", "c2"], ["c3"]],
-            ["c1", "c2", "c3"],
-        ),
-        (  # a deep chain in both phases, with a short cut from the very top to the very bottom
-            (
-                ("b1", Pass(), ["lines"]),
-                ("b2", Pass(), ["b1"]),
-                ("b3", Pass(), ["b2"]),
-                ("c1", Commit(), ["b3"]),
-                ("b4", Pass(), ["c1"]),
-                ("c2", Commit(), ["b4"]),
-                ("b5", Pass(), ["c2"]),
-                ("b6", Pass(), ["b5", "lines", "b1", "c1"]),
-            ),
-            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"], ["c2"], ["b5"], ["b6"]],
-            ["b4", "b5", "b6", "c1", "c2"],
-        ),
-        (  # a committer may stand above a long processing chain that does not pass through it
-            (
-                ("c1", Commit(), ["lines"]),
-                ("b1", Pass(), ["lines"]),
-                ("b2", Pass(), ["b1"]),
-                ("b3", Pass(), ["b2"]),
-                ("b4", Pass(), ["b3", "c1"]),
-            ),
-            [["lines"], ["b1"], ["b2"], ["b3"], [ACKER_COMPONENT, "c1"], ["b4"]],
-            ["b4", "c1"],
-        ),
-    ],
-    ids=["bolt below both", "committer below both", "each phase", "beside", "deep", "above"],
-)
-def test_every_mix_of_bolts_and_committers_has_its_phases_and_levels(bolts, stages, commit_phase):
-    made = plan(build(*bolts))
-    assert layout(made) == stages
-    assert committing(made) == commit_phase
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_every_mix_of_bolts_and_committers_has_its_phases_and_levels(name):
+    components, stages, commit_phase = LAYOUTS[name]
+    parts = [component.split(":") for component in components.split()]
+    made = plan(build(*((each, Commit() if each[0] == "c" else Pass(), heard.split(",")) for each, heard in parts)))
+    shown = " | ".join(" ".join(stage) for stage in layout(made)).replace(ACKER_COMPONENT, "acker")
+    assert (shown, " ".join(committing(made))) == (stages, commit_phase)
     needs_id = sorted(w.component_id for w in made.wirings.values() if w.needs_id)
-    assert needs_id == [name for name in commit_phase if name.startswith("c")]
-
-
-def test_chained_committers_each_get_a_level_and_all_need_the_id():
-    made = plan(build(("a", Commit(), ["lines"]), ("b", Commit(), ["a"]), ("c", Commit(), ["lines", "b"])))
-    assert layout(made) == [["lines"], [ACKER_COMPONENT, "a"], ["b"], ["c"]]
-    assert all(made.wirings[task].needs_id for task in made.commit_tasks)
-
-
-def test_a_bolt_beside_the_commit_phase_stays_in_the_processing_phase():
-    made = plan(build(("store", Commit(), ["lines"]), ("side", Pass(), ["lines"])))
-    assert layout(made) == [["lines"], ["side"], [ACKER_COMPONENT, "store"]]
-    assert committing(made) == ["store"]
+    assert needs_id == [each for each in commit_phase.split() if each[0] == "c"]
 
 
 def test_a_commit_phase_is_flat_if_nothing_stands_below_its_committers():

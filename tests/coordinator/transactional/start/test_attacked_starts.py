@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -187,31 +188,36 @@ def test_lines_appended_under_a_run_to_a_file_that_is_not_read_yet_are_left_to_a
     assert finish(cluster, TextFiles(str(tmp_path / "*.txt"), 1), adopt=True).state("rows")[-1] == "b2"
 
 
+class Odd(MemoryTransactionalSpout):
+    """A spout whose coordinator has another method than its own."""
+
+    def __init__(self, rows, method, function):
+        super().__init__([rows], ["x"], 1)
+        self.method, self.function = method, function
+
+    def get_coordinator(self, conf, context):
+        made: Any = super().get_coordinator(conf, context)
+        setattr(made, self.method, self.function)
+        return made
+
+
+def returning(answer, given):
+    return answer
+
+
+def raise_mine(read):
+    raise ValueError("mine")
+
+
 def test_a_follow_that_raises_is_named(cluster):
-    class Following(MemoryTransactionalSpout):
-        def get_coordinator(self, conf, context):
-            made: Any = super().get_coordinator(conf, context)
-
-            def follow(read):
-                raise ValueError("mine")
-
-            made.follow = follow
-            return made
-
     with pytest.raises(UserCodeError, match=r"(?s)follow of component 'lines' failed:.*ValueError: mine"):
-        finish(cluster, Following([ROWS], ["x"], 1))
+        finish(cluster, Odd(ROWS, "follow", raise_mine))
 
 
 @pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=shown)
 def test_an_end_of_input_that_is_neither_true_nor_false_ends_no_run(cluster, answer):
-    class Odd(MemoryTransactionalSpout):
-        def get_coordinator(self, conf, context):
-            made: Any = super().get_coordinator(conf, context)
-            made.is_exhausted = lambda number_of_transactions: answer
-            return made
-
     with pytest.raises(UserCodeError, match=r"(?s)component 'lines' failed:.*return True or False"):
-        finish(cluster, Odd([ROWS], ["x"], 1))
+        finish(cluster, Odd(ROWS, "is_exhausted", partial(returning, answer)))
 
 
 ODD_CHANGES: dict[str, dict[str, Any]] = {
@@ -224,14 +230,8 @@ ODD_CHANGES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("change", [InputChange(**parts) for parts in ODD_CHANGES.values()], ids=[*ODD_CHANGES])
 def test_an_odd_comparison_is_the_users_mistake_and_fences_nobody_out(cluster, change):
-    class Odd(MemoryTransactionalSpout):
-        def get_coordinator(self, conf, context):
-            made: Any = super().get_coordinator(conf, context)
-            made.compare = lambda former: change
-            return made
-
     finish(cluster, MemoryTransactionalSpout([ROWS], ["x"], 1))
     before = cluster.client.hgetall("{t}:txbatch:control")
     with pytest.raises(UserCodeError, match=r"(?s)compare of component 'lines' failed:"):
-        finish(cluster, Odd([[*ROWS, ["c"]]], ["x"], 1), adopt=True)
+        finish(cluster, Odd([*ROWS, ["c"]], "compare", partial(returning, change)), adopt=True)
     assert cluster.client.hgetall("{t}:txbatch:control") == before

@@ -19,13 +19,13 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.every_coordinator import PartitionPositions
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
     OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
+from coordinator.spouts.run_so_far import PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

@@ -42,24 +42,14 @@ def told_like(spout):
     ("kind", "is_opaque", "has_partitions"),
     [("transactional", False, False), ("partitioned", False, True), ("opaque", True, True)],
 )
-def test_each_interface_has_one_kind(kind, is_opaque, has_partitions):
-    found = SpoutKind(SPOUTS[kind]())
-    assert (found.is_opaque, found.has_partitions) == (is_opaque, has_partitions)
-
-
-@pytest.mark.parametrize("kind", SPOUTS)
-def test_every_kind_may_have_a_committer(kind):
-    plain = SPOUTS[kind]()
-    assert not SpoutKind(plain).has_committer
-    assert SpoutKind(plain).committer({}, CONTEXT) is None
-    told = told_like(plain)
-    assert SpoutKind(told).has_committer
-    assert isinstance(SpoutKind(told).committer({}, CONTEXT), Silent)
-
-
-@pytest.mark.parametrize("kind", SPOUTS)
-def test_every_kind_makes_a_coordinator_that_a_run_can_use(kind):
-    assert isinstance(SpoutKind(SPOUTS[kind]()).coordinator({}, CONTEXT), SpoutCoordinator)
+def test_each_interface_has_one_kind_which_a_run_can_use_with_or_without_a_committer(kind, is_opaque, has_partitions):
+    spout = SPOUTS[kind]()
+    plain, told = SpoutKind(spout), SpoutKind(told_like(spout))
+    assert (plain.is_opaque, plain.has_partitions) == (is_opaque, has_partitions)
+    assert isinstance(plain.coordinator({}, CONTEXT), SpoutCoordinator)
+    assert (plain.has_committer, plain.committer({}, CONTEXT)) == (False, None)
+    assert told.has_committer
+    assert isinstance(told.committer({}, CONTEXT), Silent)
 
 
 def test_what_implements_no_interface_is_refused():
