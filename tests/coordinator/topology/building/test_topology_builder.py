@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
@@ -94,7 +95,7 @@ class Orders(Pass):
         declarer.declare_stream("orders", ("a",), direct=True)
 
 
-def graph(*bolts):
+def graph(*bolts: Any) -> TransactionalTopologyBuilder:
     """A builder with bolts, each given as (id, bolt, *(grouping, its arguments))."""
     builder = builder_of()
     for component_id, bolt, *subscriptions in bolts:
@@ -106,7 +107,7 @@ def graph(*bolts):
 
 SHUFFLE = ("shuffle_grouping", "lines")
 TO_ORDERS = "'sink' cannot subscribe to stream 'orders' of 'orders': the stream is direct and takes only"
-REFUSED = {
+REFUSED: dict[str, tuple[list[Any], str]] = {
     "no bolt": ([], "the topology has no bolt; add one with set_bolt"),
     "no input": (
         [("alone", Pass())],
