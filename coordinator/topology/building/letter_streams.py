@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinator.spouts.row_spout import RowSpout
-from coordinator.topology.building.topology import Component, Subscription, Topology
+from coordinator.topology.building.topology import Subscription, Topology
 from state.errors import TopologyError
 
 _PREFIX = "letters:"
@@ -40,25 +40,16 @@ def with_letter_streams(topology: Topology) -> Topology:
             "DataFrames; write them to a file with `txbatch dead-letters export`, and read that with another topology"
         )
     by_id = {component.component_id: component for component in topology.components}
-    added = {
-        letter_stream(component.component_id, s.upstream_id, s.stream_id): by_id[s.upstream_id].streams[s.stream_id]
-        for component in topology.components
-        for s in component.subscriptions
-    }
-    specs = {stream_id: _standing_for(stream_id, spec) for stream_id, spec in added.items()}
-    spout = replace(topology.spout, streams={**topology.spout.streams, **specs})
-    rest = [_hearing(component, spout.component_id) for component in topology.components[1:]]
-    return replace(topology, components=(spout, *rest))
-
-
-def _standing_for(stream_id: str, spec: StreamSpec) -> StreamSpec:
-    source, stream, _ = stream_id.removeprefix(_PREFIX).split(":")
-    return StreamSpec(stream_id, spec.fields, spec.direct, stands_for=(source, stream))
-
-
-def _hearing(component: Component, spout_id: str) -> Component:
-    added = [
-        Subscription(spout_id, letter_stream(component.component_id, s.upstream_id, s.stream_id), s.grouping)
-        for s in component.subscriptions
-    ]
-    return replace(component, subscriptions=(*component.subscriptions, *added))
+    spout, *rest = topology.components
+    streams, hearing = dict(spout.streams), []
+    for component in rest:
+        added = []
+        for s in component.subscriptions:
+            stream_id = letter_stream(component.component_id, s.upstream_id, s.stream_id)
+            spec = by_id[s.upstream_id].streams[s.stream_id]
+            streams[stream_id] = StreamSpec(
+                stream_id, spec.fields, spec.direct, stands_for=(s.upstream_id, s.stream_id)
+            )
+            added.append(Subscription(spout.component_id, stream_id, s.grouping))
+        hearing.append(replace(component, subscriptions=(*component.subscriptions, *added)))
+    return replace(topology, components=(replace(spout, streams=streams), *hearing))

@@ -222,7 +222,7 @@ HOLE_ACCEPTED = Mutant(
             "            if False:",
         ),
     ),
-    dies_in="tests/coordinator/transactional/start/test_metadata_check.py",
+    dies_in="tests/coordinator/transactional/start/test_input_checks.py",
     spared="the revision leaves no hole, and the checksum would find one",
 )
 LATE_ACQUIRE = Mutant(
@@ -316,7 +316,7 @@ MUTANTS = (
         "A start neither compares the checksum nor looks for holes.",
         HOLE_ACCEPTED,
         SUM_IGNORED,
-        dies_in="tests/coordinator/transactional/start/test_metadata_check.py",
+        dies_in="tests/coordinator/transactional/start/test_input_checks.py",
         spared="the revision leaves no hole and no server with other metadata than the last write left",
     ),
     together(

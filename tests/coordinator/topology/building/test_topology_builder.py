@@ -95,7 +95,7 @@ class Orders(Pass):
         declarer.declare_stream("orders", ("a",), direct=True)
 
 
-def graph(*bolts):
+def graph(*bolts: Any) -> Any:
     """A builder with bolts, each given as (id, bolt, *(grouping, its arguments))."""
     builder = builder_of()
     for component_id, bolt, *subscriptions in bolts:
