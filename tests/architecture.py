@@ -102,14 +102,12 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/engines/spark/probing/spark_facts",
-    "coordinator/operating/starter/project_name",
     "coordinator/watching/telemetry/health",
     "coordinator/watching/telemetry/run_metrics",
     "coordinator/transactional/machine",
     "coordinator/watching/pulse/pulse_book",
     "coordinator/watching/pulse/stories",
     "coordinator/operating/transfer/state_lines",
-    "coordinator/operating/transfer/typed_json",
     "coordinator/operating/ui/charts",
     "coordinator/operating/ui/views",
 )
@@ -365,7 +363,7 @@ def undocumented_modules(root: Path) -> list[str]:
     return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS, "tests") if not ast.get_docstring(tree)]
 
 
-TERMINAL = "coordinator/operating/cli/streams/terminal.py"
+TERMINAL = "coordinator/operating/cli/terminal.py"
 MAY_PRINT = (
     TERMINAL,
     "coordinated_bolt/neighbours.py",

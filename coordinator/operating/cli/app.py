@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from coordinator.operating.cli.entry import INTERRUPTED, STOPPED
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 
 PLACES = {
     "Start": {

@@ -16,7 +16,7 @@ import typer
 
 from coordinator.operating.cli.command_options import Debug, LogOptions, ServerOptions
 from coordinator.operating.cli.exits import errors_reported
-from coordinator.operating.cli.streams.logs import RecordStream, log_error, logging_to_stderr
+from coordinator.operating.cli.logs import RecordStream, log_error, logging_to_stderr
 from coordinator.watching.log_fields import logs_of
 from state.redis_client.address import secrets_in
 from state.redis_topology.reader import URL_VARIABLE

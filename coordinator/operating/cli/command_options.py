@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import typer
 
+from coordinator.operating.cli.logs import LogLevel
 from coordinator.operating.cli.parameters import parse_pairs
-from coordinator.operating.cli.streams.logs import LogLevel
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
 from coordinator.watching.telemetry.log_formats import LogFormat, formatter_of
 from state.records.durability import DurabilityLevel

@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     stdout = sys.stdout
     try:
         from coordinator.operating.cli.app import app  # here, since every import from this room imports this module
-        from coordinator.operating.cli.streams.standard_streams import code_after_output, replace_closed_streams
+        from coordinator.operating.cli.standard_streams import code_after_output, replace_closed_streams
 
         replace_closed_streams()
         stdout = sys.stdout

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 
-from coordinator.operating.cli.streams.standard_streams import READER_GONE, is_without_reader
-from coordinator.operating.cli.streams.terminal import say, without
+from coordinator.operating.cli.standard_streams import READER_GONE, is_without_reader
+from coordinator.operating.cli.terminal import say, without
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
 from state.troubles import Trouble

@@ -12,7 +12,7 @@ from typing import Any
 
 import coordinator
 from coordinator.operating.cli.parameters import bind_parameters, parse_pairs
-from coordinator.operating.cli.streams.terminal import user_output_aside
+from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.operating.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology

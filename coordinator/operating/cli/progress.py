@@ -17,7 +17,7 @@ from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from coordinator.operating.cli.figures import ShownFigures
-from coordinator.operating.cli.streams.terminal import console, say
+from coordinator.operating.cli.terminal import console, say
 from state.printable import SENTENCE_LIMIT, one_line
 
 SENTENCE_EVERY_S = 5.0

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.figures import PlainFigures, ShownFigures, TransactionalFigures
 from coordinator.operating.cli.loading import load_factory, make_topology
+from coordinator.operating.cli.logs import log_sentence
 from coordinator.operating.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
 from coordinator.operating.cli.run_options import EndOptions, ObserverOptions
 from coordinator.operating.cli.run_result import Reached, failure_printed, print_result
 from coordinator.operating.cli.signals import DrainOnSignal
-from coordinator.operating.cli.streams.logs import log_sentence
-from coordinator.operating.cli.streams.terminal import user_output_aside
+from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as

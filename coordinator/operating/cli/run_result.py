@@ -11,9 +11,9 @@ from typing import Any
 
 from coordinator.operating.cli.exits import exit_code_of, sentence_of
 from coordinator.operating.cli.figures import plain_summary_line, summary_line
-from coordinator.operating.cli.streams.logs import log_sentence
-from coordinator.operating.cli.streams.standard_streams import is_without_reader
-from coordinator.operating.cli.streams.terminal import say, say_json, without
+from coordinator.operating.cli.logs import log_sentence
+from coordinator.operating.cli.standard_streams import is_without_reader
+from coordinator.operating.cli.terminal import say, say_json, without
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology

@@ -1,23 +1,30 @@
 """The lines of an export: each entry of each state as one JSON object, typed as declared. Pure.
 
 The first line says what the export is of, with the control hash; it tells the declared types. The last one holds
-their number and digest, so a truncated file is recognised.
+their number and digest, so a truncated file is recognised. Whatever a declared type would not give back byte for byte,
+such as ``1.50`` in a float state, travels as ``{"base64": ...}``; so do bytes.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from coordinator.operating.transfer.typed_json import from_json, to_json
 from coordinator.topology.building.topology_description import DescribedState
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
 from state.records.stored_records import OWN_KINDS, StoredPiece
+from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
+from state.values.value_form import canonical_json, scaled, unscaled
 
+_RAW = "base64"
 _COLUMNS = {
     StateKind.HASH: ("field", "value"),
     StateKind.SORTED_SET: ("member", "score"),
@@ -127,3 +134,61 @@ def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, 
         head["part"] = part if state.part_type is PartType.INT else part_text(part)
     value_type = {StateKind.SORTED_SET: ValueType.FLOAT, StateKind.HYPERLOGLOG: ValueType.BYTES}.get(state.kind)
     return head, state.field_type, value_type or state.value_type, state.scale
+
+
+def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
+    """Returns JSON from which `from_json` makes the same bytes."""
+    try:
+        value = _decoded(stored, declared, scale)
+        is_exact = not _is_raw(value) and from_json(value, declared, scale) == stored
+    except (ValueError, OverflowError, RecursionError):
+        is_exact = False
+    return value if is_exact else {_RAW: base64.b64encode(stored).decode()}
+
+
+def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
+    """Inverse of `to_json`.
+
+    Raises:
+        ValueError: the value is not of the declared type.
+    """
+    if _is_raw(value):
+        return base64.b64decode(value[_RAW], validate=True)
+    try:
+        match declared:
+            case ValueType.INT if type(value) is int:
+                return str(value).encode()
+            case ValueType.FLOAT if type(value) in (int, float) and float(value) == value:
+                return float_text(float(value)).encode()
+            case ValueType.STR if type(value) is str:
+                return value.encode()
+            case ValueType.DECIMAL if type(value) is str:
+                return str(scaled(Decimal(value), scale)).encode()
+            case ValueType.JSON:
+                return canonical_json(value).encode()
+    except (TypeError, OverflowError, InvalidOperation) as error:
+        raise ValueError(f"{value!r:.100} is not a value of type {declared.value}: {error}") from None
+    raise ValueError(f"{value!r:.100} is not a value of type {declared.value}")
+
+
+def _decoded(stored: bytes, declared: ValueType, scale: int) -> Any:
+    match declared:
+        case ValueType.INT:
+            return int(stored)
+        case ValueType.FLOAT:
+            number = float(stored)
+            if not math.isfinite(number):
+                raise ValueError("JSON has no such number")
+            return number
+        case ValueType.STR:
+            return stored.decode()
+        case ValueType.DECIMAL:
+            return str(unscaled(int(stored), scale))
+        case ValueType.JSON:
+            return json.loads(stored)
+        case ValueType.BYTES:
+            raise ValueError("bytes have no form in JSON")
+
+
+def _is_raw(value: Any) -> bool:
+    return isinstance(value, dict) and value.keys() == {_RAW} and isinstance(value[_RAW], str)

@@ -8,7 +8,7 @@ import typer
 
 from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import Level, TopologyId
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 from state.keys import Keys, check_name
 from state.records.durability import DurabilityLevel
 from state.redis_client.rights import acl_rules

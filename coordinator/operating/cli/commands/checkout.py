@@ -18,7 +18,7 @@ import typer
 
 import coordinator
 from coordinator.operating.cli.command import command_errors
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 from state.errors import TopologyError
 
 BENCHMARK = Path("benchmarks") / "suite" / "__main__.py"

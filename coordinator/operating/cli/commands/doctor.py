@@ -12,7 +12,7 @@ from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, Parameters, ServerOptions, SparkOptions
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.doctor.examination import Patient, examine
 from coordinator.operating.inspection.finding import Finding, Weight, count_of, has_failed
 from state.errors import TopologyError

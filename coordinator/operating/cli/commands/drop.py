@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import ServerOptions, TopologyId, Yes
-from coordinator.operating.cli.streams.terminal import ask, say
+from coordinator.operating.cli.terminal import ask, say
 from coordinator.server_choice import ServerChoice
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted

@@ -14,7 +14,7 @@ from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters
 from coordinator.operating.cli.letter_json import json_of, json_value
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.topology.building.topology import Topology
 from state.printable import counted, one_line
 

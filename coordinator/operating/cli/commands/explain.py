@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from coordinator.operating.cli.command import command
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 from coordinator.operating.inspection.explanations import Explanation, explanation_of, explanations, in_lines
 
 WIDEST = 100

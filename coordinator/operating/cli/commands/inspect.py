@@ -9,7 +9,7 @@ from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.streams.terminal import say, say_json
+from coordinator.operating.cli.terminal import say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.reports.durations import brief

@@ -9,7 +9,7 @@ from typing import Any
 from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, ServerOptions
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.streams.terminal import say, say_json
+from coordinator.operating.cli.terminal import say, say_json
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.reports.durations import duration
 from state.printable import one_line

@@ -10,7 +10,7 @@ import typer
 from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters, Slots
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.topology_plan import TopologyPlan
 from coordinator.operating.topology_plan import plan as plan_of
 from state.errors import TopologyError

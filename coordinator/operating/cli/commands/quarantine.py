@@ -25,7 +25,7 @@ from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute, run_alone
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.run_options import DEFAULTS, MaxAttempts, RepublishOptions, RunArguments
-from coordinator.operating.cli.streams.terminal import ask, say, say_json
+from coordinator.operating.cli.terminal import ask, say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice

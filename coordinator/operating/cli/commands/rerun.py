@@ -11,7 +11,7 @@ from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, Parameters, ServerOptions, Txid
 from coordinator.operating.cli.commands.dry_run import tuple_line
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.wording import words_of_spout, words_or_values
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice

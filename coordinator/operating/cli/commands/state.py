@@ -15,7 +15,7 @@ import typer
 
 from coordinator.operating.cli.command import command, command_group
 from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
-from coordinator.operating.cli.streams.terminal import copy_out, say, say_json
+from coordinator.operating.cli.terminal import copy_out, say, say_json
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals

@@ -18,7 +18,7 @@ from rich.text import Text
 from coordinator.operating.cli.command import command
 from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
 from coordinator.operating.cli.run_lines import run_details, run_line, watch_line
-from coordinator.operating.cli.streams.terminal import console, say, say_json
+from coordinator.operating.cli.terminal import console, say, say_json
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology_description import summary
 from coordinator.watching.reports.durations import duration

@@ -13,7 +13,7 @@ from coordinator.operating.cli.command_options import AsJson, Parameters, Server
 from coordinator.operating.cli.commands.doctor import finding_lines
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.finding import Weight, count_of
 from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.operating.inspection.verify.verifier import Refold, Verification, Verifier

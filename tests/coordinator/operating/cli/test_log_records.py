@@ -14,9 +14,9 @@ import pytest
 from coordinator.operating.cli.command import command_errors
 from coordinator.operating.cli.command_options import LogOptions, ServerOptions
 from coordinator.operating.cli.exits import StoppedError
+from coordinator.operating.cli.logs import LogLevel
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import ObserverOptions
-from coordinator.operating.cli.streams.logs import LogLevel
 from coordinator.watching.log_fields import name_topology
 from coordinator.watching.telemetry.log_formats import LogFormat
 from coordinator.watching.telemetry.metrics_server import MetricsServer

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, TextIO
 
 from coordinator.operating.cli.exits import StoppedError, exit_code_of
-from coordinator.operating.cli.streams.terminal import say, without
+from coordinator.operating.cli.terminal import say, without
 from coordinator.watching.log_fields import Subject, fields
 from coordinator.watching.telemetry.log_formats import DETAILS, FIGURES
 from state.printable import SENTENCE_LIMIT, block, one_line
