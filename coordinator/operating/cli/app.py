@@ -47,7 +47,7 @@ PLACES = {
             "commands.dry_run:dry_run",
             "Run the first batches in this process and show every component's tuples",
         ),
-        "rerun": ("commands.rerun:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
+        "rerun": ("commands.dry_run:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
         "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
         "prove": ("commands.checkout:prove", "Play the simulation of this checkout"),
     },
