@@ -35,10 +35,7 @@ _SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
 def option(*names: str, panel: str | None = None, **given: Any) -> Any:
     """Returns an option; without names, it is called as its parameter.
 
-    Args:
-        names: as typed, with their dashes.
-        panel: under which `txbatch run --help` lists it.
-        given: further arguments of `typer.Option`.
+    `panel` is the heading under which ``txbatch run --help`` lists it; the rest goes to `typer.Option`.
     """
     return typer.Option(*names, rich_help_panel=panel, **given)
 
@@ -120,11 +117,6 @@ class ServerOptions:
     ] = False
 
     def choice(self) -> ServerChoice:
-        """Returns the server to use.
-
-        Raises:
-            TopologyError: two servers were named.
-        """
         return choose_server(self.redis, self.data_dir, allow_plaintext=self.allow_plaintext)
 
     def completed(self, text: str) -> str:
@@ -151,11 +143,6 @@ class SparkOptions:
     ] = None
 
     def settings(self) -> Mapping[str, str]:
-        """Returns Spark's settings.
-
-        Raises:
-            TopologyError: one has not the form key=value.
-        """
         return parse_pairs("--conf", self.conf or ())
 
 
@@ -188,9 +175,7 @@ class LogOptions:
         return self.log_format is not None or self.log_level is not None
 
     def formatter(self, hidden: Mapping[str, str]) -> logging.Formatter:
-        """Returns what formats the records; see `formatter_of`."""
         return formatter_of(self.log_format or LogFormat.PLAIN, hidden)
 
     def lowest_level(self) -> int:
-        """Returns the lowest level of a record that is shown."""
         return logging.getLevelNamesMapping()[(self.log_level or LogLevel.INFO).upper()]

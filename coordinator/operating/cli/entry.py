@@ -11,11 +11,7 @@ STOPPED = "stopped before anything was started"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits with a code of `ExitCode`.
-
-    Args:
-        arguments: what was typed after ``txbatch``; None reads them from the process.
-    """
+    """Runs the command line and exits with a code of `ExitCode`."""
     stdout = sys.stdout
     try:
         from coordinator.operating.cli.app import app  # here, since every import from this room imports this module

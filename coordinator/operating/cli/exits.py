@@ -38,11 +38,7 @@ class ExitCode(IntEnum):
 
 
 class StoppedError(Interruption):
-    """A signal asked the process to stop at once.
-
-    Attributes:
-        signal_number: as in `signal.Signals`.
-    """
+    """A signal asked the process to stop at once."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -50,7 +46,6 @@ class StoppedError(Interruption):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Returns the exit code for `error`."""
     if isinstance(error, StoppedError):
         return 128 + error.signal_number
     if isinstance(error, KeyboardInterrupt):

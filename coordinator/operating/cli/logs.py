@@ -45,10 +45,6 @@ class StderrHandler(logging.Handler):
     """Writes to whatever ``sys.stderr`` currently is, since a progress bar replaces it.
 
     A record takes one line, whatever user text it quotes; only a traceback takes more.
-
-    Args:
-        hidden: text that must never be printed -> what is printed in its place.
-        stream: to write to; None for whatever is standard error then.
     """
 
     def __init__(self, hidden: Mapping[str, str], stream: TextIO | None = None) -> None:
@@ -63,9 +59,6 @@ class RecordStream(io.TextIOBase):
     """Takes the place of standard error and makes a record of each line that is written to it.
 
     What tasks print arrives here, by way of Spark's Java process, and so does what user code of the driver prints.
-
-    Args:
-        subject: what the records are about.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -122,11 +115,8 @@ def logging_to_stderr(
 ) -> Iterator[None]:
     """Shows what is logged while the block runs.
 
-    Args:
-        debug: show everything.
-        hidden: see `StderrHandler`.
-        form: of the records; by default one line in the form of the command's other messages.
-        level: the lowest of our own records that is shown; of other loggers, warnings are.
+    By default a record is one line in the form of the command's other messages. `level` is the lowest of our own
+    records that is shown; of other loggers, warnings are. `debug` shows everything.
     """
     logger = _LOG
     before = logger.handlers, logger.propagate, logger.level

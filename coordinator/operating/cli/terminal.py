@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def say(*lines: str, to: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Writes each line as one line; of control characters, only tabs are kept.
 
-    Args:
-        lines: without line breaks; those of a text of ours are split by the caller.
-        to: where to; None for standard output.
-        end: what follows the last line.
-        flush: whether it must be visible at once.
+    Line breaks of a text of ours are split by the caller.
     """
     print("\n".join(printable(line, kept="\t") for line in lines), file=to or sys.stdout, end=end, flush=flush)
 

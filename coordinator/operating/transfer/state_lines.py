@@ -56,11 +56,7 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
 
 
 class LineReader:
-    """Makes entries of the lines of one export, in their order.
-
-    Args:
-        states: as the export's first line declares them.
-    """
+    """Makes entries of the lines of one export, in their order."""
 
     def __init__(self, states: Mapping[str, DescribedState]) -> None:
         self._states = states
@@ -111,11 +107,7 @@ class LineReader:
 
 
 def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
-    """Returns the beginning of a state's lines, and the types of its fields and values.
-
-    Raises:
-        StateRefusedError: the key is not that of a part as declared.
-    """
+    """Returns the beginning of a state's lines, and the types of its fields and values."""
     if name in OWN_KINDS:
         is_ranked = OWN_KINDS[name] is StateKind.SORTED_SET
         types = (ValueType.STR, ValueType.FLOAT if is_ranked else ValueType.STR)

@@ -56,9 +56,7 @@ def doctor(
 def finding_lines(findings: Iterable[Finding], completed: Callable[[str], str]) -> Iterator[str]:
     """Yields the lines that show the findings.
 
-    Args:
-        findings: in the order to show them.
-        completed: completes the commands that a remedy suggests; see `ServerOptions.completed`.
+    `completed` completes the commands that a remedy suggests; see `ServerOptions.completed`.
     """
     for finding in findings:
         yield one_line(f"{finding.weight.upper():<5} {finding.subject}: {finding.found}", SENTENCE_LIMIT)

@@ -49,14 +49,12 @@ def inspect(
 
 
 def state_of(known: KnownTransaction) -> str:
-    """Returns how far a transaction is, in one word or two."""
     if known.is_committed:
         return COMMITTED
     return IN_FLIGHT if known.metadata or known.story is not None else NOT_CUT
 
 
 def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
-    """Returns the fields of the line of JSON."""
     receipt = known.receipt
     return {
         "txid": known.txid,
@@ -74,7 +72,6 @@ def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
 
 
 def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words: WordsByScope) -> list[str]:
-    """Returns what is shown, line by line."""
     shown = [("state", _state(known))]
     if known.receipt is not None:
         receipt, count = known.receipt, known.receipt.last_txid - known.receipt.first_txid + 1

@@ -32,7 +32,6 @@ def list_topologies(*, typed: ServerOptions, as_json: AsJson = False) -> None:
 
 
 def cells(listed: ListedTopology, now: float) -> tuple[str, ...]:
-    """Returns the cells of a topology's row, as text."""
     name = one_line(listed.topology_id, 64)
     if listed.fault:
         return (name, "?", f"cannot be read: {one_line(listed.fault, 200)}", "", "", "", "")

@@ -167,8 +167,7 @@ def _dropped(
 ) -> list[int]:
     """Drops the records and returns their txids.
 
-    Raises:
-        TopologyError: the user declined, or one was dropped or republished by somebody else since it was looked at.
+    Refused if one was dropped or republished by somebody else since it was looked at.
     """
     topology_id = store.keys.topology_id
     shown = ", ".join(str(record.txid) for record in records)

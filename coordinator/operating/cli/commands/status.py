@@ -38,12 +38,8 @@ STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bo
 class Seen:
     """A topology, as `status` shows it.
 
-    Attributes:
-        stored: what is stored about it.
-        gives: what the server does for its data, as it is set now.
-        pulse: what the run that owns it has told, None if it tells nothing.
-        connected: its runs that are connected.
-        at: when it was looked at, seconds since the epoch.
+    `gives` is how the server keeps its data as it is set now, `pulse` None if the run reports nothing, `connected` the
+    number of its connected runs, and `at` when it was looked at, in seconds since the epoch.
     """
 
     stored: TopologyStatus
@@ -54,7 +50,6 @@ class Seen:
 
     @property
     def standing(self) -> Standing:
-        """What to conclude about its last run."""
         return standing_of(self.pulse, now=self.at, connected=self.connected)
 
 
@@ -83,12 +78,6 @@ def status(
 
 
 def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
-    """Looks at a topology.
-
-    Raises:
-        TopologyError: nothing is stored.
-        StateError: the server cannot be used or reached.
-    """
     stored = store.status()
     if stored is None:
         raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
@@ -98,14 +87,12 @@ def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
 
 
 def plain(found: Seen) -> dict[str, Any]:
-    """Returns the fields of the line of JSON."""
     run = None if found.pulse is None else found.pulse.to_dict()
     stored = dataclasses.asdict(found.stored)
     return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
 
 
 def lines(found: Seen, server: ServerChoice) -> list[str]:
-    """Returns what is shown, line by line."""
     status, standing, pulse = found.stored, found.standing, found.pulse
     shown = [("committed", f"up to txid {status.committed_txid:,}"), ("run", run_line(pulse, standing, found.at))]
     if pulse is not None:
@@ -154,14 +141,7 @@ def watch_status(
 ) -> None:
     """Shows a topology until its run has ended, or was never there; Ctrl-C ends it too.
 
-    Args:
-        topology_id: of the topology.
-        look: looks at it.
-        as_json: print a line of JSON a second.
-        sleep: waits, in seconds.
-
-    Raises:
-        TopologyError, StateError: it cannot be looked at; once it was, a server that is away is waited for.
+    Once it was looked at, a server that is away is waited for.
     """
     screen = console()
     try:
@@ -204,7 +184,6 @@ def _line(seen: Seen) -> str:
 
 
 def view(seen: Seen) -> RenderableType:
-    """Returns what a terminal shows: a heading, the figures, and a table of components."""
     heading = Text.assemble(
         (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
     )
