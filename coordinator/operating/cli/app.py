@@ -20,7 +20,7 @@ from coordinator.operating.cli.terminal import say
 PLACES = {
     "Start": {
         "init": ("commands.init:init", "Write a small project into a new folder"),
-        "doctor": ("commands.doctor:doctor", "Examine server, Spark, machine and code before a run"),
+        "doctor": ("commands.examine:doctor", "Examine server, Spark, machine and code before a run"),
         "acl": ("commands.acl:acl", "Print a line for the server's ACL file"),
         "run": ("commands.run:app", "Run a topology"),
     },
@@ -33,7 +33,7 @@ PLACES = {
         "explain": ("commands.explain:explain", "Explain an error"),
     },
     "Repair": {
-        "verify": ("commands.verify:verify", "Check that what is stored of a topology is undamaged"),
+        "verify": ("commands.examine:verify", "Check that what is stored of a topology is undamaged"),
         "quarantine": ("commands.quarantine:app", "Look at quarantined batches, republish or drop them"),
         "dead-letters": (
             "commands.dead_letters:app",

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer.core import TyperCommand
 
-from coordinator.operating.cli.command_options import SERVER, WATCHING, Level, Slots, option
+from coordinator.operating.cli.command import SERVER, WATCHING, Level, Slots, option
 from coordinator.operating.cli.exits import errors_reported
 from coordinator.operating.cli.signals import STOP_TIMEOUT_S
 from coordinator.transactional.options import ADOPT_WORDS, RunOptions

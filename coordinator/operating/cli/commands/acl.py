@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import Level, TopologyId
+from coordinator.operating.cli.command import Level, TopologyId, command
 from coordinator.operating.cli.terminal import say
 from state.keys import Keys, check_name
 from state.records.durability import DurabilityLevel

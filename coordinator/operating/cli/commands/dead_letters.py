@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import (
+from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
     Parameters,
@@ -18,6 +17,8 @@ from coordinator.operating.cli.command_options import (
     SparkOptions,
     TopologyId,
     Yes,
+    command,
+    command_group,
 )
 from coordinator.operating.cli.letter_json import json_of
 from coordinator.operating.cli.parameters import parse_pairs

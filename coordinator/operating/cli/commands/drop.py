@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import ServerOptions, TopologyId, Yes
+from coordinator.operating.cli.command import ServerOptions, TopologyId, Yes, command
 from coordinator.operating.cli.terminal import ask, say
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted

@@ -14,8 +14,7 @@ import typer
 from coordinator.engines.local.dry_replay import DryReplay, replay_dry
 from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites
 from coordinator.engines.local.dry_run import dry_run as dry_batches
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters, ServerOptions, Txid
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, Txid, command
 from coordinator.operating.cli.letter_json import json_of, json_value
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid
+from coordinator.operating.cli.command import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid, command
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import say, say_json

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions
+from coordinator.operating.cli.command import AsJson, ServerOptions, command
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import say, say_json, table_lines
 from coordinator.watching.reports.durations import duration

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters, Slots
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, Slots, command
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.topology_plan import plan as plan_of

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import (
+from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
     Describing,
@@ -19,6 +18,8 @@ from coordinator.operating.cli.command_options import (
     SparkOptions,
     TopologyId,
     Yes,
+    command,
+    command_group,
 )
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.parameters import parse_pairs

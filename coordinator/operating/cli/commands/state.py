@@ -13,8 +13,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
 from coordinator.operating.cli.terminal import copy_out, say, say_json, table_lines
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state

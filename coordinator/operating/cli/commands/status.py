@@ -15,8 +15,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command
 from coordinator.operating.cli.run_lines import run_details, run_line, watch_line
 from coordinator.operating.cli.terminal import console, say, say_json
 from coordinator.server_choice import ServerChoice

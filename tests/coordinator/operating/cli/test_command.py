@@ -11,8 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from coordinator.operating.cli.app import Commands
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions
+from coordinator.operating.cli.command import AsJson, ServerOptions, command
 from coordinator.operating.cli.terminal import say_json
 from state.errors import StateRefusedError
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.cli.command import command_errors
-from coordinator.operating.cli.command_options import LogOptions, ServerOptions
+from coordinator.operating.cli.command import LogOptions, ServerOptions, command_errors
 from coordinator.operating.cli.exits import StoppedError
 from coordinator.operating.cli.logs import LogLevel
 from coordinator.operating.cli.run_command import TypedRun, execute
