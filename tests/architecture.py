@@ -99,7 +99,6 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
     "coordinator/engines/spark/probing/spark_facts",
-    "coordinator/operating/starter/project_name",
     "coordinator/watching/telemetry/health",
     "coordinator/watching/telemetry/run_metrics",
     "coordinator/transactional/machine",
@@ -362,7 +361,7 @@ def undocumented_modules(root: Path) -> list[str]:
     return [path for path, tree in sources(root, *PACKAGES, *COMPANIONS, "tests") if not ast.get_docstring(tree)]
 
 
-TERMINAL = "coordinator/operating/cli/streams/terminal.py"
+TERMINAL = "coordinator/operating/cli/terminal.py"
 MAY_PRINT = (
     TERMINAL,
     "coordinated_bolt/neighbours.py",

@@ -22,7 +22,7 @@ CLEAN_TREE = {
     "coordinator/__init__.py": '"""Guarded."""\nfrom state import a, b\nrequire_own_packages("x")\n',
     "coordinated_bolt/__init__.py": '"""Guarded."""\nfrom a import b\nrequire_own_packages()\n',
     "coordinator/operating/cli/__init__.py": '"""Speaks."""\n',
-    "coordinator/operating/cli/streams/terminal.py": '"""Speaks."""\nimport typer\nprint(typer)\n',
+    "coordinator/operating/cli/terminal.py": '"""Speaks."""\nimport typer\nprint(typer)\n',
     "coordinator/engines/spark/session.py": '"""Spark."""\nimport time\nfrom pyspark import sql\n',
     "coordinated_bolt/streams/groupings.py": '"""Seeded."""\nimport random\nrandom.Random(7).sample([1], 1)\n',
     "coordinated_bolt/batches/task.py": '"""Runs."""\nfrom coordinated_bolt.streams import groupings\n',

@@ -15,12 +15,12 @@ import typer
 from typer.core import TyperGroup
 
 from coordinator.operating.cli.entry import INTERRUPTED, STOPPED
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 
 PLACES = {
     "Start": {
         "init": ("commands.init:init", "Write a small project into a new folder"),
-        "doctor": ("commands.doctor:doctor", "Examine server, Spark, machine and code before a run"),
+        "doctor": ("commands.examine:doctor", "Examine server, Spark, machine and code before a run"),
         "acl": ("commands.acl:acl", "Print a line for the server's ACL file"),
         "run": ("commands.run:app", "Run a topology"),
     },
@@ -33,7 +33,7 @@ PLACES = {
         "explain": ("commands.explain:explain", "Explain an error"),
     },
     "Repair": {
-        "verify": ("commands.verify:verify", "Check that what is stored of a topology is undamaged"),
+        "verify": ("commands.examine:verify", "Check that what is stored of a topology is undamaged"),
         "quarantine": ("commands.quarantine:app", "Look at quarantined batches, republish or drop them"),
         "dead-letters": (
             "commands.dead_letters:app",
@@ -47,7 +47,7 @@ PLACES = {
             "commands.dry_run:dry_run",
             "Run the first batches in this process and show every component's tuples",
         ),
-        "rerun": ("commands.rerun:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
+        "rerun": ("commands.dry_run:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
         "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
         "prove": ("commands.checkout:prove", "Play the simulation of this checkout"),
     },

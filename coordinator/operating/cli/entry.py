@@ -11,15 +11,11 @@ STOPPED = "stopped before anything was started"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Runs the command line and exits with a code of `ExitCode`.
-
-    Args:
-        arguments: what was typed after ``txbatch``; None reads them from the process.
-    """
+    """Runs the command line and exits with a code of `ExitCode`."""
     stdout = sys.stdout
     try:
         from coordinator.operating.cli.app import app  # here, since every import from this room imports this module
-        from coordinator.operating.cli.streams.standard_streams import code_after_output, replace_closed_streams
+        from coordinator.operating.cli.standard_streams import code_after_output, replace_closed_streams
 
         replace_closed_streams()
         stdout = sys.stdout

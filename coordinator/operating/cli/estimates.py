@@ -31,10 +31,8 @@ class DonePart:
     def update(self, last_txid: int, cut_txid: int, cut_part: float | None) -> None:
         """Takes the current figures.
 
-        Args:
-            last_txid: the last committed txid.
-            cut_txid: the last txid that is cut, whether its attempt is in flight or has failed.
-            cut_part: how much of the input it and all before it are, None if its size is unknown.
+        `cut_txid` is the last txid that is cut, whether its attempt is in flight or has failed; `cut_part` is the part
+        of the input up to it, None if the size is unknown.
         """
         self._last_txid = last_txid
         if cut_part is not None and cut_txid > self._cuts[-1][0]:
@@ -57,9 +55,6 @@ class TimeLeft:
     It is one while the part has grown fewer than three times since the first commit, by less than a hundredth, or for
     less than four seconds. Then the rate of the last half minute counts. While nothing is committed, that rate falls
     and the estimate grows.
-
-    Args:
-        clock: the run's clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import IntEnum
 
-from coordinator.operating.cli.streams.standard_streams import READER_GONE, is_without_reader
-from coordinator.operating.cli.streams.terminal import say, without
+from coordinator.operating.cli.standard_streams import READER_GONE, is_without_reader
+from coordinator.operating.cli.terminal import say, without
 from state.errors import EngineError, FencedError, Interruption, StateError, TopologyError, TransactionError
 from state.printable import SENTENCE_LIMIT, block, said_by
 from state.troubles import Trouble
@@ -38,11 +38,7 @@ class ExitCode(IntEnum):
 
 
 class StoppedError(Interruption):
-    """A signal asked the process to stop at once.
-
-    Attributes:
-        signal_number: as in `signal.Signals`.
-    """
+    """A signal asked the process to stop at once."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -50,7 +46,6 @@ class StoppedError(Interruption):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Returns the exit code for `error`."""
     if isinstance(error, StoppedError):
         return 128 + error.signal_number
     if isinstance(error, KeyboardInterrupt):

@@ -29,13 +29,10 @@ class ShownFigures(Protocol[Statistics_contra]):
         """Returns the current figures as one line."""
 
     def parts(self) -> list[str]:
-        """Returns the figures for a terminal, short and the most telling first: a narrow one shows the first ones."""
+        """Returns the figures for a terminal, short and the most telling first; none before the first wave."""
 
     def summary(self) -> str:
         """Returns what the run has done as one line."""
-
-    def has_begun(self) -> bool:
-        """Returns whether there are figures yet."""
 
     def has_ended_first_wave(self) -> bool:
         """Returns whether anything has come of the first wave, which is slow because the engine is still cold."""
@@ -48,12 +45,7 @@ class ShownFigures(Protocol[Statistics_contra]):
 
 
 class RecentRates:
-    """The growth per second of some counts, over about the last `RATES_WINDOW_S` seconds.
-
-    Args:
-        clock: the run's clock, in seconds.
-        figure_count: how many counts there are.
-    """
+    """The growth per second of some counts, over about the last `RATES_WINDOW_S` seconds."""
 
     def __init__(self, clock: Callable[[], float], figure_count: int) -> None:
         self._clock = clock
@@ -63,10 +55,8 @@ class RecentRates:
     def update(self, first_wave_s: float | None, *counts: int) -> None:
         """Takes the current counts.
 
-        Args:
-            first_wave_s: when the first wave was started, None before; rates leave out the time before it, when
-                Spark starts.
-            counts: totals since the start of the run, always in the same order.
+        Rates leave out the time before the first wave, when Spark starts. The counts are totals since the start of the
+        run, always in the same order.
         """
         now_s = self._clock()
         if len(self._samples) == 1 and first_wave_s is not None:
@@ -76,7 +66,6 @@ class RecentRates:
             self._samples.popleft()
 
     def per_second(self) -> tuple[float, ...]:
-        """Returns the current rates, in the order of the counts."""
         (started_s, before), (_, counts) = self._samples[0], self._samples[-1]
         seconds = self._clock() - started_s
         if seconds <= 0:
@@ -85,12 +74,6 @@ class RecentRates:
 
 
 class TransactionalFigures:
-    """The current figures of a transactional run.
-
-    Args:
-        clock: the run's clock, in seconds.
-    """
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._rates = RecentRates(clock, 2)
@@ -135,6 +118,8 @@ class TransactionalFigures:
         return " · ".join(parts)
 
     def parts(self) -> list[str]:
+        if self.statistics.first_wave_s is None:
+            return []
         if not self.has_result():
             return [self._in_flight()]
         transactions, tuples = self.rates()
@@ -156,9 +141,6 @@ class TransactionalFigures:
     def summary(self) -> str:
         return summary_line(self.statistics)
 
-    def has_begun(self) -> bool:
-        return self.statistics.first_wave_s is not None
-
     def has_ended_first_wave(self) -> bool:
         return self.statistics.last_result_s is not None
 
@@ -170,12 +152,6 @@ class TransactionalFigures:
 
 
 class PlainFigures:
-    """The current figures of a plain run.
-
-    Args:
-        clock: the run's clock, in seconds.
-    """
-
     def __init__(self, clock: Callable[[], float]) -> None:
         self._rates = RecentRates(clock, 1)
         self.statistics = PlainStatistics()
@@ -185,7 +161,6 @@ class PlainFigures:
         self._rates.update(statistics.first_wave_s, statistics.emitted)
 
     def rate(self) -> float:
-        """Returns the tuples emitted per second, over the last seconds."""
         (emitted,) = self._rates.per_second()
         return emitted
 
@@ -194,14 +169,13 @@ class PlainFigures:
         return f"{self.statistics.emitted:,} emitted · {self.rate():,.0f} tuples/s · {counts}"
 
     def parts(self) -> list[str]:
+        if not self.statistics.waves:
+            return []
         emitted, failed = f"{self.statistics.emitted:,} emitted", f"{self.statistics.failed:,} failed"
         return [emitted, f"{self.rate():,.0f} tuples/s", f"{self.statistics.acked:,} acked", failed]
 
     def summary(self) -> str:
         return plain_summary_line(self.statistics)
-
-    def has_begun(self) -> bool:
-        return self.statistics.waves > 0
 
     def has_ended_first_wave(self) -> bool:
         return self.statistics.waves > 0
@@ -214,7 +188,6 @@ class PlainFigures:
 
 
 def summary_line(statistics: RunStatistics) -> str:
-    """Returns what a transactional run has done as one line."""
     if not statistics.attempts:
         return _idle_line(statistics)
     aside = f", {len(statistics.quarantined):,} quarantined" if statistics.quarantined else ""
@@ -226,7 +199,6 @@ def summary_line(statistics: RunStatistics) -> str:
 
 
 def plain_summary_line(statistics: PlainStatistics) -> str:
-    """Returns what a plain run has done as one line."""
     line = (
         f"{counted(statistics.emitted, 'tuple')} emitted in {statistics.seconds:.1f} s, {statistics.acked:,} acked, "
         f"{statistics.failed:,} failed, {counted(statistics.waves, 'wave')}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import coordinator
 from coordinator.operating.cli.parameters import bind_parameters, parse_pairs
-from coordinator.operating.cli.streams.terminal import user_output_aside
+from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.operating.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology
@@ -27,15 +27,7 @@ _LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib",
 
 
 def load_topology(target: str, parameters: Sequence[str] | None) -> tuple[Topology | PlainTopology, str]:
-    """Returns the topology that a command names, and the name of its factory's module.
-
-    Args:
-        target: see `load_factory`.
-        parameters: ``key=value`` texts for the factory.
-
-    Raises:
-        TopologyError: see `load_factory` and `make_topology`.
-    """
+    """Returns the topology that a command names, and the name of its factory's module."""
     factory, module_name = load_factory(target)
     return make_topology(factory, target, parse_pairs("-p", parameters or ())), module_name
 
@@ -57,10 +49,10 @@ def load_factory(target: str) -> tuple[Factory, str]:
     """
     module_name, separator, factory_name = target.rpartition(":")
     if not separator or not module_name or not factory_name:
-        raise TopologyError(
+        raise _refused(
             f"{target!r} does not name a topology; give MODULE:FACTORY, such as visits.topology:topology "
             "or jobs/word_count.py:topology"
-        ).about(Trouble.LOADING)
+        )
     _look_first_in(Path.cwd())
     if module_name.endswith(".py"):
         module_name = _make_importable(Path(module_name))
@@ -69,39 +61,26 @@ def load_factory(target: str) -> tuple[Factory, str]:
     for part in factory_name.split("."):
         factory = getattr(factory, part, None)
         if factory is None:
-            raise TopologyError(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}").about(
-                Trouble.LOADING
-            )
+            raise _refused(f"module {module_name!r} has no {factory_name!r}; {_offered(module)}")
     if not callable(factory):
-        raise TopologyError(
-            f"{target!r} is {factory!r}, which is not callable; name a function that returns a topology"
-        ).about(Trouble.LOADING)
+        raise _refused(f"{target!r} is {factory!r}, which is not callable; name a function that returns a topology")
     return factory, module_name
 
 
 def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topology | PlainTopology:
-    """Calls the factory with the parameters from the command line.
-
-    Args:
-        factory: returns the topology that a builder's `build` returned.
-        name: the factory's name in messages.
-        given: parameter name -> text.
-
-    Raises:
-        TopologyError: a parameter does not fit, or the factory raises or returns something else.
-    """
+    """Calls the factory with the parameters from the command line."""
     arguments = bind_parameters(factory, name, given)
     try:
         made = factory(**arguments)
     except TransactionError:
         raise
     except (Exception, SystemExit) as error:
-        raise TopologyError(f"factory {name!r} raised {blame_of(error)}").about(Trouble.LOADING) from error
+        raise _refused(f"factory {name!r} raised {blame_of(error)}") from error
     if not isinstance(made, (Topology, PlainTopology)):
-        raise TopologyError(
+        raise _refused(
             f"factory {name!r} returned {made!r}; return the result of build(), of a TransactionalTopologyBuilder or "
             "TopologyBuilder"
-        ).about(Trouble.LOADING)
+        )
     return made
 
 
@@ -114,15 +93,7 @@ def read_words(
 ) -> WordsByScope:
     """Returns what a transaction read, in words: those of its source, or of the spout of a factory.
 
-    Args:
-        topology_id: of the topology.
-        source_fingerprint: of its input, as stored.
-        metadata: scope -> metadata of the transaction.
-        target: ``MODULE:FACTORY``; None knows the words of our own sources only.
-        parameters: ``key=value`` texts for the factory.
-
-    Raises:
-        TopologyError: the factory cannot be used, or makes another topology.
+    Without a `target`, only the words of our own sources are known.
     """
     if target is None:
         if parameters:
@@ -137,27 +108,31 @@ def read_words(
         return words_of_spout(topology.spout.spec, metadata)
 
 
+def _refused(why: str) -> TopologyError:
+    return TopologyError(why).about(Trouble.LOADING)
+
+
 def _make_importable(path: Path) -> str:
     """Puts the root folder of a file first on the path and returns the name of its module."""
     file = path.resolve()
     if not file.is_file():
-        raise TopologyError(f"file {str(path)!r} does not exist").about(Trouble.LOADING)
+        raise _refused(f"file {str(path)!r} does not exist")
     parts, folder = [file.stem], file.parent
     while (folder / "__init__.py").is_file():
         parts.insert(0, folder.name)
         folder = folder.parent
     if not all(part.isidentifier() for part in parts):
-        raise TopologyError(
+        raise _refused(
             f"file {str(path)!r} cannot be imported as {'.'.join(parts)!r}, which is not a module name; rename it"
-        ).about(Trouble.LOADING)
+        )
     _look_first_in(folder)
     taken = getattr(sys.modules.get(parts[0]), "__file__", None)
     is_elsewhere = taken is None or not Path(taken).resolve().is_relative_to(folder)
     if is_elsewhere and (parts[0] in sys.modules or parts[0] in sys.stdlib_module_names):
-        raise TopologyError(
+        raise _refused(
             f"file {str(path)!r} cannot be imported as {parts[0]!r}: that name is taken by "
             f"{taken or 'the standard library'}; rename it"
-        ).about(Trouble.LOADING)
+        )
     return ".".join(parts)
 
 
@@ -174,10 +149,8 @@ def _import(name: str) -> Any:
     except (Exception, SystemExit) as error:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             hint = f"; if it is a file, give {name}.py" if "/" in name else ""
-            raise TopologyError(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}").about(
-                Trouble.LOADING
-            ) from error
-        raise TopologyError(f"importing {name!r} raised {blame_of(error)}").about(Trouble.LOADING) from error
+            raise _refused(f"module {name!r} is neither in {str(Path.cwd())!r} nor installed{hint}") from error
+        raise _refused(f"importing {name!r} raised {blame_of(error)}") from error
 
 
 def _offered(module: Any) -> str:

@@ -19,65 +19,48 @@ CONVERTED = (bool, int, float)
 
 
 def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Splits ``key=value`` texts.
-
-    Raises:
-        TopologyError: a text has no key or no ``=``, or two have the same key.
-    """
+    """Splits ``key=value`` texts."""
     pairs: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")
         if not separator or not key.strip():
-            raise TopologyError(
-                f"{option} {text!r} does not have the form key=value; write {option} {text}=VALUE"
-            ).about(Trouble.PARAMETER)
+            raise _refused(f"{option} {text!r} does not have the form key=value; write {option} {text}=VALUE")
         if key.strip() in pairs:
-            raise TopologyError(
+            raise _refused(
                 f"{option} sets {key.strip()!r} twice, to {pairs[key.strip()]!r} and {value!r}; keep one of them"
-            ).about(Trouble.PARAMETER)
+            )
         pairs[key.strip()] = value
     return pairs
 
 
 def bind_parameters(factory: Callable[..., Any], name: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the keyword arguments for a factory, with the types of its annotations or else of its defaults.
-
-    Args:
-        factory: only inspected here.
-        name: the factory's name in messages.
-        given: parameter name -> text.
-
-    Raises:
-        TopologyError: a parameter is unknown or missing, or its text does not fit its type.
-    """
+    """Returns the keyword arguments for a factory, with the types of its annotations or else of its defaults."""
     parameters = _signature(factory, name)
     known = {p.name: p for p in parameters if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
     for parameter in parameters:
         if parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
-            raise TopologyError(
+            raise _refused(
                 f"factory {name!r} takes {parameter.name!r} by position only; remove the / from its parameters"
-            ).about(Trouble.PARAMETER)
+            )
     unknown = sorted(given.keys() - known.keys())
     if unknown and not any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
-        raise TopologyError(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}").about(
-            Trouble.PARAMETER
-        )
+        raise _refused(f"factory {name!r} has no parameter {unknown[0]!r}; {_listed(known)}")
     missing = [key for key, parameter in known.items() if parameter.default is Parameter.empty and key not in given]
     if missing:
-        raise TopologyError(
-            f"factory {name!r} needs parameter {missing[0]!r}; give -p {missing[0]}=VALUE; {_listed(known)}"
-        ).about(Trouble.PARAMETER)
+        raise _refused(f"factory {name!r} needs parameter {missing[0]!r}; give -p {missing[0]}=VALUE; {_listed(known)}")
     hints = _hints(factory)
     return {key: _converted(key, text, known.get(key), hints.get(key)) for key, text in given.items()}
+
+
+def _refused(why: str) -> TopologyError:
+    return TopologyError(why).about(Trouble.PARAMETER)
 
 
 def _signature(factory: Callable[..., Any], name: str) -> Sequence[Parameter]:
     try:
         return list(inspect.signature(factory).parameters.values())
     except (TypeError, ValueError):
-        raise TopologyError(f"factory {name!r} has no signature to read; wrap it in a function").about(
-            Trouble.PARAMETER
-        ) from None
+        raise _refused(f"factory {name!r} has no signature to read; wrap it in a function") from None
 
 
 def _hints(factory: Callable[..., Any]) -> dict[str, Any]:
@@ -99,7 +82,7 @@ def _converted(key: str, text: str, parameter: Parameter | None, hint: Any) -> A
     if not wanted or wanted - set(CONVERTED):
         return text
     names = " or ".join(kind.__name__ for kind in CONVERTED if kind in wanted)
-    raise TopologyError(f"parameter {key}={text!r} is not of type {names}").about(Trouble.PARAMETER)
+    raise _refused(f"parameter {key}={text!r} is not of type {names}")
 
 
 def _wanted(parameter: Parameter | None, hint: Any) -> set[Any]:

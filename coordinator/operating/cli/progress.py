@@ -17,7 +17,7 @@ from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from coordinator.operating.cli.figures import ShownFigures
-from coordinator.operating.cli.streams.terminal import console, say
+from coordinator.operating.cli.terminal import console, say
 from state.printable import SENTENCE_LIMIT, one_line
 
 SENTENCE_EVERY_S = 5.0
@@ -68,11 +68,7 @@ class RunProgress(ABC, Generic[Statistics]):
 class SentenceProgress(RunProgress[Statistics]):
     """Says a sentence at the start, every few seconds, and at the end.
 
-    Args:
-        write: writes a sentence where it can be read at once.
-        clock: the run's clock, in seconds.
-        figures: of the run.
-        is_log: the sentences are log records, and the result of a run that ends well is another one.
+    With `is_log`, the sentences are log records, and the result of a run that ends well is another one.
     """
 
     def __init__(
@@ -115,11 +111,7 @@ class SentenceProgress(RunProgress[Statistics]):
 class LiveProgress(RunProgress[Statistics]):
     """Shows one live line: the step of the start, then a bar and figures; without a known size, figures alone.
 
-    Args:
-        name: the topology id.
-        console: standard error.
-        figures: of the run.
-        leaves_line: replace the line by a summary at the end, because nothing else prints one.
+    With `leaves_line`, a summary replaces the line at the end, because nothing else prints one.
     """
 
     def __init__(self, name: str, console: Console, figures: ShownFigures[Statistics], *, leaves_line: bool) -> None:
@@ -190,8 +182,6 @@ class _FiguresColumn(TextColumn, Generic[Statistics]):
         self._figures, self._console = figures, console
 
     def render(self, task: ProgressTask) -> Text:
-        if not self._figures.has_begun():
-            return Text()
         bar_width = 0 if task.total is None else BAR_WIDTH
         room = self._console.width - len(task.description) - bar_width - ELAPSED_WIDTH - GAPS_WIDTH
         return Text(fitted(self._figures.parts(), room), no_wrap=True)

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.figures import PlainFigures, ShownFigures, TransactionalFigures
 from coordinator.operating.cli.loading import load_factory, make_topology
+from coordinator.operating.cli.logs import log_sentence
 from coordinator.operating.cli.progress import RunProgress, SentenceProgress, progress_on_stderr
 from coordinator.operating.cli.run_options import EndOptions, ObserverOptions
 from coordinator.operating.cli.run_result import Reached, failure_printed, print_result
 from coordinator.operating.cli.signals import DrainOnSignal
-from coordinator.operating.cli.streams.logs import log_sentence
-from coordinator.operating.cli.streams.terminal import user_output_aside
+from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as
@@ -43,14 +43,8 @@ PlainRunner = Callable[..., PlainStatistics]
 class TypedRun:
     """A run as it was typed.
 
-    Attributes:
-        target: ``MODULE:FACTORY``.
-        parameters: of the factory.
-        request: what is asked of the run; a plain one takes only its Spark.
-        as_json: end with one line of JSON on standard output, also after an error.
-        is_logged: all that the run says is log records; see `LogOptions`.
-        ending: how it ends.
-        observed: what observes it.
+    A plain run takes only the Spark of its request. With `as_json` a run ends with one line of JSON on standard output,
+    also after an error; with `is_logged`, all that it says is log records, see `LogOptions`.
     """
 
     target: str
@@ -62,20 +56,13 @@ class TypedRun:
     observed: ObserverOptions = field(default_factory=ObserverOptions)
 
     def progress(self, topology_id: str, figures: ShownFigures[Statistics]) -> RunProgress[Statistics]:
-        """Returns what shows the progress of the run."""
         if self.is_logged:
             return SentenceProgress(log_sentence, time.monotonic, figures, is_log=True)
         return progress_on_stderr(topology_id, time.monotonic, figures, leaves_line=self.as_json)
 
 
 def execute(typed: TypedRun, runner: Runner = run_as, plain_runner: PlainRunner = run_plain) -> int:
-    """Runs the topology and returns the exit code.
-
-    Raises:
-        TopologyError: an option does not apply to this kind of topology.
-        TransactionError: see `coordinator.run.run`.
-        StoppedError: a signal stopped the run.
-    """
+    """Runs the topology and returns the exit code."""
     server = typed.request.server
     # with --json, standard output carries one line only
     quiet = user_output_aside() if typed.as_json else nullcontext()

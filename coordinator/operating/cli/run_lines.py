@@ -20,7 +20,6 @@ def moment(at: float) -> str:
 
 
 def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:
-    """Returns who runs, or ran, and since when."""
     if pulse is None:
         return CONNECTED if standing is Standing.RUNNING else UNTOLD
     run, figures = pulse.run, pulse.now
@@ -69,7 +68,6 @@ def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
 
 
 def txids_of(failure: LastFailure) -> str:
-    """Returns which transaction failed, or among which it is."""
     if failure.last_txid > failure.txid:
         return f"one of txids {failure.txid:,} to {failure.last_txid:,}"
     return f"txid {failure.txid:,}"
@@ -87,12 +85,10 @@ def watch_line(pulse: RunPulse | None, standing: Standing, committed_txid: int, 
 
 
 def window_line(figures: RunFigures) -> str:
-    """Returns the attempts in flight by state."""
     return ", ".join(f"{count:,} {state}" for state, count in figures.window.items()) or "nothing"
 
 
 def times_line(figures: RunFigures) -> str:
-    """Returns the recent durations."""
     return ", ".join(
         f"{name} {_spread(spread)}"
         for name, spread in (

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer.core import TyperCommand
 
-from coordinator.operating.cli.command_options import SERVER, WATCHING, Level, Slots, option
+from coordinator.operating.cli.command import SERVER, WATCHING, Level, Slots, option
 from coordinator.operating.cli.exits import errors_reported
 from coordinator.operating.cli.signals import STOP_TIMEOUT_S
 from coordinator.transactional.options import ADOPT_WORDS, RunOptions
@@ -25,7 +25,6 @@ ADOPTS_UNCHANGED = "unchanged"
 
 
 def at_least(least: int, *names: str, panel: str, help: str) -> Any:  # noqa: A002 - typer's name
-    """Returns an option that takes a whole number."""
     return option(*names, panel=panel, min=least, metavar="N", help=help)
 
 
@@ -111,11 +110,6 @@ class LimitOptions:
     ] = True
 
     def options(self) -> RunOptions:
-        """Returns the options of the run.
-
-        Raises:
-            TopologyError: one cannot be used.
-        """
         given = {entry.name: getattr(self, entry.name) for entry in fields(self)}
         return RunOptions(
             max_spout_pending=given.pop("max_pending"),
@@ -141,11 +135,6 @@ class RepublishOptions:
     durability: Level = None
 
     def options(self, *, max_attempts: int = DEFAULTS.max_attempts) -> RunOptions:
-        """Returns the options of the run.
-
-        Raises:
-            TopologyError: one cannot be used.
-        """
         return RunOptions(
             max_attempts=max_attempts,
             adopt=_adopted(self.adopt),
@@ -156,8 +145,6 @@ class RepublishOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndOptions:
-    """How a run ends."""
-
     stop_when_idle: Annotated[
         bool,
         option(
@@ -179,8 +166,6 @@ class EndOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserverOptions:
-    """What observes a run."""
-
     metrics_port: Annotated[
         int | None,
         option(

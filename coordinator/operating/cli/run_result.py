@@ -11,9 +11,9 @@ from typing import Any
 
 from coordinator.operating.cli.exits import exit_code_of, sentence_of
 from coordinator.operating.cli.figures import plain_summary_line, summary_line
-from coordinator.operating.cli.streams.logs import log_sentence
-from coordinator.operating.cli.streams.standard_streams import is_without_reader
-from coordinator.operating.cli.streams.terminal import say, say_json, without
+from coordinator.operating.cli.logs import log_sentence
+from coordinator.operating.cli.standard_streams import is_without_reader
+from coordinator.operating.cli.terminal import say, say_json, without
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
@@ -31,9 +31,7 @@ TXIDS_SHOWN = 10
 class Reached:
     """How far a run got; filled in as it gets there.
 
-    Attributes:
-        topology_id: None until the factory has returned a topology.
-        statistics: of the run, kept current by it; None until it has begun.
+    The topology id is None until the factory has returned a topology, the statistics until the run has begun.
     """
 
     topology_id: str | None = None
@@ -48,12 +46,7 @@ class Reached:
 
 @contextmanager
 def failure_printed(hidden: Mapping[str, str], *, is_wanted: bool) -> Iterator[Reached]:
-    """Prints a line of JSON on standard output if the block raises, and lets the error pass (once a command).
-
-    Args:
-        hidden: text that must never be printed -> what is printed in its place.
-        is_wanted: whether ``--json`` was given.
-    """
+    """Prints a line of JSON on standard output if the block raises, and lets the error pass (once a command)."""
     reached = Reached()
     try:
         yield reached
@@ -102,7 +95,6 @@ def print_result(
 
 
 def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
-    """Returns the last line of a run that has quarantined batches."""
     shown = ", ".join(f"{txid:,}" for txid in txids[:TXIDS_SHOWN])
     shown += f" and {len(txids) - TXIDS_SHOWN:,} more" if len(txids) > TXIDS_SHOWN else ""
     batches = "batch" if len(txids) == 1 else "batches"
@@ -113,7 +105,6 @@ def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:
 
 
 def _plain_summary(topology_id: str, statistics: PlainStatistics) -> list[str]:
-    """Returns the last lines of a plain run without ``--json``."""
     ended = "stopped before its spouts were idle" if statistics.is_interrupted else "done"
     lines = [f"{topology_id}: {ended}", f"  {plain_summary_line(statistics)}"]
     if statistics.seconds > 0:
@@ -122,7 +113,6 @@ def _plain_summary(topology_id: str, statistics: PlainStatistics) -> list[str]:
 
 
 def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> list[str]:
-    """Returns the last lines of a transactional run without ``--json``."""
     seconds = statistics.seconds
     ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
     lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import keyword
+import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordinator.operating.starter.project_name import check_project_name
 from state.errors import TopologyError
 
 TEMPLATE = Path(__file__).with_name("template")
@@ -15,6 +17,12 @@ TEMPLATE_NAME = "myproject"
 """The template's own name: wherever it stands, in a path or in a text, the user's name takes its place."""
 HIDDEN = {"gitignore": ".gitignore"}
 """Files whose names begin with a dot only in the project, because packaging tools leave hidden files out."""
+SHAPE = re.compile(r"[a-z][a-z0-9_]*")
+LENGTH_MAX = 30
+"""Longer names would break the lines of the template's modules."""
+OURS = frozenset({"state", "coordinated_bolt", "committers", "coordinator", "txbatch"})
+FOLDERS = frozenset({"build", "data", "dist", "tests"})
+"""Other folders of a project; a package of that name would be taken for one of them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".txbatch"})
 
 
@@ -26,7 +34,7 @@ def write_project(name: str, parent: Path) -> list[Path]:
         OSError: a file could not be written; the folder is removed again.
     """
     folder = parent / name
-    check_project_name(name, installed_at)
+    check_project_name(name)
     try:
         folder.mkdir()
     except FileExistsError as error:
@@ -38,6 +46,38 @@ def write_project(name: str, parent: Path) -> list[Path]:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def check_project_name(name: str) -> None:
+    """Refuses a name that cannot be both a folder and a package of its own; the message suggests one that can.
+
+    Raises:
+        TopologyError: the name is not fit.
+    """
+    if not SHAPE.fullmatch(name) or len(name) > LENGTH_MAX:
+        raise TopologyError(
+            f"project name {name!r} is not a package name; use up to {LENGTH_MAX} lower-case letters, digits and "
+            f"underscores, beginning with a letter{_suggested(name)}"
+        )
+    if name in OURS:
+        raise TopologyError(f"project name {name!r} is the name of one of txbatch's own packages; choose another one")
+    if name in FOLDERS:
+        raise TopologyError(f"project name {name!r} is also a folder of every project; choose another one")
+    if keyword.iskeyword(name):
+        raise TopologyError(f"project name {name!r} is a keyword of Python; choose another one")
+    if name in sys.stdlib_module_names:
+        raise TopologyError(f"project name {name!r} is a module of Python's standard library; choose another one")
+    place = installed_at(name)
+    if place is not None:
+        raise TopologyError(
+            f"project name {name!r} is taken: {place} is installed, and one of the two would hide the other; choose "
+            "another one"
+        )
+
+
+def _suggested(name: str) -> str:
+    likely = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return f", such as {likely}" if SHAPE.fullmatch(likely) and len(likely) <= LENGTH_MAX else ""
 
 
 def template_files() -> Iterator[Path]:

@@ -24,9 +24,7 @@ EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum"
 class Exported:
     """An export.
 
-    Attributes:
-        committed_txid: the last transaction that it holds.
-        line_count: its lines, the first and the last included.
+    The first and the last line count, too.
     """
 
     committed_txid: int

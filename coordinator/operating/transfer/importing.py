@@ -26,12 +26,7 @@ _METADATA = f"{RESERVED_NAME}:metadata"
 class Export:
     """An export that was read to its end and is complete.
 
-    Attributes:
-        topology_id: the topology it was made of.
-        committed_txid: the last transaction it holds.
-        control: those fields of the exported control hash that describe the position.
-        states: the declared states.
-        line_count: its lines.
+    `control` has those fields of the exported control hash that describe the position.
     """
 
     topology_id: str
@@ -79,16 +74,8 @@ def checked_export(file: IO[bytes]) -> Export:
 def import_state(target: RedisImport, export: Export, file: IO[bytes], *, generation: str, replaces: bool) -> int:
     """Puts a checked export into a topology, everything at once, and returns how many keys it replaced.
 
-    Args:
-        target: writes to the server.
-        export: what `checked_export` has returned.
-        file: the same file, from its start.
-        generation: 128 random bits in hexadecimal.
-        replaces: whether to delete what the topology holds now.
-
-    Raises:
-        TopologyError: the topology exists, and `replaces` is false.
-        StateRefusedError, StateUnreachableError: it was not imported.
+    `file` is the one that `checked_export` has read, from its start. With `replaces`, what the topology holds now is
+    deleted in the same step; without, an existing topology is refused.
     """
     target.begin()
     for piece in _pieces(export, file):

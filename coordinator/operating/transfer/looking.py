@@ -57,10 +57,7 @@ class StateTotals:
 class ChosenState:
     """A state, or one part of it, that a user has named.
 
-    Attributes:
-        name: as `Keys.state` takes it.
-        state: as declared.
-        has_part: False for a state with parts of which none was named.
+    `name` is as `Keys.state` takes it; `has_part` is False for a state with parts of which none was named.
     """
 
     name: str
@@ -124,16 +121,7 @@ def lines_of_state(
     """Yields the entries of a state as in an export, or its parts if none was named.
 
     Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
-    highest. Of a HyperLogLog its count is shown.
-
-    Args:
-        records: of the topology.
-        chosen: the state.
-        is_raw: yield what a HyperLogLog holds instead.
-        from_lowest: begin a sorted set with the lowest score in any case.
-
-    Raises:
-        TopologyError: the part that was named is not there.
+    highest. Of a HyperLogLog its count is shown. With `is_raw`, what it holds is yielded instead.
     """
     states = {chosen.state.name: chosen.state}
     if not chosen.has_part:

@@ -1,7 +1,8 @@
 """The lines of an export: each entry of each state as one JSON object, typed as declared. Pure.
 
 The first line says what the export is of, with the control hash; it tells the declared types. The last one holds
-their number and digest, so a truncated file is recognised.
+their number and digest, so a truncated file is recognised. Whatever a declared type would not give back byte for byte,
+such as ``1.50`` in a float state, travels as ``{"base64": ...}``; so do bytes.
 """
 
 from __future__ import annotations
@@ -24,6 +25,107 @@ from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
+_COLUMNS = {
+    StateKind.HASH: ("field", "value"),
+    StateKind.SORTED_SET: ("member", "score"),
+    StateKind.SET: ("member", ""),
+    StateKind.LIST: ("", "item"),
+    StateKind.VALUE: ("", "value"),
+    StateKind.HYPERLOGLOG: ("", "registers"),
+}
+"""What the two parts of an entry are called; empty for what a kind has none of."""
+
+
+def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterator[dict[str, Any]]:
+    """Yields the lines of some entries; called for each piece of an export.
+
+    Raises:
+        StateRefusedError: the key is not that of a part as declared.
+    """
+    head, field_type, value_type, scale = _layout(piece.name, states)
+    if piece.expires_ms is not None:
+        yield {**head, "expires_ms": piece.expires_ms}
+    first, second = _COLUMNS[piece.kind]
+    for field, value in piece.entries:
+        line = dict(head)
+        if first:
+            line[first] = to_json(field, field_type)
+        if second:
+            line[second] = to_json(value, value_type, scale)
+        yield line
+
+
+class LineReader:
+    """Makes entries of the lines of one export, in their order."""
+
+    def __init__(self, states: Mapping[str, DescribedState]) -> None:
+        self._states = states
+        self._expiries: dict[str, int] = {}
+
+    def read(self, line: Mapping[str, Any]) -> StoredPiece:
+        """Returns the entry that a line holds; none if the line says when a key expires.
+
+        Raises:
+            ValueError: it is not a line of such an export.
+        """
+        name = self._name(line)
+        expires_ms = line.get("expires_ms")
+        kind = OWN_KINDS[name] if name in OWN_KINDS else self._states[split_member(name)[0]].kind
+        if expires_ms is not None:
+            if type(expires_ms) is not int:
+                raise ValueError(f"expires_ms is {expires_ms!r}, expected an integer")
+            self._expiries[name] = expires_ms
+            return StoredPiece(name, kind, [], expires_ms)
+        _, field_type, value_type, scale = _layout(name, self._states)
+        first, second = _COLUMNS[kind]
+        missing = [column for column in (first, second) if column and column not in line]
+        if missing:
+            raise ValueError(f"it has no {missing[0]!r}")
+        field = from_json(line[first], field_type) if first else b""
+        value = from_json(line[second], value_type, scale) if second else b""
+        return StoredPiece(name, kind, [(field, value)], self._expiries.get(name))
+
+    def _name(self, line: Mapping[str, Any]) -> str:
+        own = line.get(RESERVED_NAME)
+        if own is not None:
+            name = f"{RESERVED_NAME}:{own}"
+            if name not in OWN_KINDS:
+                raise ValueError(f"{own!r} is not a part of a topology that an export holds")
+            return name
+        state = self._states.get(line.get("state", ""))
+        if state is None:
+            raise ValueError(f"state {line.get('state')!r} is not declared in the first line")
+        if state.part_type is None:
+            return state.name
+        part = line.get("part")
+        expected = int if state.part_type is PartType.INT else str
+        if type(part) is not expected:
+            raise ValueError(f"part {part!r} of state {state.name!r} is not a {state.part_type.value}")
+        text = str(part)
+        part_of_text(text, state.part_type)
+        return member_name(state.name, text)
+
+
+def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
+    """Returns the beginning of a state's lines, and the types of its fields and values."""
+    if name in OWN_KINDS:
+        is_ranked = OWN_KINDS[name] is StateKind.SORTED_SET
+        types = (ValueType.STR, ValueType.FLOAT if is_ranked else ValueType.STR)
+        return {RESERVED_NAME: name.partition(":")[2]}, *types, 0
+    base, text = split_member(name)
+    state = states[base]
+    head: dict[str, Any] = {"state": base}
+    if text is not None and state.part_type is not None:
+        try:
+            part = part_of_text(text, state.part_type)
+        except ValueError:
+            raise StateRefusedError(
+                f"state {base!r} has a key for the part {text!r}, but is declared with one for each "
+                f"{state.part_type.value}; remove the key, or declare the type it has"
+            ).about(Trouble.STATE_VALUE) from None
+        head["part"] = part if state.part_type is PartType.INT else part_text(part)
+    value_type = {StateKind.SORTED_SET: ValueType.FLOAT, StateKind.HYPERLOGLOG: ValueType.BYTES}.get(state.kind)
+    return head, state.field_type, value_type or state.value_type, state.scale
 
 
 def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:
@@ -82,114 +184,3 @@ def _decoded(stored: bytes, declared: ValueType, scale: int) -> Any:
 
 def _is_raw(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {_RAW} and isinstance(value[_RAW], str)
-
-
-_COLUMNS = {
-    StateKind.HASH: ("field", "value"),
-    StateKind.SORTED_SET: ("member", "score"),
-    StateKind.SET: ("member", ""),
-    StateKind.LIST: ("", "item"),
-    StateKind.VALUE: ("", "value"),
-    StateKind.HYPERLOGLOG: ("", "registers"),
-}
-"""What the two parts of an entry are called; empty for what a kind has none of."""
-
-
-def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterator[dict[str, Any]]:
-    """Yields the lines of some entries; called for each piece of an export.
-
-    Raises:
-        StateRefusedError: the key is not that of a part as declared.
-    """
-    head, field_type, value_type, scale = _layout(piece.name, states)
-    if piece.expires_ms is not None:
-        yield {**head, "expires_ms": piece.expires_ms}
-    first, second = _COLUMNS[piece.kind]
-    for field, value in piece.entries:
-        line = dict(head)
-        if first:
-            line[first] = to_json(field, field_type)
-        if second:
-            line[second] = to_json(value, value_type, scale)
-        yield line
-
-
-class LineReader:
-    """Makes entries of the lines of one export, in their order.
-
-    Args:
-        states: as the export's first line declares them.
-    """
-
-    def __init__(self, states: Mapping[str, DescribedState]) -> None:
-        self._states = states
-        self._expiries: dict[str, int] = {}
-
-    def read(self, line: Mapping[str, Any]) -> StoredPiece:
-        """Returns the entry that a line holds; none if the line says when a key expires.
-
-        Raises:
-            ValueError: it is not a line of such an export.
-        """
-        name = self._name(line)
-        expires_ms = line.get("expires_ms")
-        kind = OWN_KINDS[name] if name in OWN_KINDS else self._states[split_member(name)[0]].kind
-        if expires_ms is not None:
-            if type(expires_ms) is not int:
-                raise ValueError(f"expires_ms is {expires_ms!r}, expected an integer")
-            self._expiries[name] = expires_ms
-            return StoredPiece(name, kind, [], expires_ms)
-        _, field_type, value_type, scale = _layout(name, self._states)
-        first, second = _COLUMNS[kind]
-        missing = [column for column in (first, second) if column and column not in line]
-        if missing:
-            raise ValueError(f"it has no {missing[0]!r}")
-        field = from_json(line[first], field_type) if first else b""
-        value = from_json(line[second], value_type, scale) if second else b""
-        return StoredPiece(name, kind, [(field, value)], self._expiries.get(name))
-
-    def _name(self, line: Mapping[str, Any]) -> str:
-        own = line.get(RESERVED_NAME)
-        if own is not None:
-            name = f"{RESERVED_NAME}:{own}"
-            if name not in OWN_KINDS:
-                raise ValueError(f"{own!r} is not a part of a topology that an export holds")
-            return name
-        state = self._states.get(line.get("state", ""))
-        if state is None:
-            raise ValueError(f"state {line.get('state')!r} is not declared in the first line")
-        if state.part_type is None:
-            return state.name
-        part = line.get("part")
-        expected = int if state.part_type is PartType.INT else str
-        if type(part) is not expected:
-            raise ValueError(f"part {part!r} of state {state.name!r} is not a {state.part_type.value}")
-        text = str(part)
-        part_of_text(text, state.part_type)
-        return member_name(state.name, text)
-
-
-def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:
-    """Returns the beginning of a state's lines, and the types of its fields and values.
-
-    Raises:
-        StateRefusedError: the key is not that of a part as declared.
-    """
-    if name in OWN_KINDS:
-        is_ranked = OWN_KINDS[name] is StateKind.SORTED_SET
-        types = (ValueType.STR, ValueType.FLOAT if is_ranked else ValueType.STR)
-        return {RESERVED_NAME: name.partition(":")[2]}, *types, 0
-    base, text = split_member(name)
-    state = states[base]
-    head: dict[str, Any] = {"state": base}
-    if text is not None and state.part_type is not None:
-        try:
-            part = part_of_text(text, state.part_type)
-        except ValueError:
-            raise StateRefusedError(
-                f"state {base!r} has a key for the part {text!r}, but is declared with one for each "
-                f"{state.part_type.value}; remove the key, or declare the type it has"
-            ).about(Trouble.STATE_VALUE) from None
-        head["part"] = part if state.part_type is PartType.INT else part_text(part)
-    value_type = {StateKind.SORTED_SET: ValueType.FLOAT, StateKind.HYPERLOGLOG: ValueType.BYTES}.get(state.kind)
-    return head, state.field_type, value_type or state.value_type, state.scale

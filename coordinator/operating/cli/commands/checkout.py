@@ -18,7 +18,7 @@ import typer
 
 import coordinator
 from coordinator.operating.cli.command import command_errors
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 from state.errors import TopologyError
 
 BENCHMARK = Path("benchmarks") / "suite" / "__main__.py"
@@ -54,13 +54,7 @@ def prove_command(context: typer.Context) -> None:
 def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Path | None = None) -> int:
     """Runs the benchmark in a child process and returns its exit code.
 
-    Args:
-        arguments: of the benchmark.
-        checkout: root of the checkout; None is the folder that holds our packages.
-        folder: where to look if that is not a checkout; None is the current folder.
-
-    Raises:
-        TopologyError: neither folder is a checkout.
+    Without `checkout`, the folder that holds our packages counts; without `folder`, the current one is the other place.
     """
     own, here = checkout or _own_root(), (folder or Path.cwd()).resolve()
     root = next((found for found in (own, here) if (found / BENCHMARK).is_file()), None)
@@ -83,12 +77,7 @@ def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Pa
 def run_prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
     """Plays the simulation in a child process and returns its exit code.
 
-    Args:
-        arguments: of the simulation.
-        checkout: root of the checkout; None is the folder that holds our packages.
-
-    Raises:
-        TopologyError: the folder is not a checkout, or the test requirements are not installed.
+    Without `checkout`, the folder that holds our packages counts.
     """
     root = checkout or _own_root()
     if not (root / SIMULATION / "__main__.py").is_file():

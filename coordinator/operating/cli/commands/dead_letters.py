@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import (
+from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
     Parameters,
@@ -18,12 +17,14 @@ from coordinator.operating.cli.command_options import (
     SparkOptions,
     TopologyId,
     Yes,
+    command,
+    command_group,
 )
 from coordinator.operating.cli.letter_json import json_of
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute, run_alone
 from coordinator.operating.cli.run_options import RepublishOptions, RunArguments
-from coordinator.operating.cli.streams.terminal import ask, say, say_json
+from coordinator.operating.cli.terminal import ask, say, say_json
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.start.republish_choice import LetterNumber, LettersGiven

@@ -2,36 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import ServerOptions, TopologyId, Yes
-from coordinator.operating.cli.streams.terminal import ask, say
-from coordinator.server_choice import ServerChoice
+from coordinator.operating.cli.command import ServerOptions, TopologyId, Yes, command
+from coordinator.operating.cli.terminal import ask, say
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
 from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
 
 
-def drop_topology(topology_id: str, server: ServerChoice, *, confirm: Callable[[str], bool] | None) -> None:
-    """Deletes every key of a topology, and prints how many there were and whether the topology was running.
-
-    Args:
-        topology_id: of the topology to delete.
-        server: holds its state.
-        confirm: asks the user; None deletes without asking.
-
-    Raises:
-        TopologyError: nothing is stored, or the user declined.
-        StateError: the server cannot be used or reached.
-    """
+@command
+def drop(*, topology_id: TopologyId, typed: ServerOptions, yes: Yes = False) -> None:
+    """Delete a topology's state and everything txbatch stores about it."""
+    server = typed.choice()
     with server.store(topology_id) as store:
         runs = store.connected_runs()
-        found = _found(store)
-        found += "; it is running" if runs else ""
-        question = f"delete all state of topology {topology_id!r} ({found}) on {server}?"
-        if confirm is not None and not confirm(question):
+        found = _found(store) + ("; it is running" if runs else "")
+        if not (yes or ask(f"delete all state of topology {topology_id!r} ({found}) on {server}?")):
             raise TopologyError(f"topology {topology_id!r} was kept")
         count = store.drop()
     if not count:
@@ -49,9 +35,3 @@ def _found(store: RedisTopology) -> str:
     except StateRefusedError as error:
         return f"it cannot be read: {error}"
     return "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
-
-
-@command
-def drop(*, topology_id: TopologyId, typed: ServerOptions, yes: Yes = False) -> None:
-    """Delete a topology's state and everything txbatch stores about it."""
-    drop_topology(topology_id, typed.choice(), confirm=None if yes else ask)

@@ -1,4 +1,7 @@
-"""``txbatch dry-run``: the first batches of a topology in this process; shows every tuple, and commits nothing."""
+"""``txbatch dry-run`` and ``txbatch rerun --dry-run``: run in this process, show every tuple, and commit nothing.
+
+The one runs the first batches of a topology, the other a transaction again.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,25 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from coordinator.engines.local.dry_replay import DryReplay, replay_dry
 from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites
 from coordinator.engines.local.dry_run import dry_run as dry_batches
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, Txid, command
 from coordinator.operating.cli.letter_json import json_of, json_value
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
+from coordinator.operating.inspection.wording import words_of_spout, words_or_values
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
+from state.errors import TopologyError
 from state.printable import counted, one_line
 
+ENTRY_LIMIT = 200
+NEVER = (
+    "a committed transaction is never run again, and there is no undo; give --dry-run to run it without committing, or "
+    "see `txbatch quarantine republish` and `txbatch dead-letters republish` for what was set aside"
+)
 Fields = Mapping[tuple[str, str], Sequence[str]]
 """(component, stream) -> names of the values."""
 
@@ -88,7 +100,7 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
             f"{counted(len(component.emitted), 'tuple')} emitted"
         )
         tuples = [
-            tuple_line(stream_id, fields[component.component_id, stream_id], values)
+            _tuple_line(stream_id, fields[component.component_id, stream_id], values)
             for stream_id, values in component.emitted[:limit]
         ]
         yield from _cut(tuples, len(component.emitted), "    ")
@@ -97,7 +109,8 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
         return
     yield "  would write" if batch.writes else "  would write nothing"
     for writes in batch.writes:
-        yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {_changes(writes)}"
+        changes = counted(len(writes.changes), "change")
+        yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {changes}"
         yield from _cut([_change_line(change) for change in writes.changes[:limit]], len(writes.changes), "      ")
     if batch.dead_letters:
         yield f"  {counted(len(batch.dead_letters), 'dead letter')}"
@@ -111,14 +124,10 @@ def _cut(lines: Sequence[str], count: int, indent: str) -> Iterator[str]:
         yield f"{indent}… {count - len(lines):,} more"
 
 
-def tuple_line(stream_id: str, names: Sequence[str], values: Sequence[Any]) -> str:
+def _tuple_line(stream_id: str, names: Sequence[str], values: Sequence[Any]) -> str:
     """Returns a tuple with the names of its fields, and its stream if that is not the default."""
     stream = "" if stream_id == "default" else f"{stream_id}: "
     return stream + ", ".join(f"{name}={value!r}" for name, value in zip(names, values, strict=True))
-
-
-def _changes(writes: DryWrites) -> str:
-    return counted(len(writes.changes), "change")
 
 
 def _change_line(change: DryChange) -> str:
@@ -171,4 +180,103 @@ def _plain_writes(writes: DryWrites, limit: int) -> dict[str, Any]:
         "type": writes.redis_type,
         "count": len(writes.changes),
         "changes": changes,
+    }
+
+
+@command
+def rerun(
+    *,
+    target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="The topology, as for `txbatch run`.")],
+    txid: Txid,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Commit nothing; required.")] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", min=0, metavar="N", help="Most tuples shown of each component.")
+    ] = 10,
+    parameters: Parameters = None,
+    typed: ServerOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Run a transaction again from the metadata kept of it, commit nothing, and show the tuples at each component.
+
+    It runs in this process, without Spark. Your code runs, so whatever it does outside declared state it does again.
+    Committers see an empty state.
+    """
+    if not dry_run:
+        raise TopologyError(NEVER)
+    server = typed.choice()
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
+        if isinstance(topology, PlainTopology):
+            raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
+        found = _run_again(topology, txid, server)
+    if as_json:
+        say_json(_plain_rerun(topology, txid, found, limit), default=repr)
+    else:
+        say(*_rerun_lines(topology, txid, found, limit))
+
+
+def _run_again(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
+    with server.store(topology.topology_id) as store:
+        known, before = store.transaction(txid), store.transaction(txid - 1)
+        stored = store.look()
+    if known is None or before is None or stored is None:
+        raise TopologyError(
+            f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
+            "`txbatch list` shows what is there"
+        )
+    return replay_dry(topology, known, before, stored)
+
+
+def _rerun_lines(topology: Topology, txid: int, found: DryReplay, limit: int) -> list[str]:
+    lines = [f"txid {txid:,} of {topology.topology_id}, run again; nothing was committed"]
+    lines += [f"  contained: {line}" for line in words_or_values(found.metadata, _words(topology, found))]
+    for component_id, emitted in found.emitted.items():
+        lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
+        streams = topology.component(component_id).streams
+        lines += [
+            f"    {one_line(_tuple_line(stream, streams[stream].fields, values), ENTRY_LIMIT)}"
+            for stream, values in emitted[:limit]
+        ]
+        lines += _more(len(emitted), limit)
+    for name, content in sorted(found.states.items()):
+        entries = _entries(content)
+        lines.append(f"  state {name}: {len(entries):,} written, into an empty state")
+        lines += [f"    {one_line(entry, ENTRY_LIMIT)}" for entry in entries[:limit]]
+        lines += _more(len(entries), limit)
+    if found.dead_letters:
+        lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
+        lines += [f"    {one_line(repr(letter), ENTRY_LIMIT)}" for letter in found.dead_letters[:limit]]
+    return lines
+
+
+def _words(topology: Topology, found: DryReplay) -> dict[str, list[str]]:
+    return words_of_spout(topology.spout.spec, found.metadata)
+
+
+def _more(count: int, limit: int) -> list[str]:
+    return [f"    … {count - limit:,} more (--limit)"] if count > limit else []
+
+
+def _entries(content: Any) -> list[str]:
+    if isinstance(content, dict):
+        return [f"{name!r}: {value!r}" for name, value in sorted(content.items(), key=repr)]
+    if isinstance(content, (set, frozenset, list)):
+        return [repr(item) for item in (content if isinstance(content, list) else sorted(content, key=repr))]
+    return [] if content is None else [repr(content)]
+
+
+def _plain_rerun(topology: Topology, txid: int, found: DryReplay, limit: int) -> dict[str, Any]:
+    return {
+        "topology_id": topology.topology_id,
+        "txid": txid,
+        "contained": _words(topology, found),
+        "components": {
+            component_id: {
+                "emitted": len(emitted),
+                "tuples": [{"stream": stream, "values": values} for stream, values in emitted[:limit]],
+            }
+            for component_id, emitted in found.emitted.items()
+        },
+        "states": {name: {"written": len(_entries(content))} for name, content in sorted(found.states.items())},
+        "dead_letters": len(found.dead_letters),
     }

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from coordinator.operating.cli.command import command
-from coordinator.operating.cli.streams.terminal import say
-from coordinator.operating.inspection.explanations import Explanation, explanation_of, explanations, in_lines
+from coordinator.operating.cli.terminal import say
+from coordinator.operating.inspection.explanations import explanation_of, explanations, in_lines
 
 WIDEST = 100
 ERROR = typer.Argument(metavar="[ERROR]", help="As in the last line of an error. Without it, all of them are listed.")
@@ -20,15 +20,12 @@ ERROR = typer.Argument(metavar="[ERROR]", help="As in the last line of an error.
 @command
 def explain(*, error: Annotated[str | None, ERROR] = None) -> None:
     """Explain an error: why it happens, how to find the cause, and what to do."""
+    if error is None:
+        say(*_list())
+        return
     width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
-    lines = _list() if error is None else _entry(explanation_of(error), width)
-    say(*lines)
-
-
-def _entry(entry: Explanation, width: int) -> Iterator[str]:
-    yield f"{entry.trouble}: {entry.title}"
-    yield ""
-    yield from in_lines(entry.text, width)
+    entry = explanation_of(error)
+    say(f"{entry.trouble}: {entry.title}", "", *in_lines(entry.text, width))
 
 
 def _list() -> Iterator[str]:

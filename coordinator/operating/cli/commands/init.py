@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from coordinator.operating.cli.command import command
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 from coordinator.operating.starter.new_project import write_project
 from state.errors import TopologyError
 from state.printable import counted

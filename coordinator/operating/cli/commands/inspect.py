@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid
+from coordinator.operating.cli.command import AsJson, Describing, Parameters, ServerOptions, TopologyId, Txid, command
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.streams.terminal import say, say_json
+from coordinator.operating.cli.terminal import say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.durations import brief
@@ -49,14 +48,12 @@ def inspect(
 
 
 def state_of(known: KnownTransaction) -> str:
-    """Returns how far a transaction is, in one word or two."""
     if known.is_committed:
         return COMMITTED
     return IN_FLIGHT if known.metadata or known.story is not None else NOT_CUT
 
 
 def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
-    """Returns the fields of the line of JSON."""
     receipt = known.receipt
     return {
         "txid": known.txid,
@@ -74,7 +71,6 @@ def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
 
 
 def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words: WordsByScope) -> list[str]:
-    """Returns what is shown, line by line."""
     shown = [("state", _state(known))]
     if known.receipt is not None:
         receipt, count = known.receipt, known.receipt.last_txid - known.receipt.first_txid + 1

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions
+from coordinator.operating.cli.command import AsJson, ServerOptions, command
 from coordinator.operating.cli.run_lines import moment
-from coordinator.operating.cli.streams.terminal import say, say_json
-from coordinator.server_choice import ServerChoice
+from coordinator.operating.cli.terminal import say, say_json, table_lines
 from coordinator.watching.durations import duration
 from state.printable import one_line
 from state.records.run_pulse import RunState, Standing, standing_of
 from state.redis_topology.listing import ListedTopology
 
 HEADINGS = ("TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE")
-RIGHT = ("COMMITTED", "LAG", "TRANSACTIONS/S")
+RIGHT = {HEADINGS.index(name) for name in ("COMMITTED", "LAG", "TRANSACTIONS/S")}
 
 
 @command
@@ -27,26 +24,13 @@ def list_topologies(*, typed: ServerOptions, as_json: AsJson = False) -> None:
     found, now = server.topologies(), time.time()
     if as_json:
         say_json([_plain(each, now) for each in found])
+    elif found:
+        say(*table_lines([HEADINGS, *(cells(each, now) for each in found)], right=RIGHT))
     else:
-        _show(found, server, now)
-
-
-def _show(found: Sequence[ListedTopology], server: ServerChoice, now: float) -> None:
-    if not found:
         say(f"no topology is stored on {server}")
-        return
-    rows = [HEADINGS, *(cells(each, now) for each in found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        padded = (
-            text.rjust(width) if heading in RIGHT else text.ljust(width)
-            for heading, text, width in zip(HEADINGS, row, widths, strict=True)
-        )
-        say("  ".join(padded).rstrip())
 
 
 def cells(listed: ListedTopology, now: float) -> tuple[str, ...]:
-    """Returns the cells of a topology's row, as text."""
     name = one_line(listed.topology_id, 64)
     if listed.fault:
         return (name, "?", f"cannot be read: {one_line(listed.fault, 200)}", "", "", "", "")

@@ -7,18 +7,14 @@ from typing import Annotated
 
 import typer
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, FactoryTarget, Parameters, Slots
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, Slots, command
 from coordinator.operating.cli.loading import load_topology
-from coordinator.operating.cli.streams.terminal import say, say_json, user_output_aside
-from coordinator.operating.topology_plan import TopologyPlan
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.topology_plan import plan as plan_of
 from state.errors import TopologyError
 
 
 class PictureFormat(StrEnum):
-    """What a plan is printed as."""
-
     TEXT = "text"
     SVG = "svg"
     MERMAID = "mermaid"
@@ -46,14 +42,12 @@ def plan(
         made = plan_of(topology, slots=slots)
     if as_json:
         say_json(made.to_dict())
-    else:
-        say(*_shown(made, picture_format).split("\n"))
-
-
-def _shown(made: TopologyPlan, picture_format: PictureFormat | None) -> str:
+        return
     match picture_format:
         case PictureFormat.SVG:
-            return made.svg().rstrip("\n")
+            text = made.svg().rstrip("\n")
         case PictureFormat.MERMAID:
-            return made.mermaid().rstrip("\n")
-    return made.text()
+            text = made.mermaid().rstrip("\n")
+        case _:
+            text = made.text()
+    say(*text.split("\n"))

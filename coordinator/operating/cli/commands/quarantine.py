@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import (
+from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
     Describing,
@@ -19,13 +18,15 @@ from coordinator.operating.cli.command_options import (
     SparkOptions,
     TopologyId,
     Yes,
+    command,
+    command_group,
 )
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute, run_alone
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.run_options import DEFAULTS, MaxAttempts, RepublishOptions, RunArguments
-from coordinator.operating.cli.streams.terminal import ask, say, say_json
+from coordinator.operating.cli.terminal import ask, say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
@@ -167,8 +168,7 @@ def _dropped(
 ) -> list[int]:
     """Drops the records and returns their txids.
 
-    Raises:
-        TopologyError: the user declined, or one was dropped or republished by somebody else since it was looked at.
+    Refused if one was dropped or republished by somebody else since it was looked at.
     """
     topology_id = store.keys.topology_id
     shown = ", ".join(str(record.txid) for record in records)

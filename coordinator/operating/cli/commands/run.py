@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, LogOptions, Parameters, ServerOptions, SparkOptions
+from coordinator.operating.cli.command import AsJson, LogOptions, Parameters, ServerOptions, SparkOptions, command
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import EndOptions, LimitOptions, ObserverOptions, RunArguments

@@ -13,12 +13,11 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command, command_group
-from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
-from coordinator.operating.cli.streams.terminal import copy_out, say, say_json
+from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
+from coordinator.operating.cli.terminal import copy_out, say, say_json, table_lines
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
-from coordinator.operating.transfer.looking import StateTotals, chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
 from state.troubles import Trouble
@@ -38,7 +37,8 @@ def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJso
         say_json({"topology": topology_id, "committed": committed, "states": states})
         return
     say(f"{topology_id} on {server}: {counted(len(totals), 'state')}, committed up to txid {committed:,}")
-    say(*_table(totals))
+    rows = [("KEY", "KIND", "HOLDS", "ENTRIES"), *(each.as_row() for each in totals)]
+    say(*table_lines([[one_line(cell, 200) for cell in row] for row in rows]))
 
 
 @app.command("get")
@@ -161,14 +161,6 @@ def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
     values = [value for name, value in line.items() if name not in head]
     shown = values[-1:] if alone else values
     say("\t".join(printable(value) if isinstance(value, str) else json_line(value) for value in shown))
-
-
-def _table(totals: list[StateTotals]) -> Iterator[str]:
-    rows = [("KEY", "KIND", "HOLDS", "ENTRIES"), *(each.as_row() for each in totals)]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for row in rows:
-        cells = [one_line(cell, 200).ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
-        yield "  ".join(cells).rstrip()
 
 
 @contextmanager

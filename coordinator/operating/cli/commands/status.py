@@ -15,10 +15,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions, TopologyId
+from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command
 from coordinator.operating.cli.run_lines import run_details, run_line, watch_line
-from coordinator.operating.cli.streams.terminal import console, say, say_json
+from coordinator.operating.cli.terminal import console, say, say_json
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology_description import summary
 from coordinator.watching.durations import duration
@@ -38,12 +37,8 @@ STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bo
 class Seen:
     """A topology, as `status` shows it.
 
-    Attributes:
-        stored: what is stored about it.
-        gives: what the server does for its data, as it is set now.
-        pulse: what the run that owns it has told, None if it tells nothing.
-        connected: its runs that are connected.
-        at: when it was looked at, seconds since the epoch.
+    `gives` is how the server keeps its data as it is set now, `pulse` None if the run reports nothing, `connected` the
+    number of its connected runs, and `at` when it was looked at, in seconds since the epoch.
     """
 
     stored: TopologyStatus
@@ -54,7 +49,6 @@ class Seen:
 
     @property
     def standing(self) -> Standing:
-        """What to conclude about its last run."""
         return standing_of(self.pulse, now=self.at, connected=self.connected)
 
 
@@ -83,12 +77,6 @@ def status(
 
 
 def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
-    """Looks at a topology.
-
-    Raises:
-        TopologyError: nothing is stored.
-        StateError: the server cannot be used or reached.
-    """
     stored = store.status()
     if stored is None:
         raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
@@ -98,14 +86,12 @@ def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
 
 
 def plain(found: Seen) -> dict[str, Any]:
-    """Returns the fields of the line of JSON."""
     run = None if found.pulse is None else found.pulse.to_dict()
     stored = dataclasses.asdict(found.stored)
     return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
 
 
 def lines(found: Seen, server: ServerChoice) -> list[str]:
-    """Returns what is shown, line by line."""
     status, standing, pulse = found.stored, found.standing, found.pulse
     shown = [("committed", f"up to txid {status.committed_txid:,}"), ("run", run_line(pulse, standing, found.at))]
     if pulse is not None:
@@ -154,14 +140,7 @@ def watch_status(
 ) -> None:
     """Shows a topology until its run has ended, or was never there; Ctrl-C ends it too.
 
-    Args:
-        topology_id: of the topology.
-        look: looks at it.
-        as_json: print a line of JSON a second.
-        sleep: waits, in seconds.
-
-    Raises:
-        TopologyError, StateError: it cannot be looked at; once it was, a server that is away is waited for.
+    Once it was looked at, a server that is away is waited for.
     """
     screen = console()
     try:
@@ -204,7 +183,6 @@ def _line(seen: Seen) -> str:
 
 
 def view(seen: Seen) -> RenderableType:
-    """Returns what a terminal shows: a heading, the figures, and a table of components."""
     heading = Text.assemble(
         (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
     )

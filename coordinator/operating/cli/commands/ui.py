@@ -10,9 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions
-from coordinator.operating.cli.streams.terminal import say, say_json, without
+from coordinator.operating.cli.command import AsJson, ServerOptions, command
+from coordinator.operating.cli.terminal import say, say_json, without
 from state.errors import TopologyError
 from state.redis_client.address import secrets_in
 from state.redis_topology.reader import URL_VARIABLE

@@ -11,9 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from coordinator.operating.cli.app import Commands
-from coordinator.operating.cli.command import command
-from coordinator.operating.cli.command_options import AsJson, ServerOptions
-from coordinator.operating.cli.streams.terminal import say_json
+from coordinator.operating.cli.command import AsJson, ServerOptions, command
+from coordinator.operating.cli.terminal import say_json
 from state.errors import StateRefusedError
 
 SERVER = ("redis", "data_dir", "allow_plaintext")

@@ -17,12 +17,13 @@ from coordinator.operating.starter import new_project
 from coordinator.operating.starter.new_project import (
     CACHES,
     HIDDEN,
+    LENGTH_MAX,
     TEMPLATE,
+    check_project_name,
     installed_at,
     template_files,
     write_project,
 )
-from coordinator.operating.starter.project_name import LENGTH_MAX
 from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError
 
@@ -166,3 +167,37 @@ def test_the_template_has_no_hidden_files_that_a_wheel_would_leave_out() -> None
 def test_a_package_is_found_where_it_is_installed() -> None:
     assert str(installed_at("redis")).endswith("/redis/__init__.py")
     assert installed_at("no_such_package_anywhere") is None
+    with pytest.raises(TopologyError, match=r"'redis' is taken: .*/redis/__init__\.py is installed"):
+        check_project_name("redis")
+
+
+@pytest.mark.parametrize("name", ["visits", "my_shop", "a", "word2vec", "x" * LENGTH_MAX])
+def test_a_package_name_is_taken(name: str) -> None:
+    check_project_name(name)
+
+
+REFUSED = {
+    "": "is not a package name",
+    ".": "is not a package name",
+    "../up": "is not a package name.*, such as up$",
+    "My-Shop": "is not a package name.*, such as my_shop$",
+    "2visits": "is not a package name.* beginning with a letter$",
+    "_private": "is not a package name.*, such as private$",
+    "visits ": "is not a package name.*, such as visits$",
+    "vis\nits": "is not a package name",
+    "größe": "is not a package name",
+    "x" * (LENGTH_MAX + 1): "is not a package name; use up to 30 ",
+    "state": "one of txbatch's own packages",
+    "coordinated_bolt": "one of txbatch's own packages",
+    "txbatch": "one of txbatch's own packages",
+    "tests": "also a folder of every project",
+    "data": "also a folder of every project",
+    "class": "is a keyword of Python",
+    "json": "module of Python's standard library",
+}
+
+
+@pytest.mark.parametrize(("name", "why"), REFUSED.items())
+def test_any_other_name_is_refused_with_the_reason(name: str, why: str) -> None:
+    with pytest.raises(TopologyError, match=why):
+        check_project_name(name)

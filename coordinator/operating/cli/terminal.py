@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, redirect_stdout
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 def say(*lines: str, to: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:
     """Writes each line as one line; of control characters, only tabs are kept.
 
-    Args:
-        lines: without line breaks; those of a text of ours are split by the caller.
-        to: where to; None for standard output.
-        end: what follows the last line.
-        flush: whether it must be visible at once.
+    Line breaks of a text of ours are split by the caller.
     """
     print("\n".join(printable(line, kept="\t") for line in lines), file=to or sys.stdout, end=end, flush=flush)
 
@@ -35,6 +31,16 @@ def say_json(
 ) -> None:
     """Writes a value as one line of JSON; for `default` see `json.dumps`."""
     print(json_line(value, default=default), file=to or sys.stdout, flush=flush)
+
+
+def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) -> Iterator[str]:
+    """Yields the rows as lines with aligned columns; `right` names the columns whose cells are pushed to the right."""
+    rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        padded = (cell.rjust(width) if i in right else cell.ljust(width) for i, (cell, width) in enumerate(cells))
+        yield "  ".join(padded).rstrip()
 
 
 def without(hidden: Mapping[str, str], text: str) -> str:

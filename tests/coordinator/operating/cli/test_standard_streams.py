@@ -14,7 +14,7 @@ import pytest
 
 from coordinator.operating.cli import main
 from coordinator.operating.cli.exits import errors_reported
-from coordinator.operating.cli.streams.standard_streams import READER_GONE
+from coordinator.operating.cli.standard_streams import READER_GONE
 from state.errors import StateUnreachableError
 
 LONG = "a line of output\n" * 10_000

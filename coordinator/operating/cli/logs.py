@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Any, TextIO
 
 from coordinator.operating.cli.exits import StoppedError, exit_code_of
-from coordinator.operating.cli.streams.terminal import say, without
+from coordinator.operating.cli.terminal import say, without
 from coordinator.watching.log_records import DETAILS, FIGURES, Subject, fields
 from state.printable import SENTENCE_LIMIT, block, one_line
 
@@ -44,10 +44,6 @@ class StderrHandler(logging.Handler):
     """Writes to whatever ``sys.stderr`` currently is, since a progress bar replaces it.
 
     A record takes one line, whatever user text it quotes; only a traceback takes more.
-
-    Args:
-        hidden: text that must never be printed -> what is printed in its place.
-        stream: to write to; None for whatever is standard error then.
     """
 
     def __init__(self, hidden: Mapping[str, str], stream: TextIO | None = None) -> None:
@@ -62,9 +58,6 @@ class RecordStream(io.TextIOBase):
     """Takes the place of standard error and makes a record of each line that is written to it.
 
     What tasks print arrives here, by way of Spark's Java process, and so does what user code of the driver prints.
-
-    Args:
-        subject: what the records are about.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -121,11 +114,8 @@ def logging_to_stderr(
 ) -> Iterator[None]:
     """Shows what is logged while the block runs.
 
-    Args:
-        debug: show everything.
-        hidden: see `StderrHandler`.
-        form: of the records; by default one line in the form of the command's other messages.
-        level: the lowest of our own records that is shown; of other loggers, warnings are.
+    By default a record is one line in the form of the command's other messages. `level` is the lowest of our own
+    records that is shown; of other loggers, warnings are. `debug` shows everything.
     """
     logger = _LOG
     before = logger.handlers, logger.propagate, logger.level

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from coordinator.operating.cli.streams.logs import logging_to_stderr
+from coordinator.operating.cli.logs import logging_to_stderr
 
 LOG = logging.getLogger("txbatch")
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.cli.command import command_errors
-from coordinator.operating.cli.command_options import LogOptions, ServerOptions
+from coordinator.operating.cli.command import LogOptions, ServerOptions, command_errors
 from coordinator.operating.cli.exits import StoppedError
+from coordinator.operating.cli.logs import LogLevel
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import ObserverOptions
-from coordinator.operating.cli.streams.logs import LogLevel
 from coordinator.watching.log_records import LogFormat, name_topology
 from coordinator.watching.telemetry.metrics_server import MetricsServer
 from coordinator.watching.telemetry.transaction_spans import TransactionSpans

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from coordinator.operating.cli.streams.terminal import say
+from coordinator.operating.cli.terminal import say
 
 READER_GONE = 128 + signal.SIGPIPE
 """The exit code of a command whose output is no longer read: the one that shells show for SIGPIPE."""
