@@ -114,8 +114,8 @@ def test_every_error_of_ours_is_in_the_table() -> None:
     [
         (FencedError("words"), "do not restart it\n`txbatch explain fenced` says more\n"),
         (
-            StateRefusedError("older").about(Trouble.REGRESSED),
-            "txbatch: older\n`txbatch explain regressed` says more\n",
+            StateRefusedError("no").about(Trouble.REGRESSED),
+            "txbatch: no\n`txbatch explain regressed` says more\n",
         ),
         (
             KeyError("x"),

@@ -126,7 +126,7 @@ def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> N
         "syntax error",
         "exits",
         "factory raises",
-        "factory returns something else",
+        "factory returns text",
     ],
 )
 def test_a_module_or_factory_that_fails_is_refused_with_its_place(folder: JobFolder, text: str, refusal: str) -> None:
