@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from coordinator.operating.cli.estimates import DonePart, TimeLeft, shown_time
@@ -64,62 +66,45 @@ def test_only_the_window_is_remembered() -> None:
     assert len(done._cuts) <= 66
 
 
-def grown(left: TimeLeft, clock: HandClock, parts: list[float], *, every_s: float) -> None:
+def grown(left: TimeLeft, clock: HandClock, parts: Sequence[float | None], *, every_s: float) -> None:
     for part in parts:
         clock.now_s += every_s
         left.update(part)
 
 
-def test_a_steady_run_ends_when_it_is_estimated_to_end() -> None:
+@pytest.mark.parametrize(
+    ("parts", "every_s", "left_s"),
+    [
+        ([part / 100 for part in range(1, 26)], 1.0, 75.0),
+        ([0.1, 0.2, 0.3], 2.0, None),
+        ([0.1, 0.2, 0.3, 0.4], 2.0, 12.0),
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 0.9, None),
+        ([0.501, 0.503, 0.505, 0.507, 0.509], 2.0, None),
+        ([None] * 10, 1.0, None),
+        ([0.50, 0.52, 0.54, 0.56, 0.58, 0.60], 2.0, 40.0),
+        ([0.01, 0.02, 0.03, 0.04], 20_000.0, None),
+        ([0.2, 0.4, 0.6, 0.8, 1.0], 2.0, 0.0),
+    ],
+    ids=[
+        "a steady run ends when it is estimated to end",
+        "the first commits are too few",
+        "four commits are enough",
+        "the first seconds are too short",
+        "too small a part is not enough",
+        "an unknown size has no estimate",
+        "what earlier runs did is not counted as speed",
+        "an estimate of days is none",
+        "nothing is left at the end",
+    ],
+)
+def test_the_time_left_is_an_estimate_or_nothing(
+    parts: list[float | None], every_s: float, left_s: float | None
+) -> None:
     clock = HandClock()
     left = TimeLeft(clock)
-    grown(left, clock, [part / 100 for part in range(1, 26)], every_s=1.0)
+    grown(left, clock, parts, every_s=every_s)
 
-    assert left.seconds() == pytest.approx(75.0)
-
-
-def test_the_first_commits_are_too_few_for_an_estimate() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    for part in (0.1, 0.2, 0.3):
-        grown(left, clock, [part], every_s=2.0)
-        assert left.seconds() is None
-    grown(left, clock, [0.4], every_s=2.0)
-    assert left.seconds() == pytest.approx(12.0)
-
-
-def test_the_first_seconds_are_too_short_for_an_estimate() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    grown(left, clock, [0.1, 0.2, 0.3, 0.4, 0.5], every_s=0.9)
-
-    assert left.seconds() is None
-
-
-def test_too_small_a_part_is_not_enough_for_an_estimate() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    grown(left, clock, [0.501, 0.503, 0.505, 0.507, 0.509], every_s=2.0)
-
-    assert left.seconds() is None
-
-
-def test_an_unknown_size_has_no_estimate() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    for _ in range(10):
-        clock.now_s += 1.0
-        left.update(None)
-
-    assert left.seconds() is None
-
-
-def test_what_earlier_runs_did_is_not_counted_as_speed() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    grown(left, clock, [0.50, 0.52, 0.54, 0.56, 0.58, 0.60], every_s=2.0)
-
-    assert left.seconds() == pytest.approx(40.0)
+    assert left.seconds() == (None if left_s is None else pytest.approx(left_s))
 
 
 def test_the_last_half_minute_counts() -> None:
@@ -139,22 +124,6 @@ def test_the_estimate_grows_while_nothing_is_committed() -> None:
 
     clock.now_s += 8.0
     assert left.seconds() == pytest.approx(20.0)
-
-
-def test_an_estimate_of_days_is_none() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    grown(left, clock, [0.01, 0.02, 0.03, 0.04], every_s=20_000.0)
-
-    assert left.seconds() is None
-
-
-def test_nothing_is_left_at_the_end() -> None:
-    clock = HandClock()
-    left = TimeLeft(clock)
-    grown(left, clock, [0.2, 0.4, 0.6, 0.8, 1.0], every_s=2.0)
-
-    assert left.seconds() == 0.0
 
 
 @pytest.mark.parametrize(

@@ -84,15 +84,6 @@ def test_every_error_has_its_code_and_no_traceback(
         assert shown.err == f"txbatch: {error}\n`{error.trouble.command}` says more\n"
 
 
-def test_the_last_line_says_where_the_error_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(FencedError("words"))
-    assert capsys.readouterr().err.endswith("do not restart it\n`txbatch explain fenced` says more\n")
-    reported(StateRefusedError("older").about(Trouble.REGRESSED))
-    assert capsys.readouterr().err == "txbatch: older\n`txbatch explain regressed` says more\n"
-    reported(KeyError("x"))
-    assert capsys.readouterr().err.endswith("\n`txbatch explain unexpected` says more\n")
-
-
 def test_a_stop_needs_no_explanation(capsys: pytest.CaptureFixture[str]) -> None:
     reported(StoppedError(15))
     assert "explain" not in capsys.readouterr().err
@@ -118,18 +109,40 @@ def test_every_error_of_ours_is_in_the_table() -> None:
     assert ours <= {type(error) for error, _ in CODES}
 
 
-def test_the_users_traceback_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(CODE_ERROR)
-
-    assert "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no" in (
-        capsys.readouterr().err
-    )
-
-
-def test_an_unexpected_error_points_to_debug(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(KeyError("x"))
-
-    assert "KeyError: 'x'\nthis error is unexpected; --debug shows where" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [
+        (FencedError("words"), "do not restart it\n`txbatch explain fenced` says more\n"),
+        (
+            StateRefusedError("no").about(Trouble.REGRESSED),
+            "txbatch: no\n`txbatch explain regressed` says more\n",
+        ),
+        (
+            KeyError("x"),
+            "KeyError: 'x'\nthis error is unexpected; --debug shows where it was raised\n`txbatch explain unexpected` "
+            "says more\n",
+        ),
+        (
+            CODE_ERROR,
+            "component 'bolt', task 0, attempt 7:1, at tuple ('a',) raised:\nTraceback:\nValueError: no\n"
+            "`txbatch explain user-code` says more\n",
+        ),
+        (
+            TopologyError("stream [red]a[/red] [0]"),
+            "txbatch: stream [red]a[/red] [0]\n`txbatch explain topology` says more\n",
+        ),
+        (
+            SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"),
+            "put it back as it was\n`txbatch explain input` says more\n",
+        ),
+    ],
+    ids=["ours", "about a trouble", "unexpected", "the user's traceback", "markup", "a long sentence"],
+)
+def test_an_error_ends_with_its_remedy_and_where_it_is_explained(
+    capsys: pytest.CaptureFixture[str], error: BaseException, end: str
+) -> None:
+    reported(error)
+    assert capsys.readouterr().err.endswith(end)
 
 
 def test_debug_shows_the_traceback(capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,12 +164,6 @@ def test_a_secret_is_never_shown(capsys: pytest.CaptureFixture[str], debug: bool
     assert "cannot use redis://host:6379" in shown
 
 
-def test_markup_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(TopologyError("stream [red]a[/red] [0]"))
-
-    assert capsys.readouterr().err == "txbatch: stream [red]a[/red] [0]\n`txbatch explain topology` says more\n"
-
-
 @pytest.mark.parametrize("debug", [False, True])
 def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.CaptureFixture[str], debug: bool) -> None:
     reported(ValueError("\x1b[2Jgone\rover"), debug=debug)
@@ -164,12 +171,6 @@ def test_nothing_that_is_said_writes_to_the_terminal_but_text(capsys: pytest.Cap
     shown = capsys.readouterr().err
     assert "\\x1b[2Jgone\\rover" in shown
     assert not {"\x1b", "\r"} & set(shown)
-
-
-def test_the_remedy_at_the_end_of_a_long_sentence_is_not_cut_off(capsys: pytest.CaptureFixture[str]) -> None:
-    reported(SourceError(f"input file {'x' * 2_000!r} has changed; put it back as it was"))
-
-    assert capsys.readouterr().err.endswith("put it back as it was\n`txbatch explain input` says more\n")
 
 
 def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest.CaptureFixture[str]) -> None:

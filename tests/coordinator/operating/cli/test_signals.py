@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -28,6 +30,16 @@ def hang() -> None:
     threading.Event().wait(FOR_EVER_S)
 
 
+@contextmanager
+def stops() -> Iterator[list[int]]:
+    """Yields the numbers of the signals that have stopped the block."""
+    numbers: list[int] = []
+    try:
+        yield numbers
+    except StoppedError as error:
+        numbers.append(error.signal_number)
+
+
 class Ended:
     """Stands in for the end of the process."""
 
@@ -41,65 +53,42 @@ class Ended:
 
 
 def test_a_drain_that_hangs_is_stopped_once_the_time_of_sigterm_is_up() -> None:
-    said: list[str] = []
+    shown: list[str] = []
     drained: list[str] = []
-    stopped: list[int] = []
-    try:
-        with DrainOnSignal(said.append, stop_timeout_s=SHORT_S) as signals:
-            signals.drain_by(lambda: drained.append("drained"))
-            send(signal.SIGTERM)
-            hang()
-    except StoppedError as error:
-        stopped.append(error.signal_number)
+    with stops() as stopped, DrainOnSignal(shown.append, stop_timeout_s=SHORT_S) as signals:
+        signals.drain_by(lambda: drained.append("drained"))
+        send(signal.SIGTERM)
+        hang()
 
     assert drained == ["drained"]
     assert stopped == [signal.SIGTERM]
-    assert said == [FIRST_SIGNAL, TIME_IS_UP]
+    assert shown == [FIRST_SIGNAL, TIME_IS_UP]
 
 
-def test_a_stop_that_hangs_ends_the_process_as_it_stands() -> None:
+@pytest.mark.parametrize(
+    ("number", "has_begun"), [(signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)]
+)
+def test_a_start_or_a_stop_that_hangs_ends_the_process_as_it_stands(number: int, has_begun: bool) -> None:
     ended = Ended()
-    try:
-        with DrainOnSignal(quiet, stop_timeout_s=SHORT_S, end=ended) as signals:
+    with stops() as stopped, DrainOnSignal(quiet, stop_timeout_s=SHORT_S, end=ended) as signals:
+        if has_begun:
             signals.drain_by(lambda: None)
-            try:
-                send(signal.SIGTERM)
-                hang()
-            finally:
-                assert ended.called.wait(FOR_EVER_S)  # as if closing never came to an end
-    except StoppedError:
-        pass
+        try:
+            send(number)
+            hang()
+        finally:
+            assert ended.called.wait(FOR_EVER_S)  # as if closing never came to an end
 
-    assert ended.by == [signal.SIGTERM]
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_before_the_run_has_begun_ends_a_start_that_hangs(number: int) -> None:
-    ended = Ended()
-    try:
-        with DrainOnSignal(quiet, stop_timeout_s=SHORT_S, end=ended):
-            try:
-                send(number)
-                hang()
-            finally:
-                assert ended.called.wait(FOR_EVER_S)
-    except StoppedError:
-        pass
-
-    assert ended.by == [number]
+    assert stopped == ended.by == [number]
 
 
 def test_a_signal_while_spark_starts_is_answered_at_once() -> None:
-    said: list[str] = []
-    stopped: list[int] = []
-    try:
-        with DrainOnSignal(said.append):
-            send(signal.SIGINT)
-            hang()
-    except StoppedError as error:
-        stopped.append(error.signal_number)
+    shown: list[str] = []
+    with stops() as stopped, DrainOnSignal(shown.append):
+        send(signal.SIGINT)
+        hang()
     assert stopped == [signal.SIGINT]
-    assert said == [EARLY_SIGNAL]
+    assert shown == [EARLY_SIGNAL]
 
 
 def test_ctrl_c_lets_a_drain_take_its_time() -> None:

@@ -107,7 +107,7 @@ def test_closed_streams_are_like_dev_null(tmp_path: Path) -> None:
         "subprocess.run(['sh', '-c', 'echo from a child'], check=True)\n"
         "sys.exit(code)"
     )
-    root = Path(__file__).resolve().parents[5]
+    root = Path(__file__).resolve().parents[4]
     done = subprocess.run(["sh", "-c", 'exec "$0" -c "$1" >&- 2>&- <&-', sys.executable, script], cwd=root, check=False)
     assert done.returncode == 0
     assert (tmp_path / "data").read_bytes() == b""

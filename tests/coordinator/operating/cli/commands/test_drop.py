@@ -91,17 +91,19 @@ def test_status_for_people(url: str, capsys: pytest.CaptureFixture[str]) -> None
     assert "source            files" in shown
 
 
-@pytest.mark.parametrize("command", [("status", "others"), ("drop", "others", "--yes")])
-def test_an_unknown_topology(url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (("status", "others"), "topology 'others' is not stored on URL"),
+        (("drop", "others", "--yes"), "topology 'others' is not stored on URL"),
+        (("status", "a:b"), "topology id 'a:b' is not a valid name"),
+    ],
+)
+def test_an_unknown_topology(
+    url: str, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], sentence: str
+) -> None:
     assert txbatch(*command, "--redis", url) == 2
-
-    assert f"topology 'others' is not stored on {url}" in capsys.readouterr().err
-
-
-def test_a_name_that_is_none(url: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("status", "a:b", "--redis", url) == 2
-
-    assert "topology id 'a:b' is not a valid name" in capsys.readouterr().err
+    assert sentence.replace("URL", url) in capsys.readouterr().err
 
 
 def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,25 +163,32 @@ def test_what_is_damaged_can_be_dropped_as_its_message_says(
     assert client.keys() == []
 
 
-def test_drop_asks_nobody_without_a_terminal(
-    url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("stdin", "code", "kept"),
+    [
+        (Terminal("y\n"), 0, 0),
+        (Terminal("\n"), 2, 2),
+        (Terminal("no\n"), 2, 2),
+        (Terminal(""), 2, 2),
+        (io.StringIO("y\n"), 2, 2),
+    ],
+    ids=["yes", "empty line", "no", "end of input", "no terminal"],
+)
+def test_drop_asks_on_a_terminal_and_nobody_without_one(
+    url: str,
+    redis_backend: Backend,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    stdin: io.StringIO,
+    code: int,
+    kept: int,
 ) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-
-    assert txbatch("drop", "words", "--redis", url) == 2
-
-    assert "Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err
-    assert redis_backend.client().dbsize() == 2
-
-
-@pytest.mark.parametrize(("answer", "code", "kept"), [("y\n", 0, 0), ("\n", 2, 2), ("no\n", 2, 2), ("", 2, 2)])
-def test_drop_asks_on_a_terminal(
-    url: str, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch, *, answer: str, code: int, kept: int
-) -> None:
-    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stdin", stdin)
 
     assert txbatch("drop", "words", "--redis", url) == code
 
+    assert ("Standard input is not a terminal to ask on; give --yes" in capsys.readouterr().err) is not stdin.isatty()
     assert redis_backend.client().dbsize() == kept
 
 
