@@ -20,6 +20,7 @@ from state.kinds.handles import HashState, ListState
 from tests.support.case_names import shown
 
 ROWS = [["a"], ["b"]]
+TWO_ROWS = MemoryTransactionalSpout([ROWS], ["x"], 1)
 
 
 class Keep(BaseBatchBolt, ICommitter):
@@ -78,13 +79,12 @@ def test_an_opaque_spout_continues_from_the_positions_of_a_partitioned_one(clust
 
 
 def test_state_without_any_record_of_its_history_is_not_added_to(cluster):
-    spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
-    finish(cluster, spout)
+    finish(cluster, TWO_ROWS)
     cluster.client.delete(*(f"{{t}}:txbatch:{name}" for name in ("control", "metadata", "receipts")))
     with pytest.raises(StateRefusedError, match="has no record of writing 'rows', but the server holds such state"):
-        finish(cluster, spout)
+        finish(cluster, TWO_ROWS)
     assert cluster.client.llen("{t}:rows") == 2
-    assert finish(cluster, spout, accept_state_changes=True).state("rows") == ["a", "b", "a", "b"]
+    assert finish(cluster, TWO_ROWS, accept_state_changes=True).state("rows") == ["a", "b", "a", "b"]
 
 
 def test_a_state_that_comes_back_is_not_continued_without_a_word(cluster):
@@ -97,27 +97,24 @@ def test_a_state_that_comes_back_is_not_continued_without_a_word(cluster):
 
 
 def test_a_state_that_is_new_begins_without_a_word(cluster):
-    spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
-    finish(cluster, spout)
-    assert finish(cluster, spout, KeepBoth).state("rows") == ["a", "b"]
+    finish(cluster, TWO_ROWS)
+    assert finish(cluster, TWO_ROWS, KeepBoth).state("rows") == ["a", "b"]
 
 
 def test_a_description_that_cannot_be_read_is_refused(cluster):
-    spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
-    finish(cluster, spout)
+    finish(cluster, TWO_ROWS)
     cluster.client.hset("{t}:txbatch:control", "topology", "abc")
     with pytest.raises(StateRefusedError, match="its stored description 'abc' cannot be read"):
-        finish(cluster, spout)
+        finish(cluster, TWO_ROWS)
 
 
 @pytest.mark.parametrize("field", ["committed", "generation", "revision", "fence", "metadata_sum"])
 def test_a_control_field_that_is_gone_is_named_and_fences_nobody_out(cluster, field):
-    spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
-    finish(cluster, spout)
+    finish(cluster, TWO_ROWS)
     cluster.client.hdel("{t}:txbatch:control", field)
     before = cluster.client.hgetall("{t}:txbatch:control")
     with pytest.raises(StateRefusedError, match=r"REGRESSED|checksum|has no record"):
-        finish(cluster, spout)
+        finish(cluster, TWO_ROWS)
     assert cluster.client.hgetall("{t}:txbatch:control") == before
 
 
@@ -130,12 +127,11 @@ def test_an_adoption_that_had_nothing_to_read_is_not_asked_for_again(cluster, tm
 
 
 def test_a_server_that_goes_back_past_a_drop_is_told_from_a_newer_run(cluster):
-    spout = MemoryTransactionalSpout([ROWS], ["x"], 1)
     for _ in range(3):
-        finish(cluster, spout)
+        finish(cluster, TWO_ROWS)
     saved = cluster.client.hgetall("{t}:txbatch:control")
     cluster.client.flushdb()
-    run = cluster.submit(topology(spout), options=RunOptions(max_spout_pending=1))
+    run = cluster.submit(topology(TWO_ROWS), options=RunOptions(max_spout_pending=1))
     run.tick()
     cluster.client.delete("{t}:txbatch:control")
     cluster.client.hset("{t}:txbatch:control", mapping=saved)
