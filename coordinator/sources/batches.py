@@ -14,6 +14,7 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.spouts.answers import not_of_this_spout
 from coordinator.spouts.memory_input import Row, checked_fields
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
@@ -178,11 +179,7 @@ class BatchesCoordinator(SpoutCoordinator):
                 return 0
             case [int(digest), list(_)]:
                 return digest
-        raise SourceError(
-            f"topology {self._topology_id!r} has stored {type(last).__name__} {str(last)[:80]!r}, which is not a batch"
-            f": it was run with another kind of spout before; start over by `txbatch drop {self._topology_id}`, or "
-            "take another topology id"
-        ).about(Trouble.OTHER_SOURCE)
+        raise not_of_this_spout(f"{type(last).__name__} {str(last)[:80]!r}", "a batch", self._topology_id)
 
     def _other(self, taken: int, story: str) -> SourceError:
         return SourceError(

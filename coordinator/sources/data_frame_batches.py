@@ -15,12 +15,12 @@ from operator import attrgetter
 from typing import Any, Protocol
 
 from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.answers import not_of_this_spout
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
 from state.printable import counted
-from state.troubles import Trouble
 
 ESTIMATED_ROW_BYTES = 100
 """What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
@@ -121,10 +121,7 @@ class Unit:
         match plain:
             case [str(kind), (int() | str()) as first, (int() | str()) as last, row_count, [int(count), int(digest)]]:
                 return cls(kind, first, last, row_count, (count, digest))
-        raise SourceError(
-            f"topology {topology_id!r} has stored {plain!r}, which is not a part of a DataFrame: it was run with "
-            f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
-        ).about(Trouble.OTHER_SOURCE)
+        raise not_of_this_spout(repr(plain), "a part of a DataFrame", topology_id)
 
     def to_plain(self) -> list[Any]:
         """The unit as plain data, to be stored."""

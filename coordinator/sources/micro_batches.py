@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
+from coordinator.spouts.answers import not_of_this_spout
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -42,10 +43,7 @@ class MicroBatch:
         match plain:
             case [str(query_id), int(batch_id), int(plan_digest)]:
                 return cls(query_id, batch_id, plan_digest)
-        raise SourceError(
-            f"topology {topology_id!r} has stored {plain!r}, which is not a micro-batch: it was run with another kind "
-            f"of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
-        )
+        raise not_of_this_spout(repr(plain), "a micro-batch", topology_id)
 
     def to_plain(self) -> list[Any]:
         """The batch as plain data, to be stored."""

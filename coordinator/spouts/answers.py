@@ -12,8 +12,24 @@ from typing import Any
 from coordinated_bolt.user_traceback import WrongAnswerError
 from coordinator.spouts.run_so_far import InputChange
 from state.codec import pack_exact
+from state.errors import SourceError
+from state.troubles import Trouble
 
 MAX_PARTITIONS = 1_000_000
+
+
+def not_of_this_spout(stored: str, wanted: str, topology_id: str) -> SourceError:
+    """Returns the error for stored metadata of another kind of spout.
+
+    Args:
+        stored: the metadata, for people.
+        wanted: what the spout stores, as in "a micro-batch".
+        topology_id: for the remedy.
+    """
+    return SourceError(
+        f"topology {topology_id!r} has stored {stored}, which is not {wanted}: it was run with another kind of spout "
+        f"before; start over by `txbatch drop {topology_id}`, or take another topology id"
+    ).about(Trouble.OTHER_SOURCE)
 
 
 def expect_made(kind: type, method: str, answer: Any) -> Any:

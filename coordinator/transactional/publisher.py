@@ -73,9 +73,9 @@ class QuarantineOrigin:
     """
 
     wall_clock: Callable[[], float]
-    topology_fingerprint: str = ""
-    source_fingerprint: str = ""
-    limit: int = 0
+    topology_fingerprint: str
+    source_fingerprint: str
+    limit: int
 
     def set_aside(self, poison: Poison) -> SetAside:
         """Returns what the commit stores of a batch that is given up; called once per commit, which may be repeated."""
@@ -98,7 +98,7 @@ class Publisher:
         topology_id: for messages.
         clock: seconds, monotonic.
         history: how many transactions keep their receipt and metadata.
-        origin: what records of quarantined batches say of this run.
+        origin: what records of quarantined batches say of this run; None if it quarantines nothing.
         server_watch: checks the server during the run.
         barriers: confirms how durable commits are; None if the run waits for nothing.
     """
@@ -115,7 +115,7 @@ class Publisher:
         barriers: Barriers | None = None,
     ) -> None:
         self._store, self._topology_id, self._clock, self._history = store, topology_id, clock, history
-        self._origin = origin or QuarantineOrigin(clock)
+        self._origin = origin
         self._server_watch, self._barriers = server_watch, barriers
         self._barrier: AskBarrier | None = None
 
@@ -134,7 +134,10 @@ class Publisher:
             StateUnreachableError: the store did not answer.
         """
         poison, republished = publish.poison, publish.republished
-        set_aside = None if poison is None else self._origin.set_aside(poison)
+        set_aside = None
+        if poison is not None:
+            assert self._origin is not None, "the run quarantines nothing"
+            set_aside = self._origin.set_aside(poison)
         commit = Commit(
             publish.attempts,
             publish.write_set,

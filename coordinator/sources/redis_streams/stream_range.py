@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.spouts.answers import not_of_this_spout
 from state.codec import digest64
-from state.errors import SourceError
-from state.troubles import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +43,7 @@ class StreamRange:
         match plain:
             case [str(key), str(first_id), str(last_id), int(count), int(digest), int(added), int(txid)]:
                 return cls(key, first_id, last_id, count, digest, added, txid)
-        raise SourceError(
-            f"topology {topology_id!r} has stored {plain!r}, which is not a range of a Redis Stream: it was run with "
-            f"another kind of spout before; start over by `txbatch drop {topology_id}`, or take another topology id"
-        ).about(Trouble.OTHER_SOURCE)
+        raise not_of_this_spout(repr(plain), "a range of a Redis Stream", topology_id)
 
     def to_plain(self) -> list[Any]:
         """The range as plain data, to be stored."""

@@ -90,7 +90,7 @@ def run(
         spout=source,
         engine=engine,
         publisher=Publisher(
-            store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, limit=run_options.max_quarantined)
+            store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, "", "", run_options.max_quarantined)
         ),
         metadata=metadata,
         committed_txid=store.committed_txid,

@@ -24,6 +24,7 @@ from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError
 from state.printable import counted, one_line
+from state.troubles import Trouble
 
 ENTRY_LIMIT = 200
 NEVER = (
@@ -223,7 +224,7 @@ def _run_again(topology: Topology, txid: int, server: ServerChoice) -> DryReplay
         raise TopologyError(
             f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
             "`txbatch list` shows what is there"
-        )
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
     return replay_dry(topology, known, before, stored)
 
 

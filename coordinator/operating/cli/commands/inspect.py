@@ -12,7 +12,6 @@ from coordinator.operating.cli.terminal import say, say_json
 from coordinator.operating.inspection.wording import WordsByScope, words_or_values
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.durations import brief
-from state.errors import TopologyError
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
 from state.redis_topology.history import KnownTransaction
@@ -35,10 +34,7 @@ def inspect(
     with server.store(topology_id) as store:
         known = store.transaction(txid)
     if known is None:
-        raise TopologyError(
-            f"topology {topology_id!r} is not stored on {server}; check the topology id and the server: "
-            "`txbatch list` shows what is there"
-        )
+        raise server.unknown_topology(topology_id, hint=": `txbatch list` shows what is there")
     read = {} if known.is_replay else known.metadata
     words = read_words(topology_id, known.source_fingerprint, read, factory, parameters)
     if as_json:
