@@ -94,8 +94,6 @@ def _loaded(name: str, place: str) -> Any:
 
 
 class CommandsByPurpose(TyperGroup):
-    """The application: lists its commands by what they are for."""
-
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self.commands: Any = Commands()

@@ -92,8 +92,6 @@ Level = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """The server that was typed."""
-
     redis: Annotated[
         str | None,
         option(
@@ -140,8 +138,6 @@ class ServerOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkOptions:
-    """The Spark that was typed."""
-
     master: Annotated[str, option("--master", panel=SPARK, metavar="MASTER", help="Spark master.")] = "local[*]"
     conf: Annotated[
         list[str] | None,

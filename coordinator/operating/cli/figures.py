@@ -88,7 +88,6 @@ class TransactionalFigures:
             self._left.update(self._done.fraction())
 
     def rates(self) -> tuple[float, float]:
-        """Returns transactions and tuples committed per second, over the last seconds."""
         transactions, tuples = self._rates.per_second()
         return transactions, tuples
 
@@ -189,7 +188,11 @@ class PlainFigures:
 
 def summary_line(statistics: RunStatistics) -> str:
     if not statistics.attempts:
-        return _idle_line(statistics)
+        if statistics.last_txid:
+            return f"nothing new: already committed up to txid {statistics.last_txid:,}"
+        if statistics.is_interrupted:
+            return "no transaction was started"
+        return "nothing to do: the input has no transactions"
     aside = f", {len(statistics.quarantined):,} quarantined" if statistics.quarantined else ""
     above = statistics.failures[FailureCause.LOWER_FAILED.value]
     return (
@@ -211,11 +214,3 @@ def failed_line(attempts: int, failed: int, above: int, kinds: str = "") -> str:
     alone = failed - above
     with_them = f"; {above:,} above {'it' if alone == 1 else 'them'} repeated with {'it' if alone == 1 else 'them'}"
     return f"{alone:,} of {counted(attempts, 'attempt')} failed{kinds}{with_them if above else ''}"
-
-
-def _idle_line(statistics: RunStatistics) -> str:
-    if statistics.last_txid:
-        return f"nothing new: already committed up to txid {statistics.last_txid:,}"
-    if statistics.is_interrupted:
-        return "no transaction was started"
-    return "nothing to do: the input has no transactions"

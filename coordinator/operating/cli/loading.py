@@ -68,7 +68,6 @@ def load_factory(target: str) -> tuple[Factory, str]:
 
 
 def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topology | PlainTopology:
-    """Calls the factory with the parameters from the command line."""
     arguments = bind_parameters(factory, name, given)
     try:
         made = factory(**arguments)
@@ -167,10 +166,10 @@ def _offered(module: Any) -> str:
 
 def blame_of(error: BaseException) -> str:
     """Returns the type, message and place of an error that user code raised."""
-    said = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
+    message = one_line(error.msg) if isinstance(error, SyntaxError) else said_by(error)
     kind, module = type(error).__qualname__, type(error).__module__
     name = kind if module in ("builtins", "__main__") else f"{module}.{kind}"
-    text = f"{name}: {said}" if said else name
+    text = f"{name}: {message}" if message else name
     place = place_of(error)
     return f"{text} ({place})" if place else text
 

@@ -32,8 +32,6 @@ PY4J_MODULES = frozenset({"clientserver", "java_gateway"})
 
 
 class LogLevel(StrEnum):
-    """The levels that ``--log-level`` takes."""
-
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -154,7 +152,6 @@ def log_error(sentence: str, error: BaseException, *, debug: bool = False) -> No
 
 
 def _about(error: BaseException) -> dict[str, Any]:
-    """Returns the fields that an error knows."""
     attempt = getattr(error, "attempt", "")
     found = ATTEMPT.fullmatch(attempt)
     known = {

@@ -19,7 +19,6 @@ CONVERTED = (bool, int, float)
 
 
 def parse_pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Splits ``key=value`` texts."""
     pairs: dict[str, str] = {}
     for text in texts:
         key, separator, value = text.partition("=")

@@ -62,7 +62,6 @@ class TypedRun:
 
 
 def execute(typed: TypedRun, runner: Runner = run_as, plain_runner: PlainRunner = run_plain) -> int:
-    """Runs the topology and returns the exit code."""
     server = typed.request.server
     # with --json, standard output carries one line only
     quiet = user_output_aside() if typed.as_json else nullcontext()

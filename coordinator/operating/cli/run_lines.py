@@ -10,7 +10,7 @@ from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 from state.records.story_choice import LOWER_FAILED
 
-UNTOLD = "no run is known: none has told, and none is connected"
+UNKNOWN = "no run is known: none has told, and none is connected"
 CONNECTED = "running, and reports nothing about itself: it has just begun, or was started with --no-pulse"
 
 
@@ -21,7 +21,7 @@ def moment(at: float) -> str:
 
 def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:
     if pulse is None:
-        return CONNECTED if standing is Standing.RUNNING else UNTOLD
+        return CONNECTED if standing is Standing.RUNNING else UNKNOWN
     run, figures = pulse.run, pulse.now
     where = f"on {one_line(run.host)}, pid {run.pid}, as {one_line(run.user)}"
     if standing is Standing.SILENT and pulse.is_gone:

@@ -73,7 +73,6 @@ def print_result(
     as_json: bool,
     is_logged: bool,
 ) -> None:
-    """Prints what a run has done, and on standard error what it has quarantined."""
     figures = statistics.to_dict(topology.topology_id)
     if isinstance(statistics, RunStatistics):
         assert isinstance(topology, Topology)

@@ -59,18 +59,15 @@ def code_after_output(code: int, stdout: TextIO) -> int:
         code = code or READER_GONE
     except OSError as error:
         with suppress(OSError):
-            say(f"txbatch: {unwritten(error)}", to=sys.stderr)
+            say(
+                f"txbatch: standard output cannot be written: {error.strerror}; what it holds is not all", to=sys.stderr
+            )
         code = code or UNWRITTEN
     if sys.stdout is not stdout and _has_lost_reader(stdout):
         code = READER_GONE
     for stream in (stdout, sys.stderr):
         _forget(stream)
     return code
-
-
-def unwritten(error: OSError) -> str:
-    """Returns the sentence about standard output that cannot be written."""
-    return f"standard output cannot be written: {error.strerror}; what it holds is not all"
 
 
 def _has_lost_reader(stream: TextIO) -> bool:

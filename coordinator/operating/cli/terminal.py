@@ -44,7 +44,6 @@ def table_lines(rows: Iterable[Sequence[str]], *, right: Container[int] = ()) ->
 
 
 def without(hidden: Mapping[str, str], text: str) -> str:
-    """Returns the text with every hidden part replaced."""
     for secret, instead in hidden.items():
         text = text.replace(secret, instead)
     return text

@@ -38,14 +38,12 @@ class LineWriter:
         self._out, self._digest, self.line_count = out, blake2b(digest_size=8), 0
 
     def write(self, line: dict[str, Any]) -> None:
-        """Writes one line."""
         packed = json_line(line, allow_nan=False).encode() + b"\n"
         self._digest.update(packed)
         self._out.write(packed)
         self.line_count += 1
 
     def end(self) -> None:
-        """Writes the last line."""
         self.line_count += 1
         ending = {"end": {"lines": self.line_count, "digest": self._digest.hexdigest()}}
         self._out.write(json_line(ending).encode() + b"\n")

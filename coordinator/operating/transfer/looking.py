@@ -36,7 +36,6 @@ class StateTotals:
     part_count: int | None
 
     def as_json(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
         state = self.state
         shown: dict[str, Any] = {"name": state.name, "key": self.key, "kind": state.kind.value, "holds": _holds(state)}
         if state.keep:
@@ -46,7 +45,6 @@ class StateTotals:
         return {**shown, "entries": self.entry_count}
 
     def as_row(self) -> tuple[str, str, str, str]:
-        """Returns key, kind, what it holds, and how much, for readers."""
         kind = self.state.kind.value + (f", {self.state.keep}" if self.state.keep else "")
         parts = "" if self.part_count is None else f" in {self.part_count:,} parts"
         expiry = ", expiring" if self.state.expires else ""

@@ -149,8 +149,10 @@ def drop_letters(
         else:
             count = store.dead_letters.drop(until_txid=until, generation=first.generation)
     if as_json:
-        what = {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
-        say_json({"topology": topology_id, **what, "dropped": count})
+        which_ones = (
+            {"letters": [f"{txid}.{number}" for txid, number in numbers]} if until is None else {"until": until}
+        )
+        say_json({"topology": topology_id, **which_ones, "dropped": count})
     else:
         say(f"topology {topology_id!r}: {counted(count, 'dead letter')} {which} deleted on {server}")
 
@@ -182,7 +184,6 @@ def _letter(stored: RedisDeadLetters, topology_id: str, txid: int, number: int) 
 
 
 def _chosen(components: Sequence[str], letters: Sequence[str]) -> LettersGiven:
-    """Returns which letters to republish, as `run` takes it."""
     if components and letters:
         raise TopologyError("--component and --letter exclude each other; give one of them")
     return [_parsed("--letter", each) for each in letters] or list(components) or "all"

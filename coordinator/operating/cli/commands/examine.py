@@ -119,12 +119,6 @@ def _to_refold(
         if parameters:
             raise TopologyError("-p is for the factory of --refold, which was not given; leave it out, or give both")
         return None
-    topology, module_name = _repeatable(topology_id, target, parameters)
-    runner: Runner = on_spark(spark.master, spark.settings(), module_name)
-    return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
-
-
-def _repeatable(topology_id: str, target: str, parameters: Sequence[str] | None) -> tuple[Topology, str]:
     topology, module_name = load_topology(target, parameters)
     if not isinstance(topology, Topology):
         raise TopologyError(f"{target!r} makes a plain topology, which has no state to verify")
@@ -133,7 +127,8 @@ def _repeatable(topology_id: str, target: str, parameters: Sequence[str] | None)
             f"{target!r} makes topology {topology.topology_id!r}, not {topology_id!r}; give the parameters of its runs"
         )
     refuse_unrepeatable(topology)
-    return topology, module_name
+    runner: Runner = on_spark(spark.master, spark.settings(), module_name)
+    return topology, partial(refold, topology=topology, run_to=runner, server=scratch_server)
 
 
 def _plain_verification(found: Verification) -> dict[str, Any]:

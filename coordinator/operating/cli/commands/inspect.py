@@ -84,9 +84,9 @@ def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words
     shown += [("contained", text) for text in _contained(known, words)]
     story = known.story
     if story is not None:
-        shown += _told(story, known)
+        shown += _times_and_sizes(story, known)
     elif state_of(known) != NOT_CUT:
-        shown.append(("story", _untold(known)))
+        shown.append(("story", _without_story(known)))
     head = f"txid {known.txid:,} of {topology_id} on {server}"
     body = [f"  {name:<17} {one_line(text, SENTENCE_LIMIT)}" for name, text in shown]
     if story is not None:
@@ -123,7 +123,7 @@ def _begins(known: KnownTransaction) -> str:
     return f": the history begins at txid {known.history_from:,}, see --history"
 
 
-def _untold(known: KnownTransaction) -> str:
+def _without_story(known: KnownTransaction) -> str:
     if known.is_forgotten:
         return "not kept"
     if not known.is_committed:
@@ -134,7 +134,7 @@ def _untold(known: KnownTransaction) -> str:
     return "not told: the run ended before it told, it ran with --no-pulse, or the story is no longer kept"
 
 
-def _told(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:
+def _times_and_sizes(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:
     if not story.committed_at:
         later = "; a later run has committed it, and told nothing of that" if known.is_committed else ""
         return [("times", f"cut {moment(story.cut_at)}, not committed by that run{later}")]

@@ -77,7 +77,7 @@ def show(
     if as_json:
         say_json(_whole(record, words), default=repr)
     else:
-        say(*_told(record, words))
+        say(*_record_lines(record, words))
 
 
 @app.command("replay", cls=RunArguments, hidden=True)  # its former name
@@ -195,7 +195,7 @@ def _line(record: QuarantineRecord) -> str:
     )
 
 
-def _told(record: QuarantineRecord, words: WordsByScope) -> list[str]:
+def _record_lines(record: QuarantineRecord, words: WordsByScope) -> list[str]:
     batch, cause = record.batch, record.cause
     metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
     lines = [
@@ -213,8 +213,8 @@ def _told(record: QuarantineRecord, words: WordsByScope) -> list[str]:
     return [*lines, *(f"  | {line}" for line in traceback.rstrip().splitlines())]
 
 
-def _by_scope(what: str, positions: Mapping[str, Any]) -> list[str]:
-    return [f"  {what:<17} {scope}: {one_line(repr(value), 500)}" for scope, value in sorted(positions.items())]
+def _by_scope(name: str, positions: Mapping[str, Any]) -> list[str]:
+    return [f"  {name:<17} {scope}: {one_line(repr(value), 500)}" for scope, value in sorted(positions.items())]
 
 
 def _place(record: QuarantineRecord) -> str:

@@ -143,8 +143,8 @@ def import_states(
             source.seek(0)
             replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
     if as_json:
-        told = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
-        say_json({**told, "replaced_keys": replaced})
+        fields = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
+        say_json({**fields, "replaced_keys": replaced})
     else:
         gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
         say(

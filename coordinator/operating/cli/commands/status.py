@@ -72,8 +72,7 @@ def status(
     if as_json:
         say_json(plain(found))
         return
-    said = (one_line(line, SENTENCE_LIMIT) for line in lines(found, server))
-    say(*map(typed.completed, said))
+    say(*(typed.completed(one_line(line, SENTENCE_LIMIT)) for line in lines(found, server)))
 
 
 def look_at(store: RedisTopology, server: ServerChoice) -> Seen:

@@ -155,52 +155,25 @@ def test_a_topology_that_exists_is_replaced_only_if_asked_and_its_run_is_fenced_
         store.store_metadata({"p:9": 1})
 
 
-def ends_early(packed: bytes) -> bytes:
-    return b"".join(packed.splitlines(keepends=True)[:-1])
-
-
-def is_cut(packed: bytes) -> bytes:
-    return packed[: len(packed) // 2]
-
-
-def is_altered(packed: bytes) -> bytes:
-    return packed.replace(b'"value": "0.70"', b'"value": "0.71"')
-
-
-def lacks_a_line(packed: bytes) -> bytes:
+def without_line(packed: bytes, number: int) -> bytes:
     lines = packed.splitlines(keepends=True)
-    return b"".join([*lines[:5], *lines[6:]])
-
-
-def is_of_another_version(packed: bytes) -> bytes:
-    return packed.replace(b'"version": 1', b'"version": 9')
-
-
-def has_another_type(packed: bytes) -> bytes:
-    return packed.replace(b'"member": 6', b'"member": 6.5')
-
-
-def is_something_else(packed: bytes) -> bytes:
-    return b'{"a": 1}\n'
-
-
-def is_empty(packed: bytes) -> bytes:
-    return b""
+    del lines[number]
+    return b"".join(lines)
 
 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (ends_early, "not a complete export"),
-        (is_cut, "is not a JSON object|not a complete export"),
-        (is_altered, "not a complete export"),
-        (lacks_a_line, "not a complete export"),
-        (is_of_another_version, "the export has version 9, expected 1"),
-        (has_another_type, "6.5 is not a value of type int"),
-        (is_something_else, "line 1 of the export cannot be used"),
-        (is_empty, "not a complete export"),
+        (lambda packed: without_line(packed, -1), "not a complete export"),
+        (lambda packed: packed[: len(packed) // 2], "is not a JSON object|not a complete export"),
+        (lambda packed: packed.replace(b'"value": "0.70"', b'"value": "0.71"'), "not a complete export"),
+        (lambda packed: without_line(packed, 5), "not a complete export"),
+        (lambda packed: packed.replace(b'"version": 1', b'"version": 9'), "the export has version 9, expected 1"),
+        (lambda packed: packed.replace(b'"member": 6', b'"member": 6.5'), "6.5 is not a value of type int"),
+        (lambda _: b'{"a": 1}\n', "line 1 of the export cannot be used"),
+        (lambda _: b"", "not a complete export"),
     ],
-    ids=lambda each: getattr(each, "__name__", ""),
+    ids=["ends early", "is cut", "altered", "lacks a line", "other version", "other type", "something else", "empty"],
 )
 def test_a_file_that_is_not_whole_is_refused_before_the_server_is_asked(
     typed: Typed, damage: Callable[[bytes], bytes], message: str

@@ -9,11 +9,12 @@ import pytest
 from tests.support.cli.in_process import txbatch
 
 
-def test_init_writes_a_project_and_says_what_to_do_next(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
+
+def test_init_writes_a_project_and_says_what_to_do_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert txbatch("init", "shop") == 0
 
     said = capsys.readouterr().out
@@ -23,10 +24,8 @@ def test_init_writes_a_project_and_says_what_to_do_next(
 
 
 def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-
     assert txbatch("init", "My-Shop") == 2
 
     assert capsys.readouterr().err.startswith("txbatch: project name 'My-Shop' is not a package name;")
@@ -34,12 +33,11 @@ def test_a_name_that_is_not_fit_ends_with_2_and_writes_nothing(
 
 
 def test_a_folder_that_cannot_be_written_ends_with_2_and_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refused(*_: object) -> None:
         raise PermissionError(13, "Permission denied", "shop")
 
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Path, "mkdir", refused)
 
     assert txbatch("init", "shop") == 2

@@ -76,10 +76,20 @@ def test_a_list_for_programs_is_one_line(url: str, capsys: pytest.CaptureFixture
         (["views:2026-11-21"], ["wörd/0\t6"]),
         (["counts", "wörd/0", "--json"], ['{"state": "counts", "field": "wörd/0", "value": 6}']),
         (["last"], [str(part) for part in range(7)]),
+        (["best"], ["wörd/4\t8.4", "wörd/3\t8.3", "wörd/2\t8.2"]),
+        (["best", "--limit", "1"], ["wörd/4\t8.4"]),
+        (["best", "--lowest", "--limit", "2"], ["wörd/2\t8.2", "wörd/3\t8.3"]),
+        (["fewest"], ["wörd/6\t1.0", "wörd/5\t2.0", "wörd/4\t3.0"]),
+        (["best", "--limit", "1", "--json"], ['{"state": "best", "member": "wörd/4", "score": 8.4}']),
+        (["unique"], ["7"]),
+        (["unique", "--json"], ['{"state": "unique", "count": 7}']),
+        (["visitors:wörd/0"], ["6"]),
+        (["visitors:w%C3%B6rd%2F0"], ["6"]),
+        (["visitors:wörd/0", "--json"], ['{"state": "visitors", "part": "wörd/0", "count": 6}']),
     ],
-    ids=["field", "decimal", "member", "score", "value", "part", "hash", "json", "parts"],
+    ids=" ".join,
 )
-def test_entries_are_shown_as_they_are_declared(
+def test_entries_are_shown_as_declared_the_best_scores_first_and_different_members_counted(
     url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
 ) -> None:
     assert ended("get", "typed", *arguments, "--redis", url) == 0
@@ -110,40 +120,6 @@ def test_a_list_is_cut_at_its_limit_and_says_so(url: str, capsys: pytest.Capture
     shown = capsys.readouterr()
     assert len(shown.out.splitlines()) == 2
     assert "more than these 2" in shown.err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "lines"),
-    [
-        (["best"], ["wörd/4\t8.4", "wörd/3\t8.3", "wörd/2\t8.2"]),
-        (["best", "--limit", "1"], ["wörd/4\t8.4"]),
-        (["best", "--lowest", "--limit", "2"], ["wörd/2\t8.2", "wörd/3\t8.3"]),
-        (["fewest"], ["wörd/6\t1.0", "wörd/5\t2.0", "wörd/4\t3.0"]),
-        (["best", "--limit", "1", "--json"], ['{"state": "best", "member": "wörd/4", "score": 8.4}']),
-        (["unique"], ["7"]),
-        (["unique", "--json"], ['{"state": "unique", "count": 7}']),
-        (["visitors:wörd/0"], ["6"]),
-        (["visitors:w%C3%B6rd%2F0"], ["6"]),
-        (["visitors:wörd/0", "--json"], ['{"state": "visitors", "part": "wörd/0", "count": 6}']),
-    ],
-    ids=[
-        "top",
-        "top one",
-        "from the lowest",
-        "keeps the lowest",
-        "json",
-        "count",
-        "count as json",
-        "part",
-        "quoted",
-        "as json",
-    ],
-)
-def test_the_best_scores_come_first_and_different_members_are_counted(
-    url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], lines: list[str]
-) -> None:
-    assert ended("get", "typed", *arguments, "--redis", url) == 0
-    assert capsys.readouterr().out.splitlines() == lines
 
 
 def test_what_a_count_is_made_of_is_shown_on_request(url: str, capsys: pytest.CaptureFixture[str]) -> None:
