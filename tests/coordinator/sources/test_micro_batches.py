@@ -14,6 +14,7 @@ from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.run_so_far import FormerInput
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError
+from state.troubles import Trouble
 
 QUERY, OTHER = "1111-aaaa", "2222-bbbb"
 
@@ -112,8 +113,9 @@ def test_a_query_that_was_accepted_begins_with_its_own_first_batch():
 
 
 def test_metadata_of_another_kind_of_spout_is_refused():
-    with pytest.raises(SourceError, match="was run with another kind of spout before"):
+    with pytest.raises(SourceError, match="was run with another kind of spout before") as refused:
         MicroBatchCoordinator(QUERY, "clicks").resume(3, [["a.txt", 0, 9]])
+    assert refused.value.trouble is Trouble.OTHER_SOURCE
 
 
 def test_a_shipped_spout_leaves_its_coordinator_on_the_driver():
