@@ -97,13 +97,10 @@ class DoneFiles(SpoutCommitter):
         follow: says what becomes of them; None leaves all alone.
         store: where the files are.
         folder: what a relative `Follow.done_path` starts from.
-        topology_id: for private names and messages.
     """
 
-    def __init__(
-        self, finished: FinishedFiles, follow: Follow | None, store: FileStore, folder: str, topology_id: str
-    ) -> None:
-        self._finished, self._store, self._topology_id = finished, store, topology_id
+    def __init__(self, finished: FinishedFiles, follow: Follow | None, store: FileStore, folder: str) -> None:
+        self._finished, self._store = finished, store
         self._done = "keep" if follow is None else follow.done
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._done_path = "" if follow is None else follow.done_path
@@ -130,7 +127,7 @@ class DoneFiles(SpoutCommitter):
         close_kept()
         is_untouched = self._checked_stamp(file, file.path) == file.mark.stamp and is_settled(file.mark.stamp)
         reached("done_file.checked")
-        aside = store.set_aside(file.path, self._topology_id)
+        aside = store.set_aside(file.path)
         reached("done_file.set_aside")
         try:
             if not is_untouched:
@@ -144,12 +141,12 @@ class DoneFiles(SpoutCommitter):
                 else:
                     store.move(path, self._done_path)
         except SourceError:
-            store.put_back(file.path, self._topology_id)
+            store.put_back(file.path)
             raise
 
     def _checked_stamp(self, file: FinishedFile, path: str) -> FileStamp:
         """The stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
-        with closing(self._store.open(path, self._topology_id)) as found:
+        with closing(self._store.open(path)) as found:
             stamp, read = found.stamp, file.mark.stamp
         if read != NO_STAMP and identity_of(stamp) != identity_of(read):
             self._refuse(file, stamp)
@@ -158,7 +155,7 @@ class DoneFiles(SpoutCommitter):
     def _refuse_other_content(self, file: FinishedFile, path: str) -> None:
         """Reads a file again: it has no stamp, or one that it would have kept if it had been changed at once."""
         end = file.mark.end
-        with closing(open_content(self._store, path, self._topology_id)) as found:
+        with closing(open_content(self._store, path)) as found:
             same = marks_at(found, {end}).get(end)
             has_more = file.mark.stamp == NO_STAMP and found.read_up_to(end, end + 1)
             if same is None or same.digest != file.mark.digest or has_more:

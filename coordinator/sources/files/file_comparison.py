@@ -26,14 +26,11 @@ class FileComparison(ABC):
         marks: path -> mark of every file that was read.
         pending: paths of files that are read again, for transactions that are not committed.
         store: where the files are.
-        topology_id: whose files they are.
     """
 
-    def __init__(
-        self, marks: Mapping[str, PrefixMark], pending: Collection[str], store: FileStore, topology_id: str
-    ) -> None:
+    def __init__(self, marks: Mapping[str, PrefixMark], pending: Collection[str], store: FileStore) -> None:
         self._marks, self._pending = marks, pending
-        self._store, self._topology_id = store, topology_id
+        self._store = store
         self._changed: list[str] = []
         self._impossible: list[str] = []
         self._notes: dict[str, Any] = {}
@@ -47,7 +44,7 @@ class FileComparison(ABC):
         """
 
     def _open(self, path: str) -> InputFile:
-        return open_content(self._store, path, self._topology_id)
+        return open_content(self._store, path)
 
     def _tell_lost(self, path: str, sentence: str, *, is_next: bool) -> bool:
         """Returns whether the run can do without the bytes that were read, which are no longer there."""
@@ -74,7 +71,6 @@ class SortedComparison(FileComparison):
         marks: see `FileComparison`.
         pending: see `FileComparison`.
         store: see `FileComparison`.
-        topology_id: see `FileComparison`.
         position: path of the file in which the last transaction ended.
         is_empty: whether a file holds no record, though it may hold a header; nothing is noted of such a file.
     """
@@ -85,12 +81,11 @@ class SortedComparison(FileComparison):
         marks: Mapping[str, PrefixMark],
         pending: Collection[str],
         store: FileStore,
-        topology_id: str,
         *,
         position: str,
         is_empty: Callable[[InputFile], bool],
     ) -> None:
-        super().__init__(marks, pending, store, topology_id)
+        super().__init__(marks, pending, store)
         self._sizes, self._position, self._is_empty = sizes, position, is_empty
         self._skipped: list[str] = []
         self._again: list[str] = []
@@ -191,7 +186,6 @@ class GrowingComparison(FileComparison):
         marks: see `FileComparison`.
         pending: see `FileComparison`.
         store: see `FileComparison`.
-        topology_id: see `FileComparison`.
         removes: whether files that are done are removed, so that a file of the same content is not as good.
 
     Attributes:
@@ -203,17 +197,16 @@ class GrowingComparison(FileComparison):
         marks: Mapping[str, PrefixMark],
         pending: Collection[str],
         store: FileStore,
-        topology_id: str,
         *,
         removes: bool,
     ) -> None:
-        super().__init__(marks, pending, store, topology_id)
+        super().__init__(marks, pending, store)
         self._removes = removes
         self.replaced: set[str] = set()
 
     def change(self) -> InputChange:
         for path, mark in sorted(self._marks.items()):
-            place = self._store.place_of(path, self._topology_id)
+            place = self._store.place_of(path)
             if place is not None:
                 self._look_at(path, mark, place)
             elif path in self._pending or not mark.is_whole:

@@ -142,14 +142,12 @@ class FileCoordinator(SpoutCoordinator):
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
         if self._order.is_growing:
-            growing = GrowingComparison(marks, pending, self._store, self._topology_id, removes=self._finished.removes)
+            growing = GrowingComparison(marks, pending, self._store, removes=self._finished.removes)
             self._replaced = growing.replaced
             return growing.change()
         sizes = {path: found.size for path, found in self._found.items()}
         is_empty = self._is_empty
-        return SortedComparison(
-            sizes, marks, pending, self._store, self._topology_id, position=position, is_empty=is_empty
-        ).change()
+        return SortedComparison(sizes, marks, pending, self._store, position=position, is_empty=is_empty).change()
 
     def is_exhausted(self, last: Any) -> bool:
         if self._order.is_growing:
@@ -249,7 +247,7 @@ class FileCoordinator(SpoutCoordinator):
         return self._kind.scanner(file, end, None, PrefixDigest(), self._block_bytes).is_done()
 
     def _open(self, path: str) -> InputFile:
-        return open_content(self._store, path, self._topology_id)
+        return open_content(self._store, path)
 
     def _refuse_changed(self, file: InputFile) -> None:
         """Makes sure that a file that was not read yet is the one the run found, or has only grown."""
@@ -288,13 +286,13 @@ class FoundFile:
     edges: int
 
 
-def find_file(kind: FileKind, store: FileStore, path: str, topology_id: str) -> FoundFile:
+def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
     """Looks at a file before the run begins (driver).
 
     Raises:
         SourceError: it has gone since the input was listed, cannot be read, or is of another kind.
     """
-    with closing(store.open(path, topology_id)) as file:
+    with closing(store.open(path)) as file:
         refuse(kind, path, file.read_up_to(0, HEAD_BYTES))
         return FoundFile(file.stored_bytes, file.stamp, edges_of(file, file.stored_bytes))
 

@@ -104,21 +104,21 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             more: as for `FileCoordinator`.
         """
         self._finished = FinishedFiles(removes=bool(self.destruction))
-        found: dict[str, FoundFile] = {}
+        store, found = self.store.of(context.topology_id), dict[str, FoundFile]()
         if self.follow is None:
-            found = {path: find_file(self.kind, self.store, path, context.topology_id) for path in self.paths()}
+            found = {path: find_file(self.kind, store, path) for path in self.paths()}
         order = self._order(found, context.topology_id, clock)
         number, finished = self.records_per_batch, self._finished
-        return FileCoordinator(self.kind, self.store, order, number, context, found=found, finished=finished, **more)
+        return FileCoordinator(self.kind, store, order, number, context, found=found, finished=finished, **more)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> FileEmitter:
-        return FileEmitter(self.kind, self.store, context)
+        return FileEmitter(self.kind, self.store.of(context.topology_id), context)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
-        finished = self._finished or FinishedFiles()
+        finished, store = self._finished or FinishedFiles(), self.store.of(context.topology_id)
         if self.follow is not None:
-            finished.recover = partial(self.store.recover, self.patterns, context.topology_id)
-        return DoneFiles(finished, self.follow, self.store, self._folder, context.topology_id)
+            finished.recover = partial(store.recover, self.patterns)
+        return DoneFiles(finished, self.follow, store, self._folder)
 
     def describe(self, metadata: Any) -> Sequence[str]:
         return words_of(metadata)
@@ -139,9 +139,9 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         digest = digest64(*map(str.encode, patterns))
         if self.follow is not None:
             return f"{self.kind.name} {shown}, followed: digest {digest:016x}"
-        byte_count = 0
+        byte_count, store = 0, self.store.of("TOPOLOGY")
         for path in self.paths():
-            with closing(self.store.open(path, "TOPOLOGY")) as file:
+            with closing(store.open(path)) as file:
                 size = file.stored_bytes
                 head = file.read(0, min(size, EDGE_BYTES))
             digest = digest64(b"%016x" % digest, path.encode(), b"%d" % size, head)
@@ -257,5 +257,5 @@ class FileEmitter(SpoutEmitter):
         # ranges come file by file, so the one last used is the one to keep
         if self._file is None or self._file.path != path:
             self.close()
-            self._file = open_content(self._store, path, self._context.topology_id)
+            self._file = open_content(self._store, path)
         return self._file

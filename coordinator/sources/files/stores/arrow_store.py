@@ -94,9 +94,9 @@ class ArrowStore(FileStore):
             info = filesystem.get_file_info(inner)
         return info.size if info.type == self._fs.FileType.File else None
 
-    def open(self, path: str, topology_id: str) -> ArrowFile:
+    def open(self, path: str) -> ArrowFile:
         filesystem, inner = self._place(path)
-        return ArrowFile(filesystem, inner, path, topology_id)
+        return ArrowFile(filesystem, inner, path, self.topology_id)
 
     def delete(self, path: str) -> None:
         if self.exists(path):

@@ -30,18 +30,18 @@ _KEPT: dict[tuple[str, FileStamp, str], CompressedFile] = {}
 """Of this process and nobody else's: a worker has one thread that reads, and a forked one has its own copy."""
 
 
-def open_content(store: FileStore, path: str, topology_id: str) -> InputFile:
+def open_content(store: FileStore, path: str) -> InputFile:
     """Opens a file for what is in it: unpacked if its first bytes say gzip or zstd (driver and executor).
 
     Raises:
         SourceError: it cannot be opened or read.
     """
-    file = store.open(path, topology_id)
+    file = store.open(path)
     try:
         head = file.read_up_to(0, HEAD_BYTES)
         if not head.startswith(GZIP) and not is_zstd(head):
             return file
-        kept = _KEPT.pop((path, file.stamp, topology_id), None)
+        kept = _KEPT.pop((path, file.stamp, store.topology_id), None)
         if kept is not None:
             file.close()
             return kept

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from coordinator.sources.files.stores.input_file import InputFile
 
@@ -25,7 +27,19 @@ class FileFacts:
 
 
 class FileStore(ABC):
-    """A place where files are. A spec: made on the driver, shipped with the spout; it keeps nothing open."""
+    """A place where files are. A spec: made on the driver, shipped with the spout; it keeps nothing open.
+
+    Attributes:
+        topology_id: whose input it is, once that is known: see `of`.
+    """
+
+    topology_id = ""
+
+    def of(self, topology_id: str) -> Self:
+        """Returns the store as one topology uses it: its messages name it, and so do private names of files."""
+        bound = copy.copy(self)
+        bound.topology_id = topology_id
+        return bound
 
     @abstractmethod
     def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
@@ -56,14 +70,14 @@ class FileStore(ABC):
         """Size of a file in the store by now; None if there is none (driver)."""
 
     @abstractmethod
-    def open(self, path: str, topology_id: str) -> InputFile:
+    def open(self, path: str) -> InputFile:
         """Opens a file as it is stored (driver and executor).
 
         Raises:
             SourceError: it is missing, is not a file, or may not be read.
         """
 
-    def place_of(self, path: str, topology_id: str) -> str | None:
+    def place_of(self, path: str) -> str | None:
         """Where a file is to be read: under its name, or where it is set aside; None if there is none (driver).
 
         Raises:
@@ -71,7 +85,7 @@ class FileStore(ABC):
         """
         return path if self.exists(path) else None
 
-    def set_aside(self, path: str, topology_id: str) -> str:
+    def set_aside(self, path: str) -> str:
         """Renames a file to a private name in its folder, which no pattern matches, and returns that (driver).
 
         A store that cannot rename in one step leaves the file where it is.
@@ -81,14 +95,14 @@ class FileStore(ABC):
         """
         return path
 
-    def put_back(self, path: str, topology_id: str) -> None:  # noqa: B027 - nothing to do if nothing is set aside
+    def put_back(self, path: str) -> None:  # noqa: B027 - nothing to do if nothing is set aside
         """Gives a file its name again, if this topology has set it aside (driver).
 
         Raises:
             SourceError: there is another file of that name by now, which is never replaced, or it cannot be renamed.
         """
 
-    def recover(self, patterns: Iterable[str], topology_id: str) -> None:  # noqa: B027 - as put_back
+    def recover(self, patterns: Iterable[str]) -> None:  # noqa: B027 - as put_back
         """Puts back whatever matches patterns and was set aside by an earlier run of a topology.
 
         Called in the driver, by a run that owns the topology, before it looks for files.

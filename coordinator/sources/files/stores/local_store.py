@@ -61,11 +61,11 @@ class LocalStore(FileStore):
         except OSError:
             return None
 
-    def open(self, path: str, topology_id: str) -> LocalFile:
-        return LocalFile(path, topology_id)
+    def open(self, path: str) -> LocalFile:
+        return LocalFile(path, self.topology_id)
 
-    def set_aside(self, path: str, topology_id: str) -> str:
-        aside = _aside(path, topology_id)
+    def set_aside(self, path: str) -> str:
+        aside, added = self._aside(path), len(aside_prefix(self.topology_id))
         try:
             if os.path.lexists(aside):
                 raise SourceError(_taken(path, aside))
@@ -74,22 +74,22 @@ class LocalStore(FileStore):
             if error.errno == errno.ENAMETOOLONG:
                 raise SourceError(
                     f"input file {path!r} cannot be renamed to {aside.name!r} before it is removed, since that name is "
-                    f"too long: give files names that are at least {len(aside_prefix(topology_id))} bytes shorter than "
+                    f"too long: give files names that are at least {added} bytes shorter than "
                     "the file system allows, and remove this one by hand"
                 ) from error
             raise SourceError(_refused(f"renamed to {aside.name!r}", path, error)) from error
         return str(aside)
 
-    def place_of(self, path: str, topology_id: str) -> str | None:
-        aside = _aside(path, topology_id)
+    def place_of(self, path: str) -> str | None:
+        aside = self._aside(path)
         if not os.path.lexists(aside):
-            return super().place_of(path, topology_id)
+            return super().place_of(path)
         if os.path.lexists(path) and not are_one(aside, Path(path)):
             raise SourceError(_taken(path, aside))
         return str(aside)
 
-    def put_back(self, path: str, topology_id: str) -> None:
-        aside = _aside(path, topology_id)
+    def put_back(self, path: str) -> None:
+        aside = self._aside(path)
         try:
             rename_to_free_name(aside, Path(path))
         except FileNotFoundError:
@@ -99,10 +99,10 @@ class LocalStore(FileStore):
         except OSError as error:
             raise SourceError(_refused(f"renamed back from {aside.name!r}", path, error)) from error
 
-    def recover(self, patterns: Iterable[str], topology_id: str) -> None:
+    def recover(self, patterns: Iterable[str]) -> None:
         for pattern in patterns:
-            for path in paths_set_aside(pattern, self.folder, topology_id):
-                self.put_back(path, topology_id)
+            for path in paths_set_aside(pattern, self.folder, self.topology_id):
+                self.put_back(path)
 
     def delete(self, path: str) -> None:
         try:
@@ -127,10 +127,9 @@ class LocalStore(FileStore):
     def describe(self) -> str:
         return ""
 
-
-def _aside(path: str, topology_id: str) -> Path:
-    own = Path(path)
-    return own.with_name(aside_prefix(topology_id) + own.name)
+    def _aside(self, path: str) -> Path:
+        own = Path(path)
+        return own.with_name(aside_prefix(self.topology_id) + own.name)
 
 
 def _taken(path: str, aside: Path) -> str:

@@ -116,7 +116,7 @@ def test_a_store_that_is_away_is_said_to_be() -> None:
     with pytest.raises(SourceError, match="input file 'a' cannot be looked at: the store is away"):
         store.exists("a")
     with pytest.raises(SourceError, match="input file 'a' cannot be read: the store is away"):
-        store.open("a", "letters")
+        store.open("a")
 
 
 def test_an_address_with_credentials_is_refused_and_the_secret_not_shown() -> None:
@@ -164,9 +164,9 @@ def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> No
     follow = Follow(complete="rename", done=done, done_path="done" if done == "move" else "")
     finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
     for txid, path in ((1, "logs/a.txt"), (2, "logs/b.txt")):
-        with closing(store.open(path, "test")) as file:
+        with closing(store.open(path)) as file:
             finished.cut(txid, [FinishedFile(path, whole_mark(file))])
-    committer = DoneFiles(finished, follow, store, "/", "test")
+    committer = DoneFiles(finished, follow, store, "/")
     committer.commit(TransactionAttempt(1, 7))
     committer.commit(TransactionAttempt(1, 7))
     assert not (bucket / "logs" / "a.txt").exists()
@@ -176,9 +176,9 @@ def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> No
 
 def test_a_replaced_file_is_not_deleted_from_a_store_that_cannot_rename(bucket: Path) -> None:
     finished, store = FinishedFiles(removes=True), ArrowStore(filesystem(bucket))
-    with closing(store.open("logs/a.txt", "test")) as file:
+    with closing(store.open("logs/a.txt")) as file:
         finished.cut(1, [FinishedFile("logs/a.txt", whole_mark(file))])
-    committer = DoneFiles(finished, Follow(done="delete"), store, "/", "test")
+    committer = DoneFiles(finished, Follow(done="delete"), store, "/")
     (bucket / "new").write_text("x\n")
     (bucket / "new").rename(bucket / "logs" / "a.txt")
     with pytest.raises(SourceError, match=r"a\.txt' is not the file that was read and committed, so it is not deleted"):

@@ -34,7 +34,7 @@ def old_files(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def opened(path: Path) -> Any:
-    return open_content(LocalStore("/"), str(path), "letters")
+    return open_content(LocalStore("/").of("letters"), str(path))
 
 
 @PACKERS

@@ -86,12 +86,12 @@ def test_a_file_that_was_empty_when_it_was_read_is_not_removed_once_it_is_filled
     inbox: Path, monkeypatch: pytest.MonkeyPatch, done: Any, change: str
 ) -> None:
     monkeypatch.setattr(input_file, "RECENT_NS", 0)  # as if it had been empty for a while
-    path, store, finished = inbox / "m.txt", LocalStore(str(inbox)), FinishedFiles(removes=True)
+    path, store, finished = inbox / "m.txt", LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
     path.touch()
-    with closing(store.open(str(path), "growing")) as file:
+    with closing(store.open(str(path))) as file:
         finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
     done_path = "" if done == "delete" else str(inbox.parent / "done")
-    done_files = DoneFiles(finished, Follow(done=done, done_path=done_path), store, str(inbox), "growing")
+    done_files = DoneFiles(finished, Follow(done=done, done_path=done_path), store, str(inbox))
 
     def fill() -> None:
         path.write_text("x1\n") if change == "written in place" else put(inbox, "m", "x1")
@@ -161,7 +161,7 @@ def test_what_is_set_aside_never_replaces_a_newer_file(cluster: LocalCluster, in
 
 def test_what_no_pattern_matches_stays_aside(cluster: LocalCluster, inbox: Path) -> None:
     (inbox / "m.csv").write_text("c1\n")
-    aside = Path(LocalStore(str(inbox)).set_aside(str(inbox / "m.csv"), "growing"))
+    aside = Path(LocalStore(str(inbox)).of("growing").set_aside(str(inbox / "m.csv")))
     put(inbox, "n", "n1")
     assert drained(removing(cluster, inbox, "delete")) == {"n1": 1}
     assert files_below(inbox) == [aside]
@@ -171,12 +171,12 @@ def test_what_no_pattern_matches_stays_aside(cluster: LocalCluster, inbox: Path)
     ("pattern", "name"), [("**", "deep/m.txt"), ("a[[]1].txt", "a[1].txt"), ("a[1].txt", "a[1].txt")]
 )
 def test_what_is_set_aside_is_found_again_whatever_the_pattern(inbox: Path, pattern: str, name: str) -> None:
-    store, path = LocalStore(str(inbox)), inbox / name
+    store, path = LocalStore(str(inbox)).of("growing"), inbox / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("1\n")
-    store.set_aside(str(path), "growing")
+    store.set_aside(str(path))
     assert list(store.look([pattern])) == []
-    store.recover([pattern], "growing")
+    store.recover([pattern])
     assert list(store.look([pattern])) == [str(path)]
 
 
