@@ -14,7 +14,7 @@ from state.errors import Interruption
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether an error from user code was raised into it from outside, and must pass.
+    """Returns whether an error from user code was raised into it from outside, and must pass.
 
     Checked wherever user code is called (driver and executor). Ctrl-C reaches only the main thread, and no process
     that ignores SIGINT, such as workers on executors; elsewhere a `KeyboardInterrupt` is the user's own.

@@ -101,7 +101,7 @@ def digest64(*parts: bytes) -> int:
 
 
 def is_portable_zone(zone: dt.tzinfo | None) -> bool:
-    """Whether a datetime keeps this time zone when packed: none, a fixed offset, or a named ZoneInfo."""
+    """Returns whether a datetime keeps this time zone when packed: none, a fixed offset, or a named ZoneInfo."""
     return zone is None or type(zone) is dt.timezone or (type(zone) is ZoneInfo and zone.key is not None)
 
 
@@ -180,7 +180,7 @@ _RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1)
 
 
 def _is_same(value: Any, restored: Any) -> bool:
-    """Whether both are equal and of the same types, inside too: 1 equals True and 1.0, but is not the same."""
+    """Returns whether both are equal and of the same types, inside too: 1 equals True and 1.0, but is not the same."""
     kind = type(value)
     if kind is not type(restored):
         return False

@@ -101,7 +101,7 @@ class Keys:
         return f"{{{escaped}}}:*"
 
     def state(self, name: str) -> str:
-        """The plain Redis key of the state with that name; for a state with parts, name it by `member_name`."""
+        """Returns the plain Redis key of the state with that name; for a state with parts, name it by `member_name`."""
         return f"{{{self.topology_id}}}:{name}"
 
     def parts_pattern(self, name: str) -> str:

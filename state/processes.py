@@ -40,7 +40,7 @@ def is_gone(pid: int, space: str) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether the process has ended and its parent has not asked how."""
+    """Returns whether the process has ended and its parent has not asked how."""
     try:
         return (
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "Z"

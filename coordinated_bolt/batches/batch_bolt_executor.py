@@ -200,6 +200,6 @@ class BatchBoltExecutor:
 
 
 def _stream_of(stretch: Stretch) -> str:
-    """What metrics call it."""
+    """Returns what metrics call it."""
     origin, _ = stretch
     return f"{origin.source_component}/{origin.stream_id}"

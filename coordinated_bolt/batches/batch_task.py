@@ -64,7 +64,7 @@ class BatchTask:
         return not brings_tuples and self._bolt.skip(attempt, arrived.reporters)
 
     def skip_handed(self, attempt: TransactionAttempt, handed: Sequence[HandOver]) -> bool:
-        """The same for an attempt of which this is all that is handed over."""
+        """Returns the same for an attempt of which this is all that is handed over."""
         if not self._wiring.skips_empty_batches or any(each.reported_count != 0 for each in handed):
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
@@ -116,7 +116,7 @@ class BatchTask:
         self._bolt.on(attempt, (IdTuple(),))
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
-        """Whether everything has arrived and the batch finished without a failure."""
+        """Returns whether everything has arrived and the batch finished without a failure."""
         return self._bolt.is_finished(attempt)
 
     def end(self, attempt: TransactionAttempt) -> AttemptResult:

@@ -124,11 +124,11 @@ class CoordinatedBolt:
         return True
 
     def is_finished(self, attempt: TransactionAttempt) -> bool:
-        """Whether the batch finished without a failure, and nothing has arrived since."""
+        """Returns whether the batch finished without a failure, and nothing has arrived since."""
         return attempt in self._finished and self._tracking.status(attempt) is TrackingStatus.COMPLETE
 
     def is_lost(self, attempt: TransactionAttempt) -> bool:
-        """Whether the attempt has failed or is bound to fail."""
+        """Returns whether the attempt has failed or is bound to fail."""
         return self._tracking.is_lost(attempt)
 
     def noted(self, attempt: TransactionAttempt) -> Failure | None:

@@ -69,7 +69,7 @@ class Failure:
 
     @classmethod
     def of_user(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
-        """What a component raised where nothing may be replayed, so even a `FailedException` is the user's mistake.
+        """Returns what a component raised where nothing may be retried: even a `FailedException` is a mistake there.
 
         What a source or a state of ours says of the input or the server keeps its meaning.
         """
@@ -97,11 +97,11 @@ class Failure:
         return cls(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
     def halts(self) -> bool:
-        """Whether a replay would only fail again."""
+        """Returns whether a replay would only fail again."""
         return self.kind <= FailureKind.UNREACHABLE
 
     def is_of_batch(self) -> bool:
-        """Whether the batch, or user code on it, is to blame, and not the engine, the server or the input as a whole.
+        """Returns whether the batch, or user code on it, is to blame, not the engine, the server or the whole input.
 
         Only such a batch may be quarantined.
         """

@@ -112,7 +112,7 @@ class Tracking:
                 self.coord(attempt, task, tuple_counts.get(task, 0))
 
     def is_empty(self, reporters: frozenset[int]) -> bool:
-        """Whether an attempt is complete if these tasks report that they have sent nothing, and nothing has arrived."""
+        """Returns whether an attempt is complete if these tasks report that they sent nothing, and nothing arrived."""
         return reporters == self._upstream and not self._groups
 
     def id(self, attempt: TransactionAttempt) -> None:
@@ -136,7 +136,7 @@ class Tracking:
         return TrackingStatus.COMPLETE if self._is_matched(entry) else TrackingStatus.WAITING
 
     def is_lost(self, attempt: TransactionAttempt) -> bool:
-        """Whether the attempt can never be complete: it has failed, or more has arrived than was sent."""
+        """Returns whether the attempt can never be complete: it has failed, or more has arrived than was sent."""
         entry = self._entry(attempt)
         return entry.failure is not None or any(
             received > entry.expected.get(task, 0)

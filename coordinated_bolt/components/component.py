@@ -35,7 +35,7 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
 
 
 def takes_batches(bolt_class: type[IComponent]) -> bool:
-    """Whether a bolt is to be given batches (called where it runs, once per instance).
+    """Returns whether a bolt is to be given batches (called where it runs, once per instance).
 
     A class that defines `execute_batch` takes batches, even if it defines `execute` too. A subclass that overrides
     only `execute` takes tuples again.

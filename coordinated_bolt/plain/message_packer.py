@@ -289,7 +289,7 @@ def _columns(wire: list[bytes]) -> RootEdges:
 
 
 def _room_left(row: Sequence[Any]) -> int:
-    """How much smaller values are than they may be, to be surely packed without an error into few bytes."""
+    """Returns how much smaller values are than they may be, to be surely packed without an error into few bytes."""
     room = SMALL_BYTES - NUMBER_BYTES * len(row)
     for value in row:
         kind = type(value)

@@ -99,7 +99,7 @@ class SpoutTask:
         return self._user.call(self.spout.deactivate) or self._ack_done()
 
     def is_ready(self) -> bool:
-        """Whether `next_tuple` may be called now."""
+        """Returns whether `next_tuple` may be called now."""
         limit = self._max_spout_pending
         return self._is_active and (limit is None or len(self.collector.pending) < limit)
 

@@ -180,7 +180,7 @@ class CustomChooser(Chooser):
 
 
 def _is_position(position: Any, count: int) -> bool:
-    """Whether it is an integer in range, NumPy integers included, and not a bool."""
+    """Returns whether it is an integer in range, NumPy integers included, and not a bool."""
     if type(position) is not int and (type(position) is bool or not hasattr(type(position), "__index__")):
         return False
     return 0 <= index(position) < count

@@ -57,7 +57,7 @@ class PlainTuple(Tuple):
 
 
 def is_tick(tup: Tuple) -> bool:
-    """Whether a tuple is a tick, which carries no data and only says that the bolt's tick period has passed.
+    """Returns whether a tuple is a tick, which carries no data and only says that the bolt's tick period has passed.
 
     Source: org.apache.storm.utils.TupleUtils.isTick.
     """

@@ -103,7 +103,7 @@ def _stages(made: Plan) -> Iterator[PicturedPlace]:
 
 
 def _partition_count(made: Plan, stage: Stage) -> int:
-    """How many partitions of a stage hold tasks other than ackers."""
+    """Returns how many partitions of a stage hold tasks other than ackers."""
     return sum(tasks[0] not in made.acker_tasks for tasks in stage.partitions)
 
 

@@ -202,7 +202,7 @@ def words_of(metadata: Any) -> list[str]:
 
 
 def _takes_a_number(make: Callable[..., Any]) -> bool:
-    """Whether it has to be given something."""
+    """Returns whether it has to be given something."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except ValueError:  # some of C have none to show

@@ -124,7 +124,7 @@ class Unit:
         raise not_of_this_spout(repr(plain), "a part of a DataFrame", topology_id)
 
     def to_plain(self) -> list[Any]:
-        """The unit as plain data, to be stored."""
+        """Returns the unit as plain data, to be stored."""
         return [self.kind, self.first, self.last, self.row_count, list(self.through)]
 
     def __str__(self) -> str:
@@ -159,7 +159,7 @@ class FrameReader(Protocol):
     """What Spark answers (driver); see `coordinator.engines.spark.intake.frame_reader`."""
 
     def catalogue(self, after: int | str | None) -> Catalogue:
-        """What there is, with the position after a key.
+        """Returns what there is, with the position after a key.
 
         Raises:
             SourceError, TopologyError: it cannot be cut so.
@@ -194,7 +194,7 @@ class DataFrameBatches(RowSpout):
         self._reader: FrameReader | None = None
 
     def bound(self, reader: FrameReader) -> DataFrameBatches:
-        """The same spout for one run, read by Spark; used by `run`."""
+        """Returns the same spout for one run, read by Spark; used by `run`."""
         made = type(self)(self.source, self.columns, self.cut)
         made._reader = reader  # noqa: SLF001 - its own class
         return made
@@ -250,7 +250,7 @@ class DataFrameCoordinator(SpoutCoordinator):
         return self._next(last) is None
 
     def compare(self, former: FormerInput) -> InputChange:
-        """What is different about the rows, files or versions that were read."""
+        """Returns what is different about the rows, files or versions that were read."""
         if former.last is None:
             return InputChange()
         unit = self._unit(former.last)
@@ -281,7 +281,7 @@ class DataFrameCoordinator(SpoutCoordinator):
         return self._catalogue
 
     def _next(self, last: Any) -> Unit | None:
-        """The unit after a transaction."""
+        """Returns the unit after a transaction."""
         assert self._catalogue is not None  # `resume` has read it
         ahead = self._catalogue.ahead
         index = 0

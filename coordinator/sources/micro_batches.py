@@ -46,7 +46,7 @@ class MicroBatch:
         raise not_of_this_spout(repr(plain), "a micro-batch", topology_id)
 
     def to_plain(self) -> list[Any]:
-        """The batch as plain data, to be stored."""
+        """Returns the batch as plain data, to be stored."""
         return [self.query_id, self.batch_id, self.plan_digest]
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class MicroBatches(RowSpout):
         self._coordinator: MicroBatchCoordinator | None = None
 
     def bound(self, coordinator: MicroBatchCoordinator) -> MicroBatches:
-        """The same spout for one run, told of its batches by the caller; used by `exactly_once`."""
+        """Returns the same spout for one run, told of its batches by the caller; used by `exactly_once`."""
         made = type(self)(self.columns)
         made._coordinator = coordinator  # noqa: SLF001 - its own class
         return made
@@ -104,7 +104,7 @@ class MicroBatches(RowSpout):
 
 
 def fingerprint_of(query_id: str) -> str:
-    """How a topology that is bound to a query remembers it."""
+    """Returns how a topology that is bound to a query remembers it."""
     return f"structured streaming query {query_id}"
 
 
@@ -130,7 +130,7 @@ class MicroBatchCoordinator(SpoutCoordinator):
         self._last = None if last is None else MicroBatch.from_plain(last, self._topology_id)
 
     def txid_of(self, batch: MicroBatch, committed_txid: int) -> int:
-        """The transaction of a batch; one that is not cut yet is, when the run asks for more.
+        """Returns the transaction of a batch; one that is not cut yet is, when the run asks for more.
 
         Args:
             batch: what Spark calls for now.
@@ -167,7 +167,7 @@ class MicroBatchCoordinator(SpoutCoordinator):
         return self._last.to_plain()
 
     def compare(self, former: FormerInput) -> InputChange:
-        """What follows from another query: nobody but the user knows where it begins to read."""
+        """Returns what follows from another query: nobody but the user knows where it begins to read."""
         if former.last is None or former.is_same:
             return InputChange()
         last = MicroBatch.from_plain(former.last, self._topology_id)

@@ -34,7 +34,7 @@ class PartitionCut:
 
 
 def link_to(last: Any) -> int:
-    """A digest of what a batch begins from; None before the first one."""
+    """Returns a digest of what a batch begins from; None before the first one."""
     return digest64(pack(last))
 
 

@@ -57,10 +57,10 @@ class Rows(Protocol):
     """One task's rows of one batch."""
 
     def __iter__(self) -> Iterator[Sequence[Any]]:
-        """The rows, as they are emitted."""
+        """Returns the rows, as they are emitted."""
 
     def tally(self) -> Mapping[str, int]:
-        """What was read, once all rows were; counted with the batch, for the driver to look at."""
+        """Returns what was read, once all rows were; counted with the batch, for the driver to look at."""
 
 
 class RowEmitter(SpoutEmitter):

@@ -232,7 +232,7 @@ class StateWrites:
         return both_add and self.value_type is ValueType.INT
 
     def _may_add(self) -> bool:
-        """Whether a transaction may have added to a field, even one that was put or deleted since."""
+        """Returns whether a transaction may have added to a field, even one that was put or deleted since."""
         if self.value_type is ValueType.FLOAT:
             return self.kind in _NUMBERED  # floats are added to those that were put, and leave no trace
         return self.moved() > 0

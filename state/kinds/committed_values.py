@@ -35,7 +35,7 @@ class StateReader(Protocol):
 
 
 def nothing_waits(_names: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """The `WaitingValues` of a task that gets its tuples one by one."""
+    """Returns the `WaitingValues` of a task that gets its tuples one by one."""
     return iter(())
 
 

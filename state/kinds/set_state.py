@@ -45,7 +45,7 @@ class SetState(KeyedState):
         self._open().delete(self._check("member", member, self.field_type))
 
     def contains(self, member: Any) -> bool:
-        """Whether `member` is in the set.
+        """Returns whether `member` is in the set.
 
         Raises:
             StaleReadError, StateRefusedError: as `HashState.get`.

@@ -180,7 +180,7 @@ class StateHandle:
         return value
 
     def _are_plain(self, values: Collection[Any], declared: ValueType) -> bool:
-        """Whether `_check` would return every value unchanged; whole columns are looked at nearly at the speed of C."""
+        """Returns whether `_check` would return every value unchanged; nearly at the speed of C."""
         if {*map(type, values)} - {_TYPES[declared]}:
             return False
         match declared:

@@ -63,7 +63,7 @@ class RotatingTransactionalState:
         return None
 
     def has_cache(self, txid: int) -> bool:
-        """Whether the txid has a value, None included."""
+        """Returns whether the txid has a value, None included."""
         return txid in self._state.values(self._scope)
 
     def cleanup_before(self, txid: int) -> None:

@@ -42,7 +42,7 @@ class StoryChoice(StrEnum):
         return True
 
     def is_wanted(self, story: TransactionStory) -> bool:
-        """Whether a transaction with this story is one of them."""
+        """Returns whether a transaction with this story is one of them."""
         match self:
             case StoryChoice.FAILED:
                 return any(each.failed not in ("", LOWER_FAILED) for each in story.attempts)

@@ -219,7 +219,7 @@ class RedisConnection:
 
 
 def holds_code(reply: Any, code: bytes) -> bool:
-    """Whether the reply to FUNCTION LIST WITHCODE has a library with exactly this code."""
+    """Returns whether the reply to FUNCTION LIST WITHCODE has a library with exactly this code."""
     if isinstance(reply, dict):
         return any(holds_code(item, code) for item in reply.values())
     if isinstance(reply, (list, tuple)):

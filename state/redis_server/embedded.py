@@ -201,14 +201,14 @@ class EmbeddedServer:
         return noted if isinstance(noted, dict) else {}
 
     def _attach(self, *, orphan: bool = False) -> bool:
-        """Whether the directory's server answers; one whose owner is dead is about to end: it counts if `orphan`."""
+        """Returns whether the directory's server answers; one without a living owner ends soon: it counts if `orphan`."""
         noted = self._noted()
         if not orphan and not _is_alive(noted.get("owner")):
             return False
         return "run_id" in noted and self._answers() == noted["run_id"]
 
     def _answers(self) -> str | None:
-        """The run id of the server that listens on the socket, or None."""
+        """Returns the run id of the server that listens on the socket, or None."""
         try:
             with self._client() as client:
                 return str(client.info("server")["run_id"])

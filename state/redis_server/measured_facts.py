@@ -91,7 +91,7 @@ def _direct(keys: Keys) -> dict[str, tuple[str, ...]]:
 
 
 def _may(connection: RedisConnection, *command: str) -> bool:
-    """Whether the user may send a command; any other answer than a refusal of the right means yes."""
+    """Returns whether the user may send a command; any other answer than a refusal of the right means yes."""
     try:
         connection.client.execute_command(*command)
     except NoPermissionError as error:

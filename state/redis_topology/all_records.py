@@ -99,7 +99,7 @@ class RedisRecords:
         return sorted(each for each in names if split_member(each)[1] is not None)
 
     def has_keys(self, pattern: str) -> bool:
-        """Whether a key matches the glob."""
+        """Returns whether a key matches the glob."""
         return any(self._connection.scanned("SCAN", match=pattern))
 
     def quarantined(self) -> dict[str, bytes]:

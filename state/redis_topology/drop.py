@@ -73,7 +73,7 @@ def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) 
 
 
 def _possible(keys: Keys, topology: str) -> list[str]:
-    """The keys that a topology of this description may have, apart from those that a drop names anyway and parts."""
+    """Returns the keys that a topology of this description may have, but for parts and what a drop names anyway."""
     try:
         states = [keys.state(name) for name in json.loads(topology or "{}").get("states", {})]
     except (ValueError, AttributeError):  # not ours: the drop removes what is there, and no more

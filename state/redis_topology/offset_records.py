@@ -34,7 +34,7 @@ class RedisOffsetRecords:
         self._connection = RedisConnection(connect(url) if client is None else client, server, timeout_s=TIMEOUT_S)
 
     def load(self, field: str) -> str | None:
-        """The record of a partition, None if there is none.
+        """Returns the record of a partition, None if there is none.
 
         Raises:
             StateRefusedError, StateUnreachableError: see `RedisConnection.call`.

@@ -68,7 +68,7 @@ class StreamReader:
         self._server = redact(url)
 
     def facts(self, key: str) -> StreamFacts:
-        """How long a stream is.
+        """Returns how long a stream is.
 
         Raises:
             SourceError: the key is not a stream, or the server does not let us read it.
@@ -79,7 +79,7 @@ class StreamReader:
         return facts
 
     def after(self, key: str, entry_id: str, count: int) -> tuple[StreamFacts, list[Entry]]:
-        """The first entries after an id, and how long the stream was at that moment.
+        """Returns the first entries after an id, and how long the stream was at that moment.
 
         Raises:
             SourceError, FailedException: as `facts`.
@@ -93,7 +93,7 @@ class StreamReader:
         return facts, _entries(entries)
 
     def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
-        """The entries of a range of ids, both included, at most `count` of them.
+        """Returns the entries of a range of ids, both included, at most `count` of them.
 
         Raises:
             SourceError, FailedException: as `facts`.
@@ -155,7 +155,7 @@ def _entries(reply: Sequence[Any]) -> list[Entry]:
 
 
 def _facts(reply: Any) -> StreamFacts | None:
-    """The answer to XINFO STREAM; None if it is that of another command."""
+    """Returns the answer to XINFO STREAM; None if it is that of another command."""
     if isinstance(reply, list):
         if not reply or not isinstance(reply[0], bytes):
             return None

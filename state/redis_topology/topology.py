@@ -197,7 +197,7 @@ class RedisTopology:
         return RedisDeadLetters(self._connection, self.keys)
 
     def has_records(self) -> bool:
-        """Whether the topology's control key exists, readable or not."""
+        """Returns whether the topology's control key exists, readable or not."""
         return bool(int(self._connection.call("EXISTS", self.keys.control)))
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:

@@ -12,7 +12,7 @@ _UNORDERED = (str, bytes, bytearray, memoryview, Mapping)
 
 
 def is_unordered(values: Any) -> bool:
-    """Whether an iterable cannot be a row, a column or a list of rows: text, bytes, a mapping or a set.
+    """Returns whether an iterable cannot be a row, a column or a list of rows: text, bytes, a mapping or a set.
 
     A mapping's view can: it has the order of the mapping.
     """

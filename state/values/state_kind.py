@@ -81,7 +81,7 @@ class Retention:
         return self.side is Side.HIGHEST or self.side is Side.LOWEST
 
     def is_better(self, score: float, than: float) -> bool:
-        """Whether a ranked member that has one score would take the other."""
+        """Returns whether a ranked member that has one score would take the other."""
         return score > than if self.side is Side.HIGHEST else score < than
 
     def to_wire(self) -> list[Any]:

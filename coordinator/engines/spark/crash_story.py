@@ -113,7 +113,7 @@ def crash_story(error: BaseException) -> CrashStory:
 
 
 def _python_cause(lines: list[str]) -> str:
-    """The last line of a worker's traceback, and the place nearest to it that is the user's; "" without one."""
+    """Returns the last line of a worker's traceback, and the place nearest to it that is the user's; "" without one."""
     begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), None)
     if begins is None:
         return ""
@@ -136,7 +136,7 @@ def _place(traceback_lines: list[str]) -> str:
 
 
 def _java_cause(lines: list[str]) -> str:
-    """The first line that says more than which call failed."""
+    """Returns the first line that says more than which call failed."""
     for line in (line.strip() for line in lines):
         if not line or line.startswith("at "):
             continue

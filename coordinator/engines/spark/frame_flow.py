@@ -37,7 +37,7 @@ class Post(Generic[FrameT]):
         self._held.append((self._routes[frame.target], packed))
 
     def take(self) -> list[Addressed]:
-        """What was sent since the last call."""
+        """Returns what was sent since the last call."""
         held, self._held = self._held, []
         return held
 

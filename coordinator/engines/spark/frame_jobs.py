@@ -53,7 +53,7 @@ class Source:
 
     @classmethod
     def of(cls, rdd: RDD[Any]) -> Source:
-        """The records of an RDD made with pyspark's own methods."""
+        """Returns the records of an RDD made with pyspark's own methods."""
         return cls(rdd._jrdd.rdd(), rdd._jrdd_deserializer)  # noqa: SLF001 - there is no public name
 
     def delete_shuffle_files(self) -> None:
@@ -74,7 +74,7 @@ class Frames:
     stages: tuple[StageFunction, ...] = ()
 
     def then(self, stage: StageFunction) -> Frames:
-        """The same with one more stage in the same tasks."""
+        """Returns the same with one more stage in the same tasks."""
         return Frames(self.source, (*self.stages, stage))
 
 
@@ -112,7 +112,7 @@ class FrameJobs:
         return Source(values.rdd(), self._batches)
 
     def joined(self, first: Frames, second: Frames) -> Source:
-        """The partitions of the first, and after them those of the second."""
+        """Returns the partitions of the first, and after them those of the second."""
         serializer = self.context.serializer
         both = [self._python_rdd(frames, serializer).asJavaRDD() for frames in (first, second)]
         return Source(both[0].union(both[1]).rdd(), serializer)
@@ -153,7 +153,7 @@ class FrameJobs:
         return java.python_rdd(frames.source.java_rdd, function, False, False)
 
     def _packed(self, command: Any) -> tuple[bytes, Any]:
-        """The command as workers are sent it, and the list of the broadcasts it refers to."""
+        """Returns the command as workers are sent it, and the list of the broadcasts it refers to."""
         registry = self.context._pickled_broadcast_vars  # noqa: SLF001
         packed = dumps(command)
         is_large = len(packed) > self._java.broadcast_threshold

@@ -116,7 +116,7 @@ def running_gateway() -> Any:
 
 
 def output_of(gateway: Any) -> JavaOutput | None:
-    """The output of a Java process that we started; None for anybody else's."""
+    """Returns the output of a Java process that we started; None for anybody else's."""
     output = getattr(gateway, "txbatch_output", None)
     return output if isinstance(output, JavaOutput) else None
 

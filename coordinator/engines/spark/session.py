@@ -163,7 +163,7 @@ def accept_context(spark: Any) -> SparkContext:
 
 @contextmanager
 def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str, str]) -> Iterator[SparkLease]:
-    """The context of a run: the user's, which is left running, or one of our own (driver, once a run).
+    """Yields the context of a run: the user's, which is left running, or one of our own (driver, once a run).
 
     Args:
         topology_id: names a context of our own.
@@ -202,17 +202,17 @@ def _watch_over(context: SparkContext, *, is_ours: bool) -> JavaWatch:
 
 
 def is_in_process(master: str) -> bool:
-    """Whether tasks run for this very process, on this machine."""
+    """Returns whether tasks run for this very process, on this machine."""
     return master == "local" or master.startswith("local[")
 
 
 def is_fair(setting: Callable[[str, str], str | None]) -> bool:
-    """Whether jobs share the executors, so that a commit need not wait for a whole wave; given Spark's settings."""
+    """Returns whether jobs share executors by Spark's settings, so that a commit need not wait for a whole wave."""
     return str(setting("spark.scheduler.mode", "FIFO")).upper() == "FAIR"
 
 
 def slots_of(context: SparkContext) -> int | None:
-    """How many tasks Spark will run at a time, None if only the executors will tell (driver, once a run).
+    """Returns how many tasks Spark will run at a time, None if only the executors will tell (driver, once a run).
 
     A cluster's executors may register long after the context is there, so what counts is what they were asked to be.
     """

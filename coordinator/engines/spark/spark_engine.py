@@ -132,7 +132,7 @@ class SparkEngine:
         self._processing_lane.submit(partial(self._release, wave_id))
 
     def next_event(self, timeout_s: float) -> Event | None:
-        """The next event, or None after the time.
+        """Returns the next event, or None after the time.
 
         Raises:
             EngineError: Spark is gone, or gives no executors.

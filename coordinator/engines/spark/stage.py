@@ -51,11 +51,11 @@ class WaveInput:
     stored: dict[str, dict[int, Any]] = field(default_factory=dict)
 
     def without_content(self) -> WaveInput:
-        """The same, as stages need it that do not emit."""
+        """Returns the same, as stages need it that do not emit."""
         return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
 
     def attempts(self) -> WaveAttempts:
-        """The attempts, as what travels within the wave names them."""
+        """Returns the attempts, as what travels within the wave names them."""
         return WaveAttempts(batch.attempt for batch in self.batches)
 
 
@@ -193,7 +193,7 @@ class MeetingOnTheSpot:
 
     @staticmethod
     def is_possible(plan: Plan, early: EarlyCommit) -> bool:
-        """Whether job 1 may run like this, and needs no job 2 unless something goes wrong.
+        """Returns whether job 1 may run like this, and needs no job 2 unless something goes wrong.
 
         Frames are not kept: should a job 2 be needed all the same, it begins at the input again, as it would if an
         executor had been lost, and the residue tells whether it has read the same.
@@ -274,7 +274,7 @@ def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
 def wave_processed(
     plan: Plan, wave_id: int, early: EarlyCommit, verdicts: Iterable[tuple[int, bytes]]
 ) -> WaveProcessed:
-    """What the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
+    """Returns what the meeting stage says of a wave (driver); a group some committer did not come to is left out."""
     outcomes: list[AttemptResult] = []
     reported: list[list[TaskReport]] = []
     for task_id, packed in verdicts:

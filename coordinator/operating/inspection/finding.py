@@ -70,7 +70,7 @@ def from_error(subject: str, error: TransactionError, why: str) -> Finding:
 
 
 def has_failed(findings: Iterable[Finding]) -> bool:
-    """Whether any of the findings has to be fixed."""
+    """Returns whether any of the findings has to be fixed."""
     return any(finding.weight is Weight.FAIL for finding in findings)
 
 

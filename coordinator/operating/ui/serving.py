@@ -59,7 +59,7 @@ def serve(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can connect to an address."""
+    """Returns whether only this machine can connect to an address."""
     if host.lower() == "localhost":
         return True
     try:

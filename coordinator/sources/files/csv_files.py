@@ -196,7 +196,7 @@ class RowFinder:
 
 
 def _pattern(options: Mapping[str, Any], quote: str | None) -> bytes:
-    """A row up to and with its line feed."""
+    """Returns a row up to and with its line feed."""
     delimiter, escape = _literal(options["delimiter"]), _literal(options["escapechar"])
     escaped = b"|" + escape + b"." if escape else b""
     value = b"(?:[^" + delimiter + escape + rb"\n]++" + escaped + b")*+"

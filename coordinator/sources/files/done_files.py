@@ -76,7 +76,7 @@ class FinishedFiles:
                 )
 
     def still_there(self, known: Container[str]) -> Container[str]:
-        """Those of some paths that are not gone, so that a look can leave them out."""
+        """Returns those of some paths that are not gone, so that a look can leave them out."""
         return _StillThere(known, self._gone)
 
 
@@ -145,7 +145,7 @@ class DoneFiles(SpoutCommitter):
             raise
 
     def _checked_stamp(self, file: FinishedFile, path: str) -> FileStamp:
-        """The stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
+        """Returns the stamp of what is at a path; raises SourceError if it cannot be the file that was read."""
         with closing(self._store.open(path)) as found:
             stamp, read = found.stamp, file.mark.stamp
         if read != NO_STAMP and identity_of(stamp) != identity_of(read):
@@ -223,12 +223,12 @@ class DoneList:
 
 
 def line_of(path: str) -> str:
-    """How a path stands in the list."""
+    """Returns how a path stands in the list."""
     return path if path.isprintable() and not path.startswith('"') else json.dumps(path)
 
 
 def path_of(line: str) -> str:
-    """The path that a line of the list names; a line of another form is taken as a path."""
+    """Returns the path that a line of the list names; a line of another form is taken as a path."""
     try:
         return str(json.loads(line)) if line.startswith('"') else line
     except ValueError:

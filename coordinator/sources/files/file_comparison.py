@@ -103,7 +103,7 @@ class SortedComparison(FileComparison):
         )
 
     def _holds(self, path: str, mark: PrefixMark) -> bool:
-        """Whether a file still begins with what was read of it."""
+        """Returns whether a file still begins with what was read of it."""
         if path not in self._sizes:
             sentence = f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read"
             if self._tell_lost(path, sentence, is_next=False):

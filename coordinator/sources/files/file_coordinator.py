@@ -120,7 +120,7 @@ class FileCoordinator(SpoutCoordinator):
         return [each.to_plain() for each in ranges]
 
     def position(self, metadata: Any) -> list[Any]:
-        """The ranges, and the digest of the last file up to there; its times, size and inode tell nothing of that."""
+        """Returns the ranges, and the digest of the last file up to there; its stamp says nothing of that."""
         ranges = parse_ranges(metadata)
         digests = [each.mark.digest for each in ranges if each.mark is not None]
         return [*(replace(each, mark=None).to_plain() for each in ranges), digests]
@@ -131,7 +131,7 @@ class FileCoordinator(SpoutCoordinator):
         return {each.path: each.mark.to_plain() for each in ranges if each.mark is not None}
 
     def compare(self, former: FormerInput) -> InputChange:
-        """What is different about the files that were read, and which would be skipped or read again.
+        """Returns what is different about the files that were read, and which would be skipped or read again.
 
         Raises:
             SourceError: a file cannot be read, or what is stored is not of files.
@@ -170,7 +170,7 @@ class FileCoordinator(SpoutCoordinator):
         return self._order.fraction(self._last.path, share)
 
     def lag(self) -> Lag:
-        """What waits of a folder that is followed (driver, any time)."""
+        """Returns what waits of a folder that is followed (driver, any time)."""
         assert isinstance(self._order, GrowingOrder), "an input that has an end has progress instead"
         return self._order.lag(self._after)
 
@@ -187,7 +187,7 @@ class FileCoordinator(SpoutCoordinator):
             yield part
 
     def _advance(self) -> bool:
-        """Whether there is something to cut; opens the next file if what was opened is at its end."""
+        """Returns whether there is something to cut; opens the next file if what was opened is at its end."""
         while self._scanner is None or self._scanner.is_done():
             if self._scanner is not None and self._is_untouched and self._after is not None:
                 self._blank[self._after] = self._scanner.mark()

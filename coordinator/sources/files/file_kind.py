@@ -156,11 +156,11 @@ class RecordKind(FileKind):
             )
 
     def output_for(self, part: RecordRange) -> RecordOutput:
-        """The output for the records of one range; another one where a file's header decides."""
+        """Returns the output for the records of one range; another one where a file's header decides."""
         return self.output
 
     def records(self, content: bytes, *, is_start: bool) -> tuple[list[bytes], Sequence[int]]:
-        """The records of some content without their line ends, and the number of each in it, from 0."""
+        """Returns the records of some content without their line ends, and the number of each in it, from 0."""
         records = self.split(content.removeprefix(BYTE_ORDER_MARK) if is_start else content)
         if not self._skips_blank or b"" not in records:
             return records, range(len(records))
@@ -204,7 +204,7 @@ class Origins:
         return lambda index: self._at(shift + index)
 
     def place(self, shift: int) -> Callable[[int], str]:
-        """The same in words."""
+        """Returns the same in words."""
         return lambda index: self._in_words(shift + index)
 
     def _at(self, index: int) -> tuple[str, int, int]:
@@ -219,7 +219,7 @@ class Origins:
 
 
 def record_ends(content: bytes, find: Find) -> list[int]:
-    """Where each record of some content ends."""
+    """Returns where each record of some content ends."""
     if find is after_lines:
         ends = list(accumulate(len(line) + 1 for line in content.split(b"\n")))
         ends[-1] -= 1

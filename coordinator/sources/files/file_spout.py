@@ -163,7 +163,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         )
 
     def _look(self, known: Container[str]) -> dict[str, FileFacts]:
-        """Everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
+        """Returns everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
         assert self.follow is not None
         finished = self._finished or FinishedFiles()
         found = self.store.look(self.patterns, finished.still_there(known))
@@ -191,7 +191,7 @@ def _pattern(owner: str, given: Any) -> str:
 
 
 def _positive(owner: str, name: str, given: Any) -> int:
-    """A positive integer, which the command line gives as a string."""
+    """Returns a positive integer, which the command line gives as a string."""
     number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
@@ -202,7 +202,7 @@ _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
 
 
 def choose_store(owner: str, patterns: Sequence[str], folder: str, filesystem: Any) -> FileStore:
-    """The store of some patterns (driver).
+    """Returns the store of some patterns (driver).
 
     Args:
         owner: the source, for messages.

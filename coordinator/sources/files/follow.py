@@ -59,7 +59,7 @@ class Follow:
 
 
 def checked_follow(given: bool | Follow) -> Follow | None:
-    """What a source's ``follow`` means: None reads to the end.
+    """Returns what a source's ``follow`` means: None reads to the end.
 
     Raises:
         TopologyError: it is neither a truth value nor a `Follow`.

@@ -133,7 +133,7 @@ class ParquetKind(FileKind):
             collector.emit_batch([column[start : start + EMITTED_RECORDS] for column in wanted])
 
     def _columns(self, part: RecordRange, file: InputFile) -> tuple[list[Any], int]:
-        """The columns of the row group a range lies in, and where in them it begins; the last one read is kept."""
+        """Returns the columns of the row group a range lies in, and where it begins there; keeps the last one read."""
         key = (part.path, part.start, part.digest)
         if self._read is None or self._read[0] != key:
             footer, content = read_footer(file), self.prove(part, file)

@@ -44,7 +44,7 @@ class PrefixMark:
         return None
 
     def to_plain(self) -> list[Any]:
-        """The mark as plain data, to be stored."""
+        """Returns the mark as plain data, to be stored."""
         return [self.end, self.base, self.digest, *self.stamp, self.is_whole]
 
 
@@ -73,7 +73,7 @@ class PrefixDigest:
                 self._begin_block(short_digest(self._block))
 
     def mark(self, stamp: FileStamp, *, is_whole: bool = False) -> PrefixMark:
-        """What to remember of the bytes so far."""
+        """Returns what to remember of the bytes so far."""
         return PrefixMark(self.end, self._base, short_digest(self._block), stamp, is_whole)
 
     def _begin_block(self, base: int) -> None:
@@ -82,7 +82,7 @@ class PrefixDigest:
 
 
 def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
-    """The digest at a mark, to be continued; reads the block the mark lies in.
+    """Returns the digest at a mark, to be continued; reads the block the mark lies in.
 
     Raises:
         SourceError: these bytes are others now, or cannot be read.
@@ -97,7 +97,7 @@ def resumed_digest(file: InputFile, mark: PrefixMark) -> PrefixDigest:
 
 
 def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
-    """The marks of a file at several lengths, in one pass; those beyond its end are left out.
+    """Returns the marks of a file at several lengths, in one pass; those beyond its end are left out.
 
     Raises:
         SourceError: the file cannot be read.
@@ -110,7 +110,7 @@ def marks_at(file: InputFile, ends: set[int]) -> dict[int, PrefixMark]:
 
 
 def whole_mark(file: InputFile) -> PrefixMark:
-    """The mark of everything in a file.
+    """Returns the mark of everything in a file.
 
     Raises:
         SourceError: the file cannot be read.
@@ -132,5 +132,5 @@ def _read_on(file: InputFile, digest: PrefixDigest, end: int | None) -> bool:
 
 
 def short_digest(hasher: Any) -> int:
-    """The first 64 bits of a SHA-256, which hardware computes twice as fast as Python's BLAKE2."""
+    """Returns the first 64 bits of a SHA-256, which hardware computes twice as fast as Python's BLAKE2."""
     return int.from_bytes(hasher.digest()[:DIGEST_BYTES], "big")

@@ -49,7 +49,7 @@ class ReadingOrder(ABC):
 
     @abstractmethod
     def after(self, path: str | None) -> str | None:
-        """The file that follows another, or the first; None if there is none yet. May look for new ones.
+        """Returns the file that follows another, or the first; None if there is none yet. May look for new ones.
 
         Raises:
             SourceError: a store cannot be listed.
@@ -61,7 +61,7 @@ class ReadingOrder(ABC):
 
     @abstractmethod
     def fraction(self, path: str | None, share: float) -> float | None:
-        """Which part of the input is cut, with `share` of one file; None if it never ends."""
+        """Returns which part of the input is cut, with `share` of one file; None if it never ends."""
 
 
 class SortedOrder(ReadingOrder):
@@ -155,7 +155,7 @@ class GrowingOrder(ReadingOrder):
         return None
 
     def lag(self, path: str | None) -> Lag:
-        """What waits after a file; for logs and tests (driver)."""
+        """Returns what waits after a file; for logs and tests (driver)."""
         count = byte_count = 0
         while (path := self._following.get(path)) is not None:
             count += 1

@@ -63,7 +63,7 @@ class RecordRange:
         ).about(Trouble.OTHER_SOURCE)
 
     def to_plain(self) -> list[Any]:
-        """The range as plain data, to be stored."""
+        """Returns the range as plain data, to be stored."""
         mark = [] if self.mark is None else self.mark.to_plain()[1:]  # its end is the range's
         columns = list(self.columns)
         return [self.path, self.start, self.end, self.first, self.count, self.digest, columns, *mark]
@@ -126,13 +126,13 @@ def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int 
 
 
 def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
-    """The ranges of a transaction without the marks that a later range of the same file makes worthless."""
+    """Returns the ranges of a transaction without the marks that a later range of the same file makes worthless."""
     last = {each.path: each for each in ranges}
     return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
 
 
 def share(counts: Iterable[int], task_index: int, task_count: int) -> list[int]:
-    """The indexes of the ranges one task reads: each goes, in order, to the task with the fewest records so far.
+    """Returns the indexes of the ranges one task reads: each goes to the task with the fewest records so far.
 
     Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
     range belongs to exactly one task, whatever number of tasks it was cut for.

@@ -48,12 +48,12 @@ class Scanner(ABC):
     prefix: PrefixDigest
 
     def mark(self) -> PrefixMark:
-        """What to remember of the file up to where the next range begins."""
+        """Returns what to remember of the file up to where the next range begins."""
         return self.prefix.mark(self.file.stamp, is_whole=self.is_done())
 
     @abstractmethod
     def is_done(self) -> bool:
-        """Whether everything has been cut; may read on to find out.
+        """Returns whether everything has been cut; may read on to find out.
 
         Raises:
             SourceError: the file cannot be read.

@@ -44,19 +44,19 @@ class ClientTrouble:
 
 
 def is_out_of_range(error: KafkaError) -> bool:
-    """Whether the offset that was asked for is not in the log."""
+    """Returns whether the offset that was asked for is not in the log."""
     return error.code() in _GONE
 
 
 def is_lasting(error: KafkaError) -> bool:
-    """Whether asking again is in vain: the user has to change something."""
+    """Returns whether asking again is in vain: the user has to change something."""
     return error.code() in _FORBIDDEN or error.fatal()
 
 
 def failure_of(
     error: KafkaError | KafkaException, doing: str, settings: ClientSettings, *, absent_is_lasting: bool = False
 ) -> TransactionError:
-    """The exception a spout raises for a client's error.
+    """Returns the exception a spout raises for a client's error.
 
     Args:
         error: the client's.
@@ -81,7 +81,7 @@ def failure_of(
 
 
 def refused_options(error: Exception, settings: ClientSettings) -> SourceError:
-    """The error for options no client can be made with."""
+    """Returns the error for options no client can be made with."""
     said = error.args[0].str() if isinstance(error, KafkaException) else str(error)
     return SourceError(
         f"a Kafka client for {settings.servers} cannot be made: {one_line(settings.without_secrets(said))}; fix the "

@@ -169,7 +169,7 @@ def cut_ranges(positions: Mapping[int, int], ends: Mapping[int, int], offset_lim
 
 
 def share_of(ranges: Mapping[int, OffsetRange], task_index: int, task_count: int) -> Iterator[tuple[int, OffsetRange]]:
-    """The share of one task of a batch's ranges; the shares of all tasks are all of it, without overlap.
+    """Yields the share of one task of a batch's ranges; the shares of all tasks are all of it, without overlap.
 
     A task keeps its partitions from one transaction to the next, so that it reads on where it stopped. With more
     tasks than partitions, the tasks of one partition divide each of its ranges.

@@ -115,7 +115,7 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         return state.bounds[partition].low if partition in state.bounds else 0
 
     def _looked(self, pending: int) -> TopicState:
-        """The topic, as of just now if what it has now matters."""
+        """Returns the topic, as of just now if what it has now matters."""
         if not self._is_continuous and not self._view.known().away:
             return self._view.known()
         return self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)

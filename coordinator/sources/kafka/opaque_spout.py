@@ -139,7 +139,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         return OpaquePosition(self._topic_id, at).to_plain()
 
     def _begins(self, topic_id: str, partition: int, last: Any) -> int | None:
-        """The offset to begin with; None if it depends on what the log holds, and the partition is away."""
+        """Returns the offset to begin with; None if it depends on what the log holds, and the partition is away."""
         since_ms = None
         if last is not None:
             position = OpaquePosition.from_plain(last)

@@ -105,7 +105,7 @@ class PartitionReader:
             ).about(Trouble.INPUT_GONE) from None
 
     def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:
-        """Some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.
+        """Returns some messages from an offset on; none if the log ends there or nothing arrives for `wait_s` seconds.
 
         Raises:
             OutOfRangeError: the offset is not in the log.
@@ -121,12 +121,12 @@ class PartitionReader:
                 return found
 
     def position(self) -> int:
-        """Where reading continues: past what was read, and past what holds no message at the log's end."""
+        """Returns where reading continues: past what was read, and past what holds no message at the log's end."""
         assert self._at is not None
         return self._at
 
     def needs_no_wait(self, offset: int) -> bool:
-        """Whether nothing is expected here: the log ended when last heard of, or has given nothing for long."""
+        """Returns whether nothing is expected here: the log ended when last heard of, or has given nothing for long."""
         return self._at == offset and not self._ahead and (self._end >= offset or self._waited_s >= IN_VAIN_S)
 
     def close(self) -> None:

@@ -81,7 +81,7 @@ class RecordEmission:
     def values(
         self, messages: Sequence[KafkaMessage], partition: int, count_tombstone: Callable[[], None]
     ) -> tuple[Sequence[KafkaMessage], list[bytes]]:
-        """The messages to emit and their values, by the policy for those without one.
+        """Returns the messages to emit and their values, by the policy for those without one.
 
         Raises:
             SourceError: a message has no value, and the policy is to fail.
@@ -105,7 +105,7 @@ class RecordEmission:
         return kept, values
 
     def origin(self, partition: int, message: KafkaMessage) -> tuple[Any, ...]:
-        """Everything `ORIGIN_FIELDS` names, of one message."""
+        """Returns everything `ORIGIN_FIELDS` names, of one message."""
         kind, timestamp_ms = message.timestamp()
         return (
             self._topic,
@@ -117,10 +117,10 @@ class RecordEmission:
         )
 
     def origin_values(self, partition: int, message: KafkaMessage) -> list[Any]:
-        """The values of the origin fields that were chosen, of one message."""
+        """Returns the values of the origin fields that were chosen, of one message."""
         offered = dict(zip(ORIGIN_FIELDS, self.origin(partition, message), strict=True))
         return [offered[name] for name in self.output.origin_fields]
 
     def place(self, partition: int, message: KafkaMessage) -> str:
-        """Where a message is, in words."""
+        """Returns where a message is, in words."""
         return f"{self._topic}[{partition}] at offset {message.offset()}"

@@ -40,7 +40,7 @@ class TopicState:
         return max((*self.bounds, *self.away), default=-1) + 1
 
     def of(self, partition: int) -> Bounds:
-        """What may be read of one partition.
+        """Returns what may be read of one partition.
 
         Raises:
             FailedException: it is away, or not listed just now.
@@ -84,7 +84,7 @@ class Topic(Protocol):
 
 
 def starting_offsets(topic: Topic, name: str, state: TopicState, start: StartingPoint) -> dict[int, int]:
-    """Where the partitions begin that are not away, for a topology that has read nothing yet.
+    """Returns where the partitions begin that are not away, for a topology that has read nothing yet.
 
     Raises:
         FailedException: no answer.

@@ -162,7 +162,7 @@ class TopicCoordinator(SpoutCoordinator):
         return {partition: bounds.high for partition, bounds in self._view.known().bounds.items()}
 
     def _after(self, last: Any) -> dict[int, int]:
-        """Where each partition stands after a transaction, with those that have joined since."""
+        """Returns where each partition stands after a transaction, with those that have joined since."""
         state = self._view.known()
         positions = dict(self._start)
         if last is not None:

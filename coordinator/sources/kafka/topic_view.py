@@ -37,7 +37,7 @@ class TopicView:
         self._failure = ""
 
     def known(self) -> TopicState:
-        """What was seen last; looks if nothing was seen yet, and raises as `look_again`."""
+        """Returns what was seen last; looks if nothing was seen yet, and raises as `look_again`."""
         return self._state if self._state is not None else self.look_again(has_work=False)
 
     def look(self) -> TopicState:
@@ -101,7 +101,7 @@ class TopicView:
         raise self._absence(self._failure, self._silent_since)
 
     def missing(self, reason: str) -> FailedException | SourceError:
-        """What to raise while only partitions that are away are left to read: in the end, that they stay away.
+        """Returns what to raise while only partitions that are away are left to read: in the end, that they stay away.
 
         Args:
             reason: what is missing.

@@ -99,7 +99,7 @@ def _close_in(process_id: int, pool: ReaderPool) -> None:
 def _kept(
     kept: OrderedDict[_Place, _Connection], place: _Place, make: Callable[[], _Connection], *, limit: int
 ) -> _Connection:
-    """The one for a place, now the most recently used; it is made if there is none, and room for it by closing."""
+    """Returns the one for a place, now the most recently used; makes it, and room by closing, if there is none."""
     found = kept.pop(place, None)
     if found is None:
         while len(kept) >= limit:

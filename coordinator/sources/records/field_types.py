@@ -45,7 +45,7 @@ class FieldType:
     may_be_none: bool = False
 
     def wrong(self, value: Any) -> BadRecordError:
-        """The error for a value of another type."""
+        """Returns the error for a value of another type."""
         shown = one_line(repr(value), VALUE_SHOWN)
         if self.kind is None or type(value) is self.kind:
             return BadRecordError(
@@ -57,12 +57,12 @@ class FieldType:
         )
 
     def missing(self) -> BadRecordError:
-        """The error for a value that is not there."""
+        """Returns the error for a value that is not there."""
         return BadRecordError(f"field {self.name!r} is missing")
 
 
 def checked_fields(owner: str, given: FieldTypes) -> tuple[FieldType, ...]:
-    """The fields a user has asked for (driver).
+    """Returns the fields a user has asked for (driver).
 
     Raises:
         TopologyError: there are none, a name is empty or not a text, or a type is unknown.
@@ -94,7 +94,7 @@ def _checked(owner: str, name: str, given: Any) -> FieldType:
 
 
 def from_json(field: FieldType, value: Any) -> Any:
-    """A value of JSON as the field's type.
+    """Returns a value of JSON as the field's type.
 
     Numbers are numbers, and nothing else is; `Decimal` also takes a text, because money is often sent as one. Bytes
     are Base64. Dates and times are ISO 8601.
@@ -118,7 +118,7 @@ def from_json(field: FieldType, value: Any) -> Any:
 
 
 def from_text(field: FieldType, text: str) -> Any:
-    """A text of CSV as the field's type; an empty one is None where that is allowed.
+    """Returns a text of CSV as the field's type; an empty one is None where that is allowed.
 
     Raises:
         BadRecordError: it does not read as that.

@@ -42,7 +42,7 @@ class TextLine(RecordFormat):
             return None
 
     def _is_plain(self) -> bool:
-        """Whether no subclass makes its own rows."""
+        """Returns whether no subclass makes its own rows."""
         return type(self).row is TextLine.row and type(self).rows is TextLine.rows
 
 
@@ -59,7 +59,7 @@ def _lines(records: Sequence[bytes]) -> list[str] | None:
 
 
 def decoded(data: bytes, *, replace: bool = False) -> str:
-    """A record as text.
+    """Returns a record as text.
 
     Raises:
         BadRecordError: it is not UTF-8.

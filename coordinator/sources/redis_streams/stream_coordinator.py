@@ -60,7 +60,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return len(self._keys)
 
     def is_ready(self) -> bool:
-        """Whether a stream has more than what is under way will take, or anything at all if nothing is."""
+        """Returns whether a stream has more than what is under way will take, or anything at all if nothing is."""
         if self._follows:
             self._ends = {key: self._reader.facts(key) for key in self._keys}
         assert self._read is not None
@@ -82,7 +82,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return found
 
     def positions(self) -> list[StreamRange | None]:
-        """What was cut last of each stream, committed or not."""
+        """Returns what was cut last of each stream, committed or not."""
         assert self._read is not None
         found = self._read.by_partition()
         return [
@@ -103,7 +103,7 @@ class StreamCoordinator(PartitionedCoordinator):
         return 1.0 - sum(self.lag().values()) / total if total else None
 
     def compare(self, former: FormerInput) -> InputChange:
-        """What is different about the entries that were read last of each stream, and about the list of streams."""
+        """Returns what is different about the entries read last of each stream, and about the list of streams."""
         changed, impossible = [], []
         for partition, plain in sorted(former.positions.items()):
             cut = StreamRange.from_plain(plain, self._topology_id)

@@ -46,7 +46,7 @@ class StreamRange:
         raise not_of_this_spout(repr(plain), "a range of a Redis Stream", topology_id)
 
     def to_plain(self) -> list[Any]:
-        """The range as plain data, to be stored."""
+        """Returns the range as plain data, to be stored."""
         return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added, self.txid]
 
 
@@ -63,7 +63,7 @@ def words_of(metadata: Any) -> list[str]:
 
 
 def digest_of_entries(entries: Iterable[tuple[str, list[bytes]]]) -> int:
-    """The digest of some entries, in order."""
+    """Returns the digest of some entries, in order."""
     digest = 0
     for entry_id, flat in entries:
         digest = digest64(b"%016x" % digest, entry_id.encode(), *flat)

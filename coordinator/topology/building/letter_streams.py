@@ -24,7 +24,7 @@ def letter_stream(component_id: str, source_component: str, stream_id: str) -> s
 
 
 def is_of_letters(subscription: Subscription) -> bool:
-    """Whether a subscription was added for a replay, and belongs to no description of the topology."""
+    """Returns whether a subscription was added for a replay, and belongs to no description of the topology."""
     return subscription.stream_id.startswith(_PREFIX)
 
 

@@ -70,7 +70,7 @@ def _last_below(by_txid: Mapping[int, Any], txid: int) -> Any:
 
 
 def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below: Mapping[str, Any]) -> bool:
-    """Whether each position belongs to a part that began where the batch below ended."""
+    """Returns whether each position belongs to a part that began where the batch below ended."""
     return all(
         position is None or began_from.get(scope) == link_to(below.get(scope)) for scope, position in positions.items()
     )

@@ -15,7 +15,7 @@ from coordinator.transactional.machine.transaction_records import TransactionRec
 
 
 def chained(outcomes: Sequence[AttemptResult], known: Mapping[str, Mapping[int, Any]]) -> Iterator[AttemptResult]:
-    """The outcomes in txid order; one that does not begin where those below it end has failed.
+    """Yields the outcomes in txid order; one that does not begin where those below it end has failed.
 
     Args:
         outcomes: of one wave, ascending; those after a failure are replayed anyway and are not judged.

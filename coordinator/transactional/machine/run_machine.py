@@ -309,7 +309,7 @@ class RunMachine:
         yield from self._releases.give_up_overdue()
 
     def _is_complete(self) -> bool:
-        """Whether the last transaction that the options ask for is committed."""
+        """Returns whether the last transaction that the options ask for is committed."""
         last_txid = self._books.options.last_txid
         return last_txid is not None and self.currtx > last_txid and self._failures.error is None
 

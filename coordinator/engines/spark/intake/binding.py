@@ -16,7 +16,7 @@ from coordinator.topology.building.topology import Topology
 
 
 def bound_to_spark(topology: Topology, lease: SparkLease, spark: Any) -> tuple[Topology, Intake]:
-    """The topology as the driver runs it, and what feeds its stage 0 (driver, once a run).
+    """Returns the topology as the driver runs it, and what feeds its stage 0 (driver, once a run).
 
     Args:
         topology: as built; its spout is a `DataFrameBatches`.

@@ -56,7 +56,7 @@ class SparkFrameReader:
                 return self._call(lambda: self._versions(versions, after))
 
     def rows(self, metadata: Any) -> DataFrame:
-        """The rows of a transaction; not read yet."""
+        """Returns the rows of a transaction; not read yet."""
         unit = Unit.from_plain(metadata, "")
         match self._spout.cut:
             case ColumnRanges(column=column):
@@ -133,7 +133,7 @@ class SparkFrameReader:
             yield Unit(str(self._spout.cut), first, last, row_count, through)
 
     def _key(self, column: str) -> str:
-        """The column as integers."""
+        """Returns the column as integers."""
         match self._type(column):
             case DateType():
                 return f"unix_date({quoted(column)})"
@@ -143,7 +143,7 @@ class SparkFrameReader:
                 return f"cast({quoted(column)} AS bigint)"
 
     def _bound(self, key: int | str) -> str:
-        """A literal of the column's own type, so that Spark can pass the filter on to the source."""
+        """Returns a literal of the column's own type, so that Spark can pass the filter on to the source."""
         cut = self._spout.cut
         assert isinstance(cut, ColumnRanges)
         match self._type(cut.column):
@@ -167,7 +167,7 @@ class SparkFrameReader:
         return found
 
     def _width(self, ranges: ColumnRanges) -> int:
-        """The width in the units of the key."""
+        """Returns the width in the units of the key."""
         found, width = self._type(ranges.column), ranges.width
         if isinstance(found, IntegralType) and isinstance(width, int):
             return width

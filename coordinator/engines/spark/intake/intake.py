@@ -24,7 +24,7 @@ class Intake(Protocol):
     has_task_partitions: bool
 
     def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
-        """The frames of every attempt of a wave, and a report of every task of the spout on each.
+        """Returns the frames of every attempt of a wave, and a report of every task of the spout on each.
 
         An attempt whose rows cannot be had fails when it runs, with the reason.
         """

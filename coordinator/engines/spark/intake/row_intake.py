@@ -221,7 +221,7 @@ def _changed(story: str) -> Failure:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """A 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text."""
+    """Returns a 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text."""
     parts = []
     for field in frame.schema:
         value = sql.col(quoted(field.name))
@@ -231,7 +231,7 @@ def row_hash(frame: DataFrame) -> Column:
 
 
 def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
-    """The columns a spout wants of a DataFrame (driver).
+    """Returns the columns a spout wants of a DataFrame (driver).
 
     Raises:
         SourceError: it lacks one.
@@ -245,5 +245,5 @@ def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
 
 
 def quoted(column: str) -> str:
-    """A column's name as SQL takes it, whatever characters it has."""
+    """Returns a column's name as SQL takes it, whatever characters it has."""
     return "`" + column.replace("`", "``") + "`"

@@ -22,7 +22,7 @@ _TIMESTAMP, _BINARY, _ARRAY, _MAP, _STRUCT = "timestamp", "binary", "array", "ma
 
 
 def shape_of(data_type: DataType) -> Shape:
-    """How values of a type are converted (driver)."""
+    """Returns how values of a type are converted (driver)."""
     match data_type:
         case TimestampType():
             return _TIMESTAMP

@@ -60,7 +60,7 @@ class JavaOutput:
         self._send_to(lambda line: _LOG.debug("Spark said: %s", line.rstrip()))
 
     def take_held(self) -> list[str]:
-        """The lines of a start that failed; waits a little for the last words of a process that has ended."""
+        """Returns the lines of a start that failed; waits a little for the last words of a process that has ended."""
         self._thread.join(LAST_WORDS_TIMEOUT_S)
         with self._lock:
             held = list(self._held)

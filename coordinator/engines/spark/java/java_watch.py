@@ -39,13 +39,13 @@ class JavaProcess(Protocol):
     """What is watched."""
 
     def ping(self) -> bool:
-        """Whether the application runs; raises anything if the process is gone, blocks while it is frozen."""
+        """Returns whether the application runs; raises anything if the process is gone, blocks while it is frozen."""
 
     def name(self) -> str:
-        """How messages call the process."""
+        """Returns how messages call the process."""
 
     def how_it_ended(self) -> str:
-        """What is known of its end, after a ping that raised."""
+        """Returns what is known of its end, after a ping that raised."""
 
     def end(self) -> None:
         """Ends it, if it is ours."""

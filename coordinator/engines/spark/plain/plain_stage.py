@@ -141,13 +141,13 @@ class PlainAckerStage:
 def plain_stage(
     entry: StageEntry[PlainPlan], plan: PlainPlan, wave_id: WaveId, stage_index: int
 ) -> BoltStage | PlainAckerStage:
-    """What runs as one stage of a wave (driver)."""
+    """Returns what runs as one stage of a wave (driver)."""
     is_last = stage_index == len(plan.stages) - 1
     return (PlainAckerStage if plan.is_tracked and is_last else BoltStage)(entry, wave_id, stage_index)
 
 
 def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
-    """What the last stage says of a wave (driver)."""
+    """Returns what the last stage says of a wave (driver)."""
     acked: set[int] = set()
     failures: list[tuple[int, Failure]] = []
     metrics: dict[str, ComponentMetrics] = {}
@@ -167,7 +167,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
 def _unpacked(
     packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[WaveFrame], Content]
 ) -> Iterator[Content]:
-    """What each frame holds; a frame that arrived twice counts once.
+    """Yields what each frame holds; a frame that arrived twice counts once.
 
     A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
     fail.

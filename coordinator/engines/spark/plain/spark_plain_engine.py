@@ -156,13 +156,13 @@ class PlainDeployment:
                 last_shuffled.delete_shuffle_files()
 
     def _emitted(self, wave: PlainWave) -> Frames:
-        """What the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
+        """Returns what the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
         parts = emitted_parts(self.plan, wave)
         return Frames(Source.of(self.jobs.context.parallelize(parts, len(parts))))
 
 
 def emitted_parts(plan: PlainPlan, wave: PlainWave) -> list[list[Addressed]]:
-    """The frames of a wave by partition of stage 0 (driver)."""
+    """Returns the frames of a wave by partition of stage 0 (driver)."""
     routes = plan.chain.routes_into(0)
     parts: list[list[Addressed]] = [[] for _ in plan.stages[0].tasks]
     for packed in wave.frames:

@@ -145,7 +145,7 @@ class ArrowStore(FileStore):
         }
 
     def _place(self, path: str) -> tuple[Any, str]:
-        """The file system of a path or address, and the path in it."""
+        """Returns the file system of a path or address, and the path in it."""
         if self._given is not None:
             return self._given, path
         address = path.partition("?")[0]
@@ -193,7 +193,7 @@ def _module() -> Any:
 
 
 def glob_expression(pattern: str) -> re.Pattern[str]:
-    """A glob as a regular expression: ``*`` within a folder, ``**/`` for folders of any depth, ``[…]``; no ``?``.
+    """Returns a glob as a regular expression: ``*`` within a folder, ``**/`` for any depth, ``[…]``; no ``?``.
 
     Raises:
         TopologyError: a range of characters is none.

@@ -24,7 +24,7 @@ def require_arrow(what: str) -> Any:
 
 
 def unzstd(stream: Any, path: str) -> Any:
-    """A stream of what a zstd stream unpacks to, over several frames.
+    """Returns a stream of what a zstd stream unpacks to, over several frames.
 
     Raises:
         TopologyError: pyarrow is not installed here.

@@ -96,7 +96,7 @@ def _metadata(footer: bytes) -> Any:
 
 
 def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: bytes, columns: Sequence[str]) -> list[Any]:
-    """Some columns of a row group, as Arrow has them, with times that Python can have (executor).
+    """Returns some columns of a row group, as Arrow has them, with times that Python can have (executor).
 
     Times with a zone are in UTC.
 
@@ -190,7 +190,7 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
 
 
 def values_of(path: str, column: Any, start: int, count: int) -> list[Any]:
-    """Some values of a column, in Python's types (executor).
+    """Returns some values of a column, in Python's types (executor).
 
     Raises:
         SourceError: Python cannot have one of them.

@@ -195,7 +195,7 @@ class Gunzip:
                 return piece
 
     def _next_member(self) -> bool:
-        """Whether another member follows; zeros in between are padding."""
+        """Returns whether another member follows; zeros in between are padding."""
         self._stored = self._stored.lstrip(b"\0")
         while not self._stored:
             self._stored = self._stream.read(STORED_PIECE_BYTES)

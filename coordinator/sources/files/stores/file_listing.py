@@ -45,12 +45,12 @@ def candidates(pattern: str, folder: str) -> list[str]:
 
 
 def aside_prefix(topology_id: str) -> str:
-    """What a topology puts before the name of a file that it sets aside; as long for every topology."""
+    """Returns what a topology puts before the name of a file that it sets aside; as long for every topology."""
     return f"{ASIDE}{digest64(topology_id.encode()):016x}-"
 
 
 def own_path(path: str) -> str:
-    """A path with the file's own name, whichever topology has set it aside, if any has."""
+    """Returns a path with the file's own name, whichever topology has set it aside, if any has."""
     folder, name = os.path.split(path)
     return str(Path(folder, name[len(aside_prefix("")) :])) if name.startswith(ASIDE) else path
 
@@ -66,7 +66,7 @@ def paths_set_aside(pattern: str, folder: str, topology_id: str) -> list[str]:
 
 
 def absolute(path: Path, folders: dict[str, str] | None = None) -> str:
-    """The one spelling of a path, as text: its folder without symbolic links and steps upward, and its own name.
+    """Returns the one spelling of a path: its folder without symbolic links and steps upward, and its own name.
 
     A link to a file keeps its name: files are read in the order of their names.
 
@@ -84,7 +84,7 @@ def absolute(path: Path, folders: dict[str, str] | None = None) -> str:
 
 
 def _is_taken(path: str) -> bool:
-    """Whether it is a file; a directory is not, and anything else is an error rather than left out."""
+    """Returns whether it is a file; a directory is not, and anything else is an error rather than left out."""
     try:
         path.encode()
         mode = Path(path).stat().st_mode

@@ -62,7 +62,7 @@ class FileStore(ABC):
         """
 
     def exists(self, path: str) -> bool:
-        """Whether there is such a file (driver)."""
+        """Returns whether there is such a file (driver)."""
         return self.byte_count(path) is not None
 
     @abstractmethod
@@ -78,7 +78,7 @@ class FileStore(ABC):
         """
 
     def place_of(self, path: str) -> str | None:
-        """Where a file is to be read: under its name, or where it is set aside; None if there is none (driver).
+        """Returns where a file is to be read: under its name, or where it is set aside; None if there is none (driver).
 
         Raises:
             SourceError: it is set aside, and there is another file of its name by now.
@@ -132,7 +132,7 @@ class FileStore(ABC):
 
     @abstractmethod
     def absolute(self, path: str) -> str:
-        """A path, or a pattern, as this store tells paths: one spelling for each (driver)."""
+        """Returns a path, or a pattern, as this store tells paths: one spelling for each (driver)."""
 
     @abstractmethod
     def describe(self) -> str:
@@ -140,7 +140,7 @@ class FileStore(ABC):
 
 
 def name_in(folder_names: Iterable[str], name: str, path_digest: int) -> str:
-    """The name a file gets in a folder where its own may be taken, and others too."""
+    """Returns the name a file gets in a folder where its own may be taken, and others too."""
     taken = set(folder_names)
     stem, dot, suffix = name.partition(".")
     found, number = name, 0

@@ -100,14 +100,14 @@ class InputFile(ABC):
         ).about(Trouble.INPUT_CHANGED)
 
     def remedy(self) -> str:
-        """What to do about a file that is not what it was."""
+        """Returns what to do about a file that is not what it was."""
         return (
             "put the file back as it was and run again, or start over with the files as they are by "
             f"`txbatch drop {self.topology_id}`"
         )
 
     def missing(self) -> str:
-        """What to say of a file that is not there."""
+        """Returns what to say of a file that is not there."""
         return (
             f"input file {self.path!r} is missing; it was there when the input was listed. Either it was "
             f"moved or deleted ({FAULT}), or this machine does not see the folder of the one that listed "
@@ -116,17 +116,17 @@ class InputFile(ABC):
 
 
 def stamp_of(facts: FileStamp, now_ns: int) -> FileStamp:
-    """The stamp of a file from what its store knows; a file without a time may have changed a moment ago."""
+    """Returns the stamp of a file from what its store knows; a file without a time may have changed a moment ago."""
     _, changed_ns, touched_ns, _ = facts
     is_recent = max(changed_ns, touched_ns) > now_ns - RECENT_NS or not (changed_ns or touched_ns)
     return (*facts, now_ns) if is_recent else facts
 
 
 def is_settled(stamp: FileStamp) -> bool:
-    """Whether a file of this stamp cannot have changed without getting another one."""
+    """Returns whether a file of this stamp cannot have changed without getting another one."""
     return len(stamp) == len(NO_STAMP) and stamp != NO_STAMP
 
 
 def identity_of(stamp: FileStamp) -> FileStamp:
-    """What stays of a stamp when a file is renamed: size, time of the last change of content, inode."""
+    """Returns what stays of a stamp when a file is renamed: size, time of the last change of content, inode."""
     return stamp[0], stamp[1], stamp[3]

@@ -257,5 +257,5 @@ def rename_to_free_name(path: Path, new: Path) -> None:
 
 
 def are_one(path: Path, new: Path) -> bool:
-    """Whether both names are of one file, because a process died between giving it the new one and taking the old."""
+    """Returns whether both names are of one file: a process died between giving the new one and taking the old."""
     return path.lstat().st_ino == new.lstat().st_ino and path.lstat().st_dev == new.lstat().st_dev

@@ -26,7 +26,7 @@ _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def head_of(path: str) -> bytes:
-    """The first bytes of a local file; none of one that cannot be read, which is left to its reader."""
+    """Returns the first bytes of a local file; none of one that cannot be read, which is left to its reader."""
     try:
         with Path(path).open("rb") as file:
             return file.read(HEAD_BYTES)
@@ -35,12 +35,12 @@ def head_of(path: str) -> bytes:
 
 
 def is_zstd(head: bytes) -> bool:
-    """Whether a file with these first bytes is compressed with zstd."""
+    """Returns whether a file with these first bytes is compressed with zstd."""
     return head.startswith(ZSTD) or (head[1:4] == _SKIPPABLE and 0x50 <= head[0] <= 0x5F)
 
 
 def not_text(path: str, head: bytes) -> str:
-    """What a file is by its first bytes, and how to make text of it; empty if it may be text, gzip or zstd."""
+    """Returns what a file is by its first bytes, and how to make text of it; empty if it may be text, gzip or zstd."""
     for magic, what, command in _PACKED:
         if head.startswith(magic) and (magic != b"BZh" or head[4:10] == _BZIP2_BLOCK):
             return (

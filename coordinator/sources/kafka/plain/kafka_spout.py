@@ -253,7 +253,7 @@ class KafkaSpout(ISpout):
             self._messages.pop((manager.partition, offset), None)
 
     def _rows(self, partition: int, message: KafkaMessage) -> tuple[str, list[Sequence[Any]]]:
-        """The tuples of a message and their stream; a bad one goes by its policy."""
+        """Returns the tuples of a message and their stream; a bad one goes by its policy."""
         emission, output = self._emission, self._emission.output
         kept, values = emission.values([message], partition, lambda: self.counts.update(["tombstones"]))
         if not kept:

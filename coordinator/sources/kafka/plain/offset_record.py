@@ -120,7 +120,7 @@ class OffsetRecords(Protocol):
     """Where records are kept (where the spout task runs)."""
 
     def load(self, field: str) -> str | None:
-        """The record of a partition, None if there is none."""
+        """Returns the record of a partition, None if there is none."""
 
     def save(self, texts: Mapping[str, str]) -> None:
         """Replaces the records of partitions, all or none."""

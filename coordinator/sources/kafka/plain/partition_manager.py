@@ -85,7 +85,7 @@ class PartitionManager:
         self.number_acked = self.number_failed = 0
 
     def fetch_from(self, now_ms: int) -> int | None:
-        """Where to fetch: the lowest failed message whose time has come, else what is new; None if the bound is met.
+        """Returns where to fetch: the lowest failed message that is due, else what is new; None if the bound is met.
 
         Asked when nothing is waiting.
         """
@@ -95,11 +95,11 @@ class PartitionManager:
         return self.emitted_to if self.room() > 0 else None
 
     def room(self) -> int:
-        """How many new messages may be taken."""
+        """Returns how many new messages may be taken."""
         return self._max_uncommitted - self._offsets.uncommitted_count()  # those that wait to be emitted are in it
 
     def held_up_by(self) -> int | None:
-        """The message whose missing ack keeps the bound met; None if it is not under way, or new ones may be taken."""
+        """Returns the message whose missing ack keeps the bound met; None if it is not under way, or there is room."""
         lowest = self._offsets.lowest_open() if self.room() <= 0 else None
         return lowest if lowest in self._messages and self._messages[lowest].out else None
 
@@ -125,16 +125,16 @@ class PartitionManager:
         return taken
 
     def take(self) -> int | None:
-        """The next message to emit; None if none is waiting."""
+        """Returns the next message to emit; None if none is waiting."""
         return self._waiting.popleft() if self._waiting else None
 
     def made_before(self, offset: int) -> int | None:
-        """How many tuples were made of a message that is tried again; None at its first try."""
+        """Returns how many tuples were made of a message that is tried again; None at its first try."""
         found = self._messages.get(offset)
         return None if found is None else found.tuple_count
 
     def emitting(self, offset: int, tuple_count: int) -> list[TupleId]:
-        """The ids of the tuples to emit of a message, which is done at once if it has none.
+        """Returns the ids of the tuples to emit of a message, which is done at once if it has none.
 
         Args:
             offset: what `take` gave.
@@ -152,7 +152,7 @@ class PartitionManager:
         return [TupleId(self.partition, self.epoch, offset, number) for number in wanted]
 
     def acked(self, tuple_id: TupleId) -> bool:
-        """A tuple is done; whether its whole message is."""
+        """A tuple is done; returns whether its whole message is."""
         found = self._under_way(tuple_id)
         if found is None:
             return False
@@ -164,7 +164,7 @@ class PartitionManager:
         return True
 
     def failed(self, tuple_id: TupleId, now_ms: int) -> AfterFail:
-        """A tuple failed."""
+        """A tuple failed; returns what follows for its message."""
         found = self._under_way(tuple_id)
         if found is None:
             return AfterFail.IGNORE
@@ -198,7 +198,7 @@ class PartitionManager:
         self.emitted_to = at
 
     def holds(self, offset: int) -> bool:
-        """Whether a message is waiting, under way or failed."""
+        """Returns whether a message is waiting, under way or failed."""
         return self._offsets.is_open(offset)
 
     def completed_to(self) -> int:
@@ -207,7 +207,7 @@ class PartitionManager:
         return self.emitted_to if lowest is None else lowest
 
     def to_commit(self) -> int | None:
-        """What to store now, None if that is stored already; the caller then says `committed`."""
+        """Returns what to store now, None if that is stored already; the caller then says `committed`."""
         completed = self.completed_to()
         return completed if completed != self.committed_to else None
 
@@ -277,17 +277,17 @@ class OffsetManager:
             heappush(self._acked_heap, offset)
 
     def is_open(self, offset: int) -> bool:
-        """Whether a message is under way or waits to be tried again."""
+        """Returns whether a message is under way or waits to be tried again."""
         return offset in self._open
 
     def lowest_open(self) -> int | None:
-        """The lowest offset that was emitted and is not acked."""
+        """Returns the lowest offset that was emitted and is not acked."""
         while self._open_heap and self._open_heap[0] not in self._open:
             heappop(self._open_heap)
         return self._open_heap[0] if self._open_heap else None
 
     def next_commit_offset(self) -> int:
-        """The offset after the last acked one below which nothing is open; never goes back."""
+        """Returns the offset after the last acked one below which nothing is open; never goes back."""
         lowest = self.lowest_open()
         while self._acked_heap and (lowest is None or self._acked_heap[0] < lowest):
             offset = heappop(self._acked_heap)

@@ -139,15 +139,15 @@ class PartitionSet:
             yield manager
 
     def manager(self, partition: int) -> PartitionManager | None:
-        """A partition's manager."""
+        """Returns a partition's manager."""
         return self._managers.get(partition)
 
     def managers(self) -> list[PartitionManager]:
-        """All of them."""
+        """Returns all of them."""
         return list(self._managers.values())
 
     def reader(self, partition: int) -> PartitionReader:
-        """A partition's reader."""
+        """Returns a partition's reader."""
         return self._source.reader(self._topic_id, partition)
 
     def store(self) -> None:

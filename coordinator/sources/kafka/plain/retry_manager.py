@@ -42,7 +42,7 @@ class RetryRules:
             raise TopologyError(f"limit={self.limit} of retries has to be 0 or more, or None")
 
     def wait_ms(self, retry: int) -> int:
-        """The wait before a message's retry number `retry`, from 1."""
+        """Returns the wait before a message's retry number `retry`, from 1."""
         factor = self.multiplier ** min(retry - 1, 1000 if self.multiplier == 1 else 200)
         return int(min(self.max_ms, self.initial_ms * factor))
 
@@ -67,7 +67,7 @@ class RetryManager:
         self._nothing_before_ms: float = math.inf
 
     def failed(self, offset: int, now_ms: int, number: int = 0) -> bool:
-        """A tuple of a message failed; whether it is tried again. It waits at least as long as others of its message.
+        """A tuple failed; returns whether it is tried again. It waits at least as long as others of its message.
 
         Args:
             offset: of the message.
@@ -83,12 +83,12 @@ class RetryManager:
         return True
 
     def is_due(self, offset: int, now_ms: int) -> bool:
-        """Whether a message failed and has waited long enough."""
+        """Returns whether a message failed and has waited long enough."""
         found = self._failed.get(offset)
         return found is not None and found.due_ms is not None and found.due_ms <= now_ms
 
     def lowest_due(self, now_ms: int) -> int | None:
-        """The lowest offset that may be tried again now."""
+        """Returns the lowest offset that may be tried again now."""
         if now_ms < self._nothing_before_ms:  # asked far more often than anything is due
             return None
         lowest = min((offset for offset in self._failed if self.is_due(offset, now_ms)), default=None)
