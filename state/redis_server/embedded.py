@@ -201,7 +201,7 @@ class EmbeddedServer:
         return noted if isinstance(noted, dict) else {}
 
     def _attach(self, *, orphan: bool = False) -> bool:
-        """Returns whether the directory's server answers; one without a living owner ends soon: it counts if `orphan`."""
+        """Returns whether the directory's server answers; one without a living owner counts if `orphan`."""
         noted = self._noted()
         if not orphan and not _is_alive(noted.get("owner")):
             return False
