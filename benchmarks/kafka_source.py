@@ -27,7 +27,7 @@ from coordinator.run import run
 from coordinator.run_plain import run_plain
 from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
 from coordinator.sources.kafka.plain.partition_manager import PartitionManager
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from coordinator.transactional.options import RunOptions
 from examples.kafka_to_redis import topology as page_views
 from state.redis_server.embedded import EmbeddedServer

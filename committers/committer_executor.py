@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from committers.task_report import TaskReport
-from committers.waiting_tuples import WaitingTuples
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
+from coordinated_bolt.columns import column_of, from_wire
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.transport.blocks import Inbox
+from coordinated_bolt.transport.blocks import Arrived, Inbox, PlacedFrame
 from coordinated_bolt.transport.outbox import Carrier
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
+from state.codec import CodecError, unpack
 from state.commits.write_set import WriteSet
 from state.kinds.committed_values import StateReader, WaitingValues, nothing_waits
 from state.kinds.handles import bind_states
@@ -155,3 +158,44 @@ class CommitTask:
             for write_set in self.report.write_sets:
                 write_set.pack()
         return self.report
+
+
+class WaitingTuples:
+    """The group's tuples at one commit task (executor); nothing is unpacked unless it is asked for.
+
+    Args:
+        wiring: the task.
+        inbox: all that the task has read.
+        attempts: the group.
+    """
+
+    def __init__(self, wiring: TaskWiring, inbox: Inbox, attempts: Sequence[TransactionAttempt]) -> None:
+        self._wiring, self._inbox, self._attempts = wiring, inbox, attempts
+        self._executed: Sequence[PlacedFrame] = ()
+
+    def take(self, attempt: TransactionAttempt) -> Arrived:
+        """Takes an attempt from the inbox; `values` still gives its tuples, until the next one is taken."""
+        arrived = self._inbox.take(attempt)
+        self._executed = arrived.frames
+        return arrived
+
+    def values(self, names: Sequence[str]) -> Iterator[Sequence[Any]]:
+        """Gives the values of these tuple fields, frame by frame in the order of the group; implements `WaitingValues`.
+
+        A frame that cannot be read is passed over: its attempt fails when it is executed.
+        """
+        for frames in chain([self._executed], map(self._inbox.waiting, self._attempts)):
+            for frame in frames:
+                yield from self._columns(frame, names)
+
+    def _columns(self, frame: PlacedFrame, names: Sequence[str]) -> list[list[Any]]:
+        try:
+            streams = self._wiring.upstream[frame.sender].streams
+            return [
+                column_of(from_wire(rows), streams[stream].fields.index(name))
+                for stream, rows in unpack(frame.payload)
+                for name in names
+                if name in streams[stream].fields
+            ]
+        except (CodecError, KeyError, IndexError, TypeError, ValueError):
+            return []

@@ -8,11 +8,11 @@ Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `clea
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
+from typing import Any
 
-from coordinated_bolt.batches.basic_bolt_executor import BasicBoltExecutor
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
@@ -203,3 +203,45 @@ def _stream_of(stretch: Stretch) -> str:
     """Returns what metrics call it."""
     origin, _ = stretch
     return f"{origin.source_component}/{origin.stream_id}"
+
+
+class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
+    """One basic bolt as the batch bolt of one attempt.
+
+    Args:
+        bolt: the user's bolt, not prepared yet.
+
+    Source: backtype.storm.topology.BasicBoltExecutor, as TransactionalTopologyBuilder.setBolt wraps it.
+    Differs from Storm: like a batch bolt, each (task, attempt) gets its own instance, so what the bolt keeps
+    lasts for one attempt; `FailedException` fails the attempt and not one tuple.
+    """
+
+    def __init__(self, bolt: IBasicBolt) -> None:
+        self._bolt = bolt
+
+    def prepare(
+        self,
+        conf: Mapping[str, Any],
+        context: TopologyContext,
+        collector: BatchOutputCollector,
+        attempt: TransactionAttempt,
+    ) -> None:
+        self._collector, self._attempt = collector, attempt
+        self._bolt.prepare(conf, context)
+
+    def execute(self, tup: Tuple) -> None:
+        self._bolt.execute(tup, self._collector)
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        self._bolt.execute_batch(batch, self._collector)
+
+    def finish_batch(self) -> None:
+        if isinstance(self._bolt, FinishedCallback):
+            self._bolt.finished_id(self._attempt)
+
+    def timeout_id(self, attempt: TransactionAttempt) -> None:
+        if isinstance(self._bolt, TimeoutCallback):
+            self._bolt.timeout_id(attempt)
+
+    def cleanup(self) -> None:
+        self._bolt.cleanup()

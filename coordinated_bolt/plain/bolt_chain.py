@@ -15,7 +15,7 @@ from coordinated_bolt.batches.hand_over import received_row
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.messages import Message, StretchOrMessage, TupleStretch
-from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.wiring import TaskWiring
 
 

@@ -17,8 +17,8 @@ from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.plain.messages import Message, MessageKind, TupleStretch
+from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.plain.output_collector import AnchoringCollector, TreeOutputCollector
-from coordinated_bolt.plain.tree_outbox import TreeOutbox
 from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened

@@ -20,9 +20,7 @@ from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTupl
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage, TupleStretch
-from coordinated_bolt.plain.output_collector import EDGE_BITS
-from coordinated_bolt.plain.subtopology_outbox import SubtopologyOutbox
-from coordinated_bolt.plain.tree_outbox import AckerMessages, TreeOutbox
+from coordinated_bolt.plain.outboxes import EDGE_BITS, AckerMessages, SubtopologyOutbox, TreeOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox

@@ -14,8 +14,8 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinated_bolt.plain.spout_output_collector import TreeSpoutOutputCollector
-from coordinated_bolt.plain.tree_outbox import RootOutbox
+from coordinated_bolt.plain.outboxes import RootOutbox
+from coordinated_bolt.plain.output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.user_code import is_interruption

@@ -11,10 +11,8 @@ from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.picture_maker import picture_of
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
-from coordinator.topology.pictures.html_picture import html_of
-from coordinator.topology.pictures.mermaid_picture import mermaid_of
+from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
 from coordinator.topology.pictures.svg_picture import svg_of
-from coordinator.topology.pictures.text_picture import text_of
 from coordinator.topology.pictures.topology_picture import PicturedPlace, TopologyPicture
 from coordinator.topology.planning.chaining import hand_overs
 from coordinator.topology.planning.plan import Plan, make_plan

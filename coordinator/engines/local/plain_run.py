@@ -21,8 +21,8 @@ from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.plain.messages import Message, tick_message
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
+from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinated_bolt.plain.user_calls import close_all
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple

@@ -11,9 +11,9 @@ from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX
 from coordinator.sources.records.field_types import FieldTypes
 from coordinator.sources.records.json_fields import JsonFields
+from coordinator.sources.records.plain_formats import TextLine
 from coordinator.sources.records.record_format import RecordFormat
 from coordinator.sources.records.record_output import RecordOutput
-from coordinator.sources.records.text_line import TextLine
 from state.errors import TopologyError
 
 LINE_NUMBER = "line_number"

@@ -14,7 +14,7 @@ from coordinator.sources.kafka.record_emission import ORIGIN_FIELDS, OnTombstone
 from coordinator.sources.kafka.starting_point import OnGone, Start, StartingPoint
 from coordinator.sources.kafka.topic import BrokerTopic, Topic
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.raw_bytes import RawBytes
+from coordinator.sources.records.plain_formats import RawBytes
 from coordinator.sources.records.record_format import RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from state.errors import TopologyError

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from coordinator.sources.records.field_types import FieldTypes, checked_fields, from_text
+from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.text_line import decoded
 from state.errors import TopologyError
 
 OPTIONS = ("delimiter", "quotechar", "escapechar", "doublequote", "skipinitialspace", "quoting")

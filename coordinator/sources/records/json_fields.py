@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, NoReturn
 
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_json
+from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
-from coordinator.sources.records.text_line import decoded
 from state.printable import one_line
 
 NESTED = "."

@@ -108,7 +108,7 @@ class ComponentGraph:
 
     def _repr_html_(self) -> str:
         from coordinator.topology.building.picture_maker import picture_of  # it needs this module
-        from coordinator.topology.pictures.html_picture import html_of
+        from coordinator.topology.pictures.picture_texts import html_of
 
         return html_of(picture_of(self))
 

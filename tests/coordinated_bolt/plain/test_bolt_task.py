@@ -10,7 +10,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message, tuple_message
-from coordinated_bolt.plain.tree_outbox import MessageOutbox
+from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinator.plain.driving import end_on

@@ -25,7 +25,7 @@ from coordinated_bolt.plain.messages import (
     tree_message,
     tuple_message,
 )
-from coordinated_bolt.plain.tree_outbox import MessageOutbox
+from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber

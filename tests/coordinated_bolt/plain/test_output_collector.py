@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from coordinated_bolt.plain.messages import Message, MessageKind
+from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.output_collector import TreeOutputCollector
-from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus

@@ -8,8 +8,8 @@ import pytest
 
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
+from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinated_bolt.plain.tree_outbox import MessageOutbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.watching.task_observer import TaskObserver

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinated_bolt.plain.subtopology_outbox import SubtopologyOutbox
+from coordinated_bolt.plain.outboxes import SubtopologyOutbox
 from tests.support.tasks.wirings import attempt
 
 A = attempt(1)

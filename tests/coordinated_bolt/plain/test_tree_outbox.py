@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tree_message
-from coordinated_bolt.plain.tree_outbox import AckerMessages
+from coordinated_bolt.plain.outboxes import AckerMessages
 
 TASK, ACKERS = 3, (90, 91)
 

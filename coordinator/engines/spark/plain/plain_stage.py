@@ -20,7 +20,7 @@ from coordinated_bolt.plain.coordinated_task import make_task
 from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pack_numbers, trees_of, unpack_numbers
 from coordinated_bolt.plain.messages import StretchOrMessage
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
-from coordinated_bolt.plain.tree_outbox import TreeOutbox
+from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.plain.wave_frames import (
     WaveFrame,
     WaveFrameKind,

@@ -12,7 +12,7 @@ import pytest
 
 from coordinator.sources.files.csv_files import CsvFiles
 from coordinator.sources.files.line_files import JsonLines, TextFiles
-from coordinator.sources.records.function_format import FunctionFormat
+from coordinator.sources.records.plain_formats import FunctionFormat
 from state.errors import SourceError
 from tests.support.sources.reading import context, cut, read, rows_of
 from tests.support.sources.recorder import halves

@@ -17,7 +17,7 @@ from coordinator.sources.kafka import (
 )
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import make_reader
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.errors import SourceError, TopologyError
 
 SECRET = "hunter22-and-more"

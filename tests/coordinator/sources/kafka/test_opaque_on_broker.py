@@ -9,7 +9,7 @@ import pytest
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
 from tests.support.kafka.messages import (

@@ -10,7 +10,7 @@ from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.topic import BrokerTopic
 from coordinator.sources.kafka.worker_readers import worker_readers
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.errors import FailedException
 from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
 

@@ -9,7 +9,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
 
 pytestmark = pytest.mark.kafka

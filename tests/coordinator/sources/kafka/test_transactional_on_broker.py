@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewPartitions
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.errors import SourceError
 from tests.support.kafka.messages import (
     KafkaTransaction,

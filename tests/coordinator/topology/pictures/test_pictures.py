@@ -9,10 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from coordinator.operating.topology_plan import plan
-from coordinator.topology.pictures.html_picture import html_of
-from coordinator.topology.pictures.mermaid_picture import mermaid_of
+from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
 from coordinator.topology.pictures.svg_picture import svg_of
-from coordinator.topology.pictures.text_picture import text_of
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedPlace, PicturedState, TopologyPicture
 from tests.support.topologies.example_topologies import EXAMPLES
 

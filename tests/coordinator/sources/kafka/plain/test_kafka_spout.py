@@ -13,7 +13,7 @@ from coordinator.sources.kafka.client_settings import FromEnvironment
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.plain.kafka_spout import KafkaSpout
 from coordinator.sources.kafka.plain.retry_manager import RetryRules
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.errors import SourceError, TopologyError
 from tests.support.kafka.scripted_topic import Played, World
 

@@ -11,7 +11,7 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.kafka import KafkaSpout, KafkaTopic, RetryRules
-from coordinator.sources.records.text_line import TextLine
+from coordinator.sources.records.plain_formats import TextLine
 from state.errors import FailedException, SourceError
 from tests.support.kafka.messages import numbers, produce
 

@@ -1,11 +1,13 @@
-"""A record is a text: one field, ``line``."""
+"""Formats of records without a schema: a text, bytes as they are, and what a function makes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from coordinator.sources.records.field_types import checked_fields
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from state.errors import TopologyError
 
 
 class TextLine(RecordFormat):
@@ -70,3 +72,48 @@ def decoded(data: bytes, *, replace: bool = False) -> str:
         raise BadRecordError(
             f"byte {data[error.start]:#04x} at position {error.start} is not valid UTF-8: {error.reason}"
         ) from None
+
+
+class FunctionFormat(RecordFormat):
+    """Tuples made by a function.
+
+    Args:
+        fields: names of the values it makes.
+        function: record -> a list of values, one for every field. It pickles, so it is a function of a module; it
+            depends on nothing but the record; it raises `BadRecordError` for one that it cannot read. Any other
+            exception is a bug in it and ends the run.
+
+    Raises:
+        TopologyError: the fields are no list of names, or the function cannot be called.
+    """
+
+    def __init__(self, fields: Sequence[str], function: Callable[[bytes], Sequence[Any]]) -> None:
+        self._fields = tuple(each.name for each in checked_fields(type(self).__name__, fields))
+        if not callable(function):
+            raise TopologyError(f"function={function!r} of FunctionFormat cannot be called")
+        self._function = function
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return self._fields
+
+    def row(self, data: bytes) -> Sequence[Any]:
+        return self._function(data)
+
+
+class RawBytes(RecordFormat):
+    """The record's bytes, unchanged, as one field.
+
+    Args:
+        field: its name.
+    """
+
+    def __init__(self, field: str = "value") -> None:
+        self._field = field
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return (self._field,)
+
+    def row(self, data: bytes) -> list[bytes]:
+        return [data]

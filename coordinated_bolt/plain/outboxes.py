@@ -2,22 +2,36 @@
 
 Where tuples travel in waves, `MessagePacker` takes them without making a message of each; `MessageOutbox` makes
 messages, for an engine that delivers these one by one.
+
+What one task of a sub-topology sends for one batch, each tuple as a message.
+
+Tuples for tasks inside the sub-topology are counted, and their counts reported at the end: only these reports
+are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree themselves,
+because nobody counts them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any, Protocol
 
+from coordinated_bolt.columns import Rows
 from coordinated_bolt.plain.messages import (
     Message,
     MessageKind,
     SendMessage,
     acker_of,
+    coord_message,
     edges_message,
+    regular_message,
     tree_message,
     tuple_message,
 )
+from coordinated_bolt.transport.outbox import EMITTED_LATE
+from state.attempt import TransactionAttempt
+
+EDGE_BITS = 64
 
 
 class RootOutbox(Protocol):
@@ -105,3 +119,72 @@ class MessageOutbox(AckerMessages):
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
         """Sends a TUPLE."""
         self.send(tuple_message(self._sender, target, stream_index=stream_index, values=row, roots=roots))
+
+
+class SubtopologyOutbox:
+    """The `RowOutbox` of one batch on one task.
+
+    Args:
+        batch: the batch.
+        roots: the trees it belongs to.
+        sender: task id of the sender.
+        inside: every task downstream within the sub-topology, each of which gets a report.
+        send: takes the messages.
+        random: draws the edges.
+
+    Attributes:
+        transferred: stream index -> tuples sent on it, counted once per target.
+
+    Differs from Storm: tuples for bolts outside are anchored on the tuple that began the batch; in Storm the
+    spout does not learn whether they arrive.
+    """
+
+    def __init__(
+        self,
+        batch: TransactionAttempt,
+        roots: Sequence[int],
+        *,
+        sender: int,
+        inside: Sequence[int],
+        send: SendMessage,
+        random: Random,
+    ) -> None:
+        self._batch = batch
+        self._roots = roots
+        self._sender = sender
+        self._counts = dict.fromkeys(inside, 0)
+        self.transferred: dict[int, int] = {}
+        self._edges: dict[int, int] = {}
+        self._send = send
+        self._random = random
+        self._is_closed = False
+
+    def add(self, target: int, stream: int, row: list[Any]) -> None:
+        """Sends one row to a target."""
+        if self._is_closed:
+            raise RuntimeError(EMITTED_LATE)
+        sender, roots = self._sender, self._roots
+        if target in self._counts:
+            self._send(regular_message(sender, target, batch=self._batch, roots=roots, stream_index=stream, values=row))
+            self._counts[target] += 1
+        else:
+            edge = self._random.getrandbits(EDGE_BITS)
+            anchored = dict.fromkeys(roots, edge)
+            self._send(tuple_message(sender, target, stream_index=stream, values=row, roots=anchored))
+            self._edges[target] = self._edges.get(target, 0) ^ edge
+        self.transferred[stream] = self.transferred.get(stream, 0) + 1
+
+    def add_all(self, target: int, stream: int, rows: Rows) -> None:
+        """Sends many rows to a target."""
+        for row in rows:
+            self.add(target, stream, row)
+
+    def close(self) -> dict[int, int]:
+        """Sends a report to every target inside; returns target -> xor of all edges to it."""
+        for target, tuple_count in self._counts.items():
+            edge = self._random.getrandbits(EDGE_BITS)
+            anchored = dict.fromkeys(self._roots, edge)
+            self._send(coord_message(self._sender, target, batch=self._batch, roots=anchored, tuple_count=tuple_count))
+            self._edges[target] = edge
+        self._is_closed = True
+        return self._edges
