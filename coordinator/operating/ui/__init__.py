@@ -1,6 +1,6 @@
 """The dashboard of ``txbatch ui``: pages about the topologies of a server, which change nothing.
 
-`views/` turns what is known into what a page shows, and `charts/` draws; both are pure. `dashboard` and `serving`
-answer a browser. The templates, the style sheet and the script are package data, and load nothing from other hosts.
+`views/` turns what is known into what a page shows, `svg_charts` and `time_chart` draw; these are pure. `dashboard` and
+`serving` answer a browser. Templates, style sheet and script are package data, and load nothing from other hosts.
 The only room that imports starlette, uvicorn and jinja2.
 """

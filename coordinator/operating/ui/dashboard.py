@@ -1,29 +1,37 @@
-"""The dashboard as a Starlette application: a page for each path, rendered from its view."""
+"""The dashboard as a Starlette application: a page for each path, rendered from its view, behind a guard.
+
+The guard lets only reading requests pass, addressed to this dashboard, and tells browsers how little a page may do.
+"""
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, tzinfo
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from coordinator.operating.ui.guard import LOOPBACK_NAMES, Guard
 from coordinator.operating.ui.views.aside_views import PAGE, LettersView, QuarantineView, letters_view, quarantine_view
 from coordinator.operating.ui.views.component_rows import FlowRates
 from coordinator.operating.ui.views.topologies_view import heading_of, topologies_view
 from coordinator.operating.ui.views.topology_view import TopologyView, topology_view
-from coordinator.operating.ui.views.transaction_view import TransactionView, transaction_view
-from coordinator.operating.ui.views.transactions_view import TransactionsView, transactions_view
+from coordinator.operating.ui.views.transaction_views import (
+    TransactionsView,
+    TransactionView,
+    transaction_view,
+    transactions_view,
+)
 from coordinator.operating.ui.views.words import Clock
 from state.errors import StateError, StateUnreachableError, TopologyError
 from state.printable import said_by
@@ -37,9 +45,20 @@ PART_HEADER = "X-Txbatch-Part"
 POLL_MS = 2_000
 TXID_DIGITS = 16
 
-_AWAY = "The server does not answer"
-_REFUSED = "The server refused"
-_NOT_FOUND = "Not found"
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Sent with every answer: nothing from other hosts, no inline script or style, no frames, nothing kept."""
+READING = ("GET", "HEAD")
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]*)?")
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Pages:
@@ -50,8 +69,8 @@ class Pages:
     Args:
         onlooker: looks at the server.
         clock: seconds since the epoch.
-        zone: the time zone in which times are shown.
-        hide: removes secrets from the text of an error.
+        zone: in which times are shown.
+        hide: removes secrets from a text.
     """
 
     def __init__(
@@ -71,14 +90,11 @@ class Pages:
         )
 
     def topologies(self, request: Request) -> Response:
-        """Shows the topologies of the server."""
         with self._mutex:
             view = topologies_view(self._onlooker.topologies(), self._now())
         return self._page(request, "topologies.html", view=view)
 
     def topology(self, request: Request) -> Response:
-        """Shows one topology."""
-
         def view(seen: TopologyOverview) -> TopologyView:
             rates = {} if seen.pulse is None else self._rates.of(seen.topology_id, seen.pulse)
             return topology_view(seen, rates, self._now())
@@ -86,7 +102,6 @@ class Pages:
         return self._about(request, "topology.html", view, with_samples=True)
 
     def transactions(self, request: Request) -> Response:
-        """Shows the history of a topology."""
         choice, before = _choice(request), _number(request, "before")
 
         def view(seen: TopologyOverview) -> TransactionsView | None:
@@ -98,10 +113,8 @@ class Pages:
         return self._about(request, "transactions.html", view)
 
     def transaction(self, request: Request) -> Response:
-        """Shows one transaction."""
-        text = request.path_params["txid"]
-        txid = int(text) if text.isdecimal() and len(text) <= TXID_DIGITS else 0
-        if txid < 1:
+        txid = _whole(request.path_params["txid"])
+        if not txid:
             raise HTTPException(404, "transactions are numbered from 1")
 
         def view(seen: TopologyOverview) -> TransactionView | None:
@@ -111,14 +124,12 @@ class Pages:
         return self._about(request, "transaction.html", view)
 
     def find(self, request: Request) -> Response:
-        """Redirects to the transaction whose number was typed."""
         txid = _number(request, "txid")
         if txid is None:
             raise HTTPException(404, "give the number of a transaction, as in 17")
         return RedirectResponse(request.url_for("transaction", **request.path_params, txid=txid).path, 303)
 
     def letters(self, request: Request) -> Response:
-        """Shows the dead letters of a topology."""
         offset = _number(request, "from") or 0
 
         def view(seen: TopologyOverview) -> LettersView:
@@ -128,8 +139,6 @@ class Pages:
         return self._about(request, "letters.html", view)
 
     def quarantine(self, request: Request) -> Response:
-        """Shows the quarantine of a topology."""
-
         def view(seen: TopologyOverview) -> QuarantineView:
             found, now = self._onlooker.quarantined(seen.topology_id), self._now()
             return quarantine_view(heading_of(seen, now), found, now)
@@ -140,13 +149,13 @@ class Pages:
         """Shows an error page that says why there is nothing else to show."""
         match error:
             case HTTPException(status_code=status, detail=detail):
-                title, said = (_NOT_FOUND if status == 404 else "Not possible"), str(detail)
+                title, said = ("Not found" if status == 404 else "Not possible"), str(detail)
             case TopologyError():
-                status, title, said = 404, _NOT_FOUND, said_by(error)
+                status, title, said = 404, "Not found", said_by(error)
             case StateUnreachableError():
-                status, title, said = 503, _AWAY, said_by(error)
+                status, title, said = 503, "The server does not answer", said_by(error)
             case _:
-                status, title, said = 502, _REFUSED, said_by(error)
+                status, title, said = 502, "The server refused", said_by(error)
         return self._page(request, "failed.html", status, title=title, said=self._hide(said))
 
     def _about(
@@ -166,14 +175,11 @@ class Pages:
         return self._page(request, template, view=view)
 
     def _page(self, request: Request, template: str, status: int = 200, **shown: Any) -> Response:
-        is_part = PART_HEADER in request.headers
-        path = partial(_path, request)
-        now = self._now()
         text = self._templates.get_template(template).render(
-            layout="part.html" if is_part else "page.html",
-            path=path,
+            layout="part.html" if PART_HEADER in request.headers else "page.html",
+            path=lambda name, **parameters: request.url_for(name, **parameters).path,
             server=self._hide(self._onlooker.server),
-            zone=now.zone_name,
+            zone=self._now().zone_name,
             poll_ms=POLL_MS,
             **shown,
         )
@@ -183,13 +189,46 @@ class Pages:
         return Clock(self._clock(), self._zone)
 
 
-def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) -> Guard:
-    """Returns the application; its answers to its own errors pass the guard too.
+class Guard:
+    """Wraps the application (ASGI).
+
+    A dashboard on loopback answers only to names of this machine. Otherwise another site could point its own name at
+    this address and read the dashboard through the reader's browser (DNS rebinding).
 
     Args:
-        pages: answer the requests.
+        app: the application.
         names: host names that requests may be addressed to; None for any.
     """
+
+    def __init__(self, app: ASGIApp, names: frozenset[str] | None = LOOPBACK_NAMES) -> None:
+        self._app, self._names = app, names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        app = self._app
+        if scope["method"] not in READING:
+            app = PlainTextResponse("the dashboard is read-only: use GET or HEAD\n", 405, {"Allow": ", ".join(READING)})
+        elif self._names is not None and host_name(Headers(scope=scope).get("host", "")) not in self._names:
+            app = PlainTextResponse("this dashboard answers only to localhost; see txbatch ui --host\n", 421)
+        await app(scope, receive, send_guarded)
+
+
+def host_name(host: str) -> str:
+    """Returns the name in a Host header, without port and brackets, in lower case; "" if that is not all there is."""
+    found = _HOST.fullmatch(host)
+    return (found[1] or found[2]).lower() if found else ""
+
+
+def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) -> Guard:
+    """Returns the application, for requests addressed to these names; its own errors pass the guard too."""
     about = "/topologies/{topology_id}"
     routes = [
         Route("/", pages.topologies, name="topologies", methods=["GET"]),
@@ -205,10 +244,6 @@ def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) ->
     return Guard(Starlette(routes=routes, exception_handlers=failures), names)
 
 
-def _path(request: Request, name: str, **parameters: Any) -> str:
-    return request.url_for(name, **parameters).path
-
-
 def _choice(request: Request) -> StoryChoice:
     asked = request.query_params.get("show", StoryChoice.ALL.value)
     if asked not in list(StoryChoice):
@@ -217,6 +252,8 @@ def _choice(request: Request) -> StoryChoice:
 
 
 def _number(request: Request, name: str) -> int | None:
-    """Returns a number from the query; None if it is missing or not a number."""
-    text = request.query_params.get(name, "").strip().replace(",", "")
+    return _whole(request.query_params.get(name, "").strip().replace(",", ""))
+
+
+def _whole(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= TXID_DIGITS else None

@@ -1,4 +1,4 @@
-"""Serves the dashboard until it is told to stop."""
+"""Serves the dashboard until a signal ends it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from types import FrameType
 
 import uvicorn
 
-from coordinator.operating.ui.dashboard import Pages, dashboard
-from coordinator.operating.ui.guard import LOOPBACK_NAMES
+from coordinator.operating.ui.dashboard import LOOPBACK_NAMES, Pages, dashboard
 from state.errors import TopologyError
 from state.redis_topology.onlooker import Onlooker
 
@@ -26,14 +25,14 @@ CONNECTIONS_MAX = 64
 def serve(
     onlooker: Onlooker, *, host: str, port: int, hide: Callable[[str], str], started: Callable[[str], None]
 ) -> None:
-    """Serves until Ctrl-C or SIGTERM.
+    """Serves until Ctrl-C or SIGTERM; called by ``txbatch ui``, which closes the onlooker.
 
     Args:
-        onlooker: of the server; closed by the caller.
+        onlooker: of the server.
         host: to listen on.
         port: to listen on; 0 takes a free one.
-        hide: removes secrets from the text of an error.
-        started: is told the dashboard's address once it listens.
+        hide: removes secrets from a text.
+        started: called with the dashboard's address once it listens.
 
     Raises:
         TopologyError: the port is taken or not allowed.
@@ -54,7 +53,7 @@ def serve(
         timeout_graceful_shutdown=STOP_S,
     )
     with listening(host, port) as listener, ended_by_signals():
-        started(address_of(listener, host))
+        started(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/")
         uvicorn.Server(config).run(sockets=[listener])
 
 
@@ -68,18 +67,8 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def address_of(listener: socket.socket, host: str) -> str:
-    """Returns what to open in a browser."""
-    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
-
-
 @contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """Yields a socket that is bound.
-
-    Raises:
-        TopologyError: it cannot be bound.
-    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, port), family=family)

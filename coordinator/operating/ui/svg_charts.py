@@ -27,15 +27,9 @@ class Svg(str):
 
 
 def svg(width: float, height: float, parts: Iterable[str], *, label: str, kind: str, is_stretched: bool = False) -> Svg:
-    """Returns a drawing that a page scales to its column.
+    """Returns a drawing that a page scales to its column; a stretched one does not keep its proportions.
 
-    Args:
-        width: of the coordinate system.
-        height: of the coordinate system.
-        parts: the SVG inside.
-        label: what it shows, in words, for screen readers; "" if the text next to it says the same.
-        kind: its class.
-        is_stretched: fill the column without keeping the proportions; for drawings without text.
+    The label is for screen readers, "" if the text next to it says the same; the kind is its class.
     """
     heard = f'role="img" aria-label="{words(label)}"' if label else 'aria-hidden="true"'
     stretch = ' preserveAspectRatio="none"' if is_stretched else ""
@@ -50,7 +44,6 @@ def text(x: float, y: float, content: str, *, kind: str = "label", anchor: str =
 
 
 def rectangle(x: float, y: float, width: float, height: float, *, kind: str, title: str = "", radius: float = 0) -> str:
-    """Returns a rectangle, with a tooltip."""
     size = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
     rounded = f' rx="{number(radius)}"' if radius else ""
     inside = f"><title>{words(title)}</title></rect>" if title else "/>"
@@ -58,7 +51,6 @@ def rectangle(x: float, y: float, width: float, height: float, *, kind: str, tit
 
 
 def rule(x1: float, y1: float, x2: float, y2: float, *, kind: str = "grid") -> str:
-    """Returns a straight line."""
     return f'<path class="{kind}" d="M{number(x1)} {number(y1)}L{number(x2)} {number(y2)}"/>'
 
 
@@ -87,11 +79,7 @@ def share_bar(part: float) -> Svg:
 
 
 def split_bar(parts: Sequence[tuple[str, str, float]]) -> Svg:
-    """Returns one bar of several parts, each as long as its share.
-
-    Args:
-        parts: (name, class, how many).
-    """
+    """Returns one bar of several parts (name, class, how many), each as long as its share."""
     whole = sum(count for _, _, count in parts)
     shown = [rectangle(0, 0, 4 * BAR_WIDTH, 14, kind="rest")]
     x = 0.0
@@ -104,7 +92,7 @@ def split_bar(parts: Sequence[tuple[str, str, float]]) -> Svg:
 
 
 _HEAD = 44.0
-"""What `layered_drawing` leaves for a heading, which the page has already; and below, for lines of text."""
+"""Space that `layered_drawing` leaves for a heading, which the page has already, and below for lines of text."""
 _FOOT = 8.0
 _WEIGHTS = {"spout": "box spout", "bolt": "box bolt", "committer": "box committer"}
 
@@ -112,10 +100,7 @@ _WEIGHTS = {"spout": "box spout", "bolt": "box bolt", "committer": "box committe
 def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mapping[tuple[str, str, str], str]) -> Svg:
     """Returns the graph, at a size at which its text can be read; a page lets it scroll.
 
-    Args:
-        picture: of the topology.
-        notes: component id -> the line in its box.
-        rates: (source, target, stream id) -> the text after the grouping at the edge.
+    Notes, by component id, stand in the boxes; rates, by (source, target, stream id), at the edges.
     """
     nodes = tuple(replace(node, note=notes.get(node.component_id, "")) for node in picture.nodes)
     edges = tuple(replace(edge, grouping=_with_rate(edge, rates)) for edge in picture.edges)
@@ -169,13 +154,9 @@ _TOP, _BOTTOM, _RIGHT = 20.0, 20.0, 6.0
 
 @dataclass(frozen=True, slots=True)
 class AttemptBar:
-    """An attempt.
+    """An attempt, from begin to end in seconds since the epoch; its class gives it a colour.
 
-    Attributes:
-        name: written at the left.
-        begin, end: seconds since the epoch.
-        kind: its class, which gives it a colour.
-        note: drawn inside the bar if it fits, else next to it.
+    The name stands at the left, the note inside the bar if it fits, else next to it.
     """
 
     name: str
@@ -187,8 +168,6 @@ class AttemptBar:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A moment in the life of the transaction."""
-
     name: str
     at: float
 
@@ -196,17 +175,13 @@ class Mark:
 def attempt_chart(
     title: str, bars: Sequence[AttemptBar], marks: Sequence[Mark], *, said: Callable[[float], str]
 ) -> Svg | None:
-    """Returns the chart, None if there is nothing to draw.
+    """Returns the chart, None if there are no attempts.
 
-    Args:
-        title: what it shows.
-        bars: from top to bottom.
-        marks: ascending; a name that would overlap the one before it moves down a line.
-        said: formats a number of seconds.
+    Marks ascend; a name that would overlap the one before it moves down a line. `said` formats seconds.
     """
-    times = [bar.begin for bar in bars] + [bar.end for bar in bars] + [mark.at for mark in marks]
-    if not bars or not times:
+    if not bars:
         return None
+    times = [bar.begin for bar in bars] + [bar.end for bar in bars] + [mark.at for mark in marks]
     begin, end = min(times), max(times)
     left = max(label_width(bar.name) for bar in bars) + 10
     lines = list(_placed(marks, begin, end, left))

@@ -28,13 +28,7 @@ _STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One of several figures that add up.
-
-    Attributes:
-        name: what it is.
-        kind: its class, which gives it a colour.
-        points: ascending; all layers have the same times.
-    """
+    """One of several figures that add up, at the same times, ascending; its class gives it a colour."""
 
     name: str
     kind: str
@@ -44,12 +38,7 @@ class Layer:
 def line_chart(title: str, points: Sequence[Point], *, said: Shown, clock: Shown, peak: Shown) -> Svg:
     """Returns the chart of a figure; a peak far above the rest is cut off at the top and named below.
 
-    Args:
-        title: what the figure is.
-        points: ascending; without any, the chart says that it has no figures.
-        said: shows a value with its unit.
-        clock: shows a time of day.
-        peak: shows a value that is not round.
+    `said` shows a round value with its unit, `peak` one that is not round, `clock` a time of day.
     """
     if not points:
         return _nothing(title)
@@ -72,14 +61,7 @@ def line_chart(title: str, points: Sequence[Point], *, said: Shown, clock: Shown
 
 
 def stacked_chart(title: str, layers: Sequence[Layer], *, said: Shown, clock: Shown) -> Svg:
-    """Returns the chart of figures that add up, the first at the bottom.
-
-    Args:
-        title: what the sum is.
-        layers: the figures.
-        said: shows a value with its unit.
-        clock: shows a time of day.
-    """
+    """Returns the chart of figures that add up, the first at the bottom."""
     if not layers or not layers[0].points:
         return _nothing(title)
     step = -(-len(layers[0].points) // MOST_POINTS)
@@ -97,13 +79,7 @@ def stacked_chart(title: str, layers: Sequence[Layer], *, said: Shown, clock: Sh
 
 @dataclass(frozen=True, slots=True)
 class _PlotArea:
-    """The place of a chart's values.
-
-    Attributes:
-        left: where the times begin, to the right of the longest label.
-        begin, end: the times, in seconds since the epoch.
-        highest: the value at the upper edge.
-    """
+    """Maps times and values to places; the first time stands at `left`, the highest value at the upper edge."""
 
     left: float
     begin: float

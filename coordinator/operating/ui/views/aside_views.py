@@ -17,39 +17,24 @@ from state.records.topology_overview import LettersShown
 
 PAGE = 50
 _VALUE_LIMIT = 300
+_TRACEBACK_LINES = 60
 
 
 @dataclass(frozen=True, slots=True)
 class LetterRow:
-    """A refused tuple.
-
-    Attributes:
-        letter_id: as `txbatch dead-letters` names it.
-        txid: its transaction.
-        refused_by: component and task.
-        came_from: component and stream that emitted it, or that it was never emitted.
-        reason: why it was refused.
-        values: names and values.
-    """
+    """A refused tuple; `letter_id` is as `txbatch dead-letters` names it."""
 
     letter_id: str
     txid: int
     refused_by: str
     came_from: str
     reason: str
-    values: tuple[tuple[str, str], ...]
+    values: tuple[tuple[str, str], ...]  # with their names
 
 
 @dataclass(frozen=True, slots=True)
 class LettersView:
-    """A page of dead letters.
-
-    Attributes:
-        heading: of the topology.
-        stored: how many there are.
-        rows: some of them.
-        newer, older: queries of other pages; "" if there is none.
-    """
+    """A page of dead letters, of `stored` in all; `newer` and `older` are queries of other pages, "" for none."""
 
     heading: Heading
     stored: str
@@ -79,29 +64,15 @@ def _letter_row(letter: DeadLetter) -> LetterRow:
     )
 
 
-_TRACEBACK_LINES = 60
-
-
 @dataclass(frozen=True, slots=True)
 class QuarantineRow:
-    """A batch that was set aside.
-
-    Attributes:
-        txid: of the transaction that was committed empty in its place.
-        at: when.
-        place: component and task that failed.
-        attempts: how many were made.
-        reason: what the last failure said.
-        tuple_text: the tuple at which it failed, "" if it was none.
-        traceback: lines of the user's traceback, "" if there is none.
-        contained: what re-creates the batch, a line each.
-    """
+    """A batch that was set aside; `txid` is of the transaction that was committed empty in its place."""
 
     txid: int
     at: ShownTime
     place: str
     attempts: str
-    reason: str
+    reason: str  # of the last failure, as are tuple and traceback, "" where there is none
     tuple_text: str
     traceback: str
     contained: tuple[str, ...]
@@ -109,8 +80,6 @@ class QuarantineRow:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineView:
-    """The quarantine of a topology, the newest first."""
-
     heading: Heading
     rows: tuple[QuarantineRow, ...]
 

@@ -10,7 +10,7 @@ from coordinator.operating.ui.svg_charts import Svg, flow_chart, share_bar
 from coordinator.operating.ui.views import words
 from coordinator.topology.building.picture_maker import picture_of_description
 from coordinator.topology.pictures.topology_picture import TopologyPicture
-from state.records.run_pulse import ComponentFigures, RunFigures, RunPulse
+from state.records.run_pulse import ComponentFigures, RunPulse
 
 SPAN_S = 10.0
 """Rates are over about the last ten seconds, as those of the pulse are."""
@@ -19,8 +19,6 @@ TOPOLOGIES_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class FlowRate:
-    """Tuples a second."""
-
     taken: float
     emitted: float
 
@@ -62,13 +60,9 @@ class ComponentRow:
     """A component in the table.
 
     Attributes:
-        name: its id.
-        taken, emitted: tuples, in all.
         rate: tuples a second, taken or, by a spout, emitted; "—" until two looks have been compared.
         failed, refused: tuples of failed attempts, and dead letters.
-        busy: time of its tasks.
-        share: part of the run's whole busy time, in percent, with its bar.
-        bar: the same, drawn.
+        share: part of the run's whole busy time; `bar` shows it.
     """
 
     name: str
@@ -82,40 +76,22 @@ class ComponentRow:
     bar: Svg
 
 
-def component_rows(figures: RunFigures, rates: Mapping[str, FlowRate]) -> tuple[ComponentRow, ...]:
+def component_rows(
+    components: Mapping[str, ComponentFigures], rates: Mapping[str, FlowRate]
+) -> tuple[ComponentRow, ...]:
     """Returns the components of a run, the busiest first."""
-    busy = sum(done.busy_s for done in figures.components.values())
-    slowest = sorted(figures.components.items(), key=lambda item: (-item[1].busy_s, item[0]))
-    return tuple(_row(component_id, done, rates.get(component_id), busy) for component_id, done in slowest)
-
-
-def graph_of(
-    topology_id: str, description: str, figures: RunFigures | None, rates: Mapping[str, FlowRate]
-) -> Svg | None:
-    """Returns the graph of a topology with what flows through it, None if its description cannot be read.
-
-    Args:
-        topology_id: its id.
-        description: as stored.
-        figures: of its last run, None if it has reported nothing.
-        rates: of its components, as far as they are known.
-    """
-    picture = picture_of_description(topology_id, description)
-    if picture is None:
-        return None
-    components = {} if figures is None else figures.components
-    notes = {name: _note(name, components[name], rates, picture) for name in components}
-    return flow_chart(picture, notes, _edge_rates(picture, rates))
+    busy_s = sum(done.busy_s for done in components.values())
+    slowest = sorted(components.items(), key=lambda item: (-item[1].busy_s, item[0]))
+    return tuple(_row(component_id, done, rates.get(component_id), busy_s) for component_id, done in slowest)
 
 
 def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_s: float) -> ComponentRow:
     part = done.busy_s / busy_s if busy_s else 0.0
-    flow = None if rate is None else max(rate.taken, 0.0) or rate.emitted
     return ComponentRow(
         name=words.name(component_id),
         taken=words.count(done.tuples_in),
         emitted=words.count(done.tuples_out),
-        rate=words.UNKNOWN if flow is None else words.rate(flow),
+        rate=words.UNKNOWN if rate is None else words.rate(max(rate.taken, 0.0) or rate.emitted),
         failed=words.count(done.failed),
         refused=words.count(done.dead_letters),
         busy=f"{done.busy_s:,.1f} s",
@@ -124,9 +100,19 @@ def _row(component_id: str, done: ComponentFigures, rate: FlowRate | None, busy_
     )
 
 
-def _note(name: str, done: ComponentFigures, rates: Mapping[str, FlowRate], picture: TopologyPicture) -> str:
-    is_spout = any(node.component_id == name and node.kind == "spout" for node in picture.nodes)
-    rate = rates.get(name)
+def graph_of(
+    topology_id: str, description: str, components: Mapping[str, ComponentFigures], rates: Mapping[str, FlowRate]
+) -> Svg | None:
+    """Returns the graph of a topology with what flows through it, None if its stored description cannot be read."""
+    picture = picture_of_description(topology_id, description)
+    if picture is None:
+        return None
+    spouts = {node.component_id for node in picture.nodes if node.kind == "spout"}
+    notes = {name: _note(done, rates.get(name), is_spout=name in spouts) for name, done in components.items()}
+    return flow_chart(picture, notes, _edge_rates(picture, rates))
+
+
+def _note(done: ComponentFigures, rate: FlowRate | None, *, is_spout: bool) -> str:
     if rate is None:
         return f"{words.rate(done.tuples_out if is_spout else done.tuples_in)} tuples"
     return f"{words.rate(rate.emitted if is_spout else rate.taken)} tuples/s"

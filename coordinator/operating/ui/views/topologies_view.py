@@ -1,4 +1,4 @@
-"""The first page: the topologies of a server."""
+"""The first page, the topologies of a server; and the heading of the pages of each."""
 
 from __future__ import annotations
 
@@ -15,22 +15,9 @@ from state.redis_topology.listing import ListedTopology
 
 @dataclass(frozen=True, slots=True)
 class TopologyRow:
-    """A topology in the list.
-
-    Attributes:
-        name: its id.
-        is_readable: whether it has a page.
-        state, tone: what its run is doing.
-        note: what else there is to know of that state.
-        committed, lag, transactions, tuples: figures; rates a second.
-        fraction: part of the input that is cut, None if unknown.
-        where: host and process of its run.
-        since: when the run began, or ended.
-        since_what: "began" or "ended" or "last heard".
-    """
+    """A topology in the list; rates are a second, and an unreadable one has no page."""
 
     name: str
-    is_readable: bool
     state: str
     tone: Tone
     note: str = ""
@@ -38,20 +25,16 @@ class TopologyRow:
     lag: str = UNKNOWN
     transactions: str = UNKNOWN
     tuples: str = UNKNOWN
-    fraction: float | None = None
+    fraction: float | None = None  # of the input that is cut
     where: str = ""
     since: ShownTime | None = None
-    since_what: str = ""
+    since_what: str = ""  # "began", "ended" or "last heard"
+    is_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class TopologiesView:
-    """The list.
-
-    Attributes:
-        rows: by id.
-        summary: how many there are, and how many of them need a look.
-    """
+    """The list, by id; the summary says how many need a look."""
 
     rows: tuple[TopologyRow, ...]
     summary: str
@@ -62,49 +45,48 @@ def topologies_view(found: Sequence[ListedTopology], clock: Clock) -> Topologies
     rows = tuple(_row(each, clock) for each in found)
     tones = [row.tone for row in rows]
     parts = [f"{len(rows):,} {'topology' if len(rows) == 1 else 'topologies'}"]
-    parts += [f"{tones.count(tone):,} {said}" for tone, said in ((Tone.GOOD, "running"), (Tone.BAD, "in trouble"))]
-    return TopologiesView(rows, " · ".join(part for part in parts if not part.startswith("0 ") or part == parts[0]))
+    for tone, meaning in ((Tone.GOOD, "running"), (Tone.BAD, "in trouble")):
+        if tone in tones:
+            parts.append(f"{tones.count(tone):,} {meaning}")
+    return TopologiesView(rows, " · ".join(parts))
 
 
 def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
     shown = words.name(listed.topology_id)
     if listed.fault:
-        return TopologyRow(shown, is_readable=False, state="unreadable", tone=Tone.BAD, note=words.reason(listed.fault))
+        return TopologyRow(shown, "unreadable", Tone.BAD, words.reason(listed.fault), is_readable=False)
     committed = words.count(int(listed.committed)) if listed.committed.isdecimal() else UNKNOWN
     if listed.is_dropping:
         note = f"its drop was not finished: run txbatch drop {shown} again, unless a drop is running"
-        return TopologyRow(
-            shown, is_readable=True, state="being dropped", tone=Tone.WAITS, note=note, committed=committed
-        )
+        return TopologyRow(shown, "being dropped", Tone.WAITS, note, committed)
     pulse = listed.pulse
     standing = standing_of(pulse, now=clock.now, connected=listed.connected)
     state, tone = words.state_of_run(pulse, standing)
+    runs = standing is Standing.RUNNING
     if pulse is None:
-        note = "it reports nothing about itself" if standing is Standing.RUNNING else "no run has reported anything"
-        return TopologyRow(shown, is_readable=True, state=state, tone=tone, note=note, committed=committed)
-    figures, runs = pulse.now, standing is Standing.RUNNING
+        note = "it reports nothing about itself" if runs else "no run has reported anything"
+        return TopologyRow(shown, state, tone, note, committed)
+    figures = pulse.now
     note = words.reason(figures.error)
+    since_what, since = ("began", pulse.run.started_at) if runs else ("ended", figures.at)
     if standing is Standing.SILENT:
         note = f"for {duration(clock.now - pulse.seen_at)}: it was killed, or cannot reach this server"
-    what, since = ("began", pulse.run.started_at) if runs else ("ended", figures.at)
-    if standing is Standing.SILENT:
-        what, since = "last heard", pulse.seen_at
+        since_what, since = "last heard", pulse.seen_at
     if not note and figures.quarantined:
         note = f"{figures.quarantined:,} {'batch' if figures.quarantined == 1 else 'batches'} set aside"
     return TopologyRow(
-        name=shown,
-        is_readable=True,
-        state=state,
-        tone=tone,
-        note=note,
-        committed=committed,
+        shown,
+        state,
+        tone,
+        note,
+        committed,
         lag=f"{figures.lag_s:.1f} s" if runs else UNKNOWN,
         transactions=words.rate(figures.transactions_per_s) if runs else UNKNOWN,
         tuples=words.rate(figures.tuples_per_s) if runs else UNKNOWN,
         fraction=figures.fraction,
         where=f"{words.name(pulse.run.host)}:{pulse.run.pid}",
         since=clock.shown(since),
-        since_what=what,
+        since_what=since_what,
     )
 
 
@@ -113,8 +95,6 @@ class Heading:
     """A topology's name, and what its run is doing.
 
     Attributes:
-        topology_id: its id.
-        state, tone: what its run is doing.
         story: where it runs and since when, or how it ended.
         alarm: what needs attention; "" for nothing.
         quarantined, dead_letters: how many there are, for the links.
@@ -131,18 +111,9 @@ class Heading:
 
 def heading_of(seen: TopologyOverview, clock: Clock) -> Heading:
     """Returns the heading of a topology's pages."""
-    state, tone = words.state_of_run(seen.pulse, seen.standing)
-    if seen.is_dropping:
-        state, tone = "being dropped", Tone.WAITS
-    return Heading(
-        words.name(seen.topology_id),
-        state,
-        tone,
-        _story(seen, clock),
-        _alarm(seen),
-        seen.quarantined,
-        seen.dead_letters,
-    )
+    state, tone = ("being dropped", Tone.WAITS) if seen.is_dropping else words.state_of_run(seen.pulse, seen.standing)
+    shown = words.name(seen.topology_id)
+    return Heading(shown, state, tone, _story(seen, clock), _alarm(seen, shown), seen.quarantined, seen.dead_letters)
 
 
 def _story(seen: TopologyOverview, clock: Clock) -> str:
@@ -157,11 +128,11 @@ def _story(seen: TopologyOverview, clock: Clock) -> str:
     return f"{clock.since(pulse.now.at)}, after {duration(pulse.now.at - pulse.run.started_at)}, {where}"
 
 
-def _alarm(seen: TopologyOverview) -> str:
+def _alarm(seen: TopologyOverview, shown: str) -> str:
     if seen.is_dropping:
-        return f"A drop was begun and not finished: run txbatch drop {words.name(seen.topology_id)} again."
+        return f"A drop was begun and not finished: run txbatch drop {shown} again."
     if seen.committed_txid is None:
-        return f"What is stored cannot be read: run txbatch verify {words.name(seen.topology_id)}."
+        return f"What is stored cannot be read: run txbatch verify {shown}."
     if seen.standing is Standing.SILENT:
         return "The run was killed, or cannot reach this server. What it committed is safe; run it again to continue."
     return "" if seen.pulse is None else words.reason(seen.pulse.now.error)

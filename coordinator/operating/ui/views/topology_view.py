@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from coordinator.operating.ui.svg_charts import Svg, share_bar, split_bar
 from coordinator.operating.ui.time_chart import Layer, line_chart, stacked_chart
@@ -17,19 +16,13 @@ from state.records.run_pulse import PulseSample, RunFigures, RunPulse, Spread, S
 from state.records.story_choice import LOWER_FAILED
 from state.records.topology_overview import TopologyOverview
 
-WINDOW_ORDER = ("waiting", "processing", "processed", "committing")
+WINDOW_STATES = ("processing", "processed", "committing")
+"""States of attempts that samples have; the pulse's window also has those that are only waiting."""
+WINDOW_ORDER = ("waiting", *WINDOW_STATES)
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure at the top of the page.
-
-    Attributes:
-        name: what it is.
-        value: its value.
-        note: what else there is to say of it.
-    """
-
     name: str
     value: str
     note: str = ""
@@ -37,13 +30,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """Attempts that failed for one reason.
-
-    Attributes:
-        kind: the reason, in the words of `txbatch inspect`.
-        count: how many.
-        bar: their share of the most frequent.
-    """
+    """How many attempts failed for one reason, in the words of `txbatch inspect`; the bar compares it with the top."""
 
     kind: str
     count: str
@@ -52,14 +39,6 @@ class FailureRow:
 
 @dataclass(frozen=True, slots=True)
 class LastFailureView:
-    """The attempt that failed last.
-
-    Attributes:
-        txid: of its transaction.
-        kind, reason: why it failed.
-        ago: when.
-    """
-
     txid: int
     kind: str
     reason: str
@@ -67,20 +46,25 @@ class LastFailureView:
 
 
 @dataclass(frozen=True, slots=True)
+class Chart:
+    name: str
+    now: str
+    more: str
+    drawing: Svg
+    keys: tuple[tuple[str, str], ...] = ()  # class and name of its parts
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyView:
     """One topology.
 
     Attributes:
-        heading: its name and what its run is doing.
-        figures: the most important ones.
         graph: None if its description cannot be read.
-        window, window_bar: how many attempts are in flight in each state.
-        charts: of the last minutes.
-        charts_told: what they cover; "" if there are none.
+        window: how many attempts are in flight in each state.
+        charts: of the last minutes; `charts_told` says of which.
         components: the slowest first.
-        failures: by reason, the most frequent first.
-        last_failure: None if nothing failed.
-        run, stored: names and texts about the run and about what is stored.
+        failures: the most frequent first.
+        run, stored: names and texts.
         untold: why there are no figures; "" if there are.
     """
 
@@ -100,29 +84,22 @@ class TopologyView:
 
 
 def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: Clock) -> TopologyView:
-    """Returns the page of a topology.
-
-    Args:
-        seen: what is known of it.
-        rates: of its components; empty at the first look, and for a run that has ended.
-        clock: of the page.
-    """
+    """Returns the page of a topology; there are no rates of its components at the first look."""
     heading, pulse = heading_of(seen, clock), seen.pulse
-    shown_rates = rates if seen.standing is Standing.RUNNING else {}
-    figures = None if pulse is None else pulse.now
-    graph = graph_of(seen.topology_id, seen.description, figures, shown_rates)
-    if pulse is None or figures is None:
+    if pulse is None:
+        graph = graph_of(seen.topology_id, seen.description, {}, {})
         return TopologyView(heading, _figures(seen), graph, stored=_stored(seen), untold=_untold(seen))
+    figures, rates = pulse.now, rates if seen.standing is Standing.RUNNING else {}
     window = _window(figures)
     return TopologyView(
         heading,
         _figures(seen),
-        graph,
+        graph_of(seen.topology_id, seen.description, figures.components, rates),
         window=tuple((state, words.count(number)) for state, number in window),
         window_bar=split_bar([(state, state, number) for state, number in window]),
-        charts=charts_of(pulse.samples, figures, clock) if pulse.samples else (),
+        charts=_charts(pulse.samples, figures, clock),
         charts_told=_covered(pulse, clock),
-        components=component_rows(figures, shown_rates),
+        components=component_rows(figures.components, rates),
         failures=_failures(figures),
         last_failure=_last_failure(figures, clock),
         run=_run(pulse, clock),
@@ -163,16 +140,14 @@ def _covered(pulse: RunPulse, clock: Clock) -> str:
     if not pulse.samples:
         return ""
     begin, end = pulse.samples[0].at, pulse.samples[-1].at
-    text = f"{clock.time_of_day(begin)} to {clock.time_of_day(end)}"
-    return f"{text}, earlier runs included" if begin < pulse.run.started_at else text
+    earlier = ", earlier runs included" if begin < pulse.run.started_at else ""
+    return f"{clock.time_of_day(begin)} to {clock.time_of_day(end)}{earlier}"
 
 
 def _failures(figures: RunFigures) -> tuple[FailureRow, ...]:
     ordered = sorted(figures.failures.items(), key=lambda item: (-item[1], item[0]))
-    most = ordered[0][1] if ordered else 0
-    return tuple(
-        FailureRow(words.name(kind), words.count(n), share_bar(n / most if most else 0)) for kind, n in ordered
-    )
+    most = max(figures.failures.values(), default=0) or 1
+    return tuple(FailureRow(words.name(kind), words.count(n), share_bar(n / most)) for kind, n in ordered)
 
 
 def _last_failure(figures: RunFigures, clock: Clock) -> LastFailureView | None:
@@ -221,49 +196,27 @@ def _untold(seen: TopologyOverview) -> str:
     )
 
 
-WINDOW_STATES = ("processing", "processed", "committing")
-"""States of attempts that samples have; the pulse's window also has those that are only waiting."""
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart with its heading.
-
-    Attributes:
-        name: what it shows.
-        now: the last value.
-        more: further figures, such as the spread.
-        drawing: the chart.
-        keys: (class, name) of its parts.
-    """
-
-    name: str
-    now: str
-    more: str
-    drawing: Svg
-    keys: tuple[tuple[str, str], ...] = ()
-
-
-def charts_of(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -> tuple[Chart, ...]:
+def _charts(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -> tuple[Chart, ...]:
     """Returns the charts of a run's last minutes."""
+    if not samples:
+        return ()
 
-    def drawn(name: str, field: str, said: Callable[[float], str]) -> Svg:
+    def line(name: str, field: str, said: Callable[[float], str], now: str, more: str) -> Chart:
+        points = [(sample.at, float(getattr(sample, field))) for sample in samples]
         peak = brief if said is words.span else words.rate
-        value = attrgetter(field)
-        points = [(sample.at, float(value(sample))) for sample in samples]
-        return line_chart(name, points, said=said, clock=clock.time_of_day, peak=peak)
+        return Chart(name, now, more, line_chart(name, points, said=said, clock=clock.time_of_day, peak=peak))
 
-    shown = [
-        ("transactions/s", "transactions_per_s", words.short, words.rate(figures.transactions_per_s), ""),
-        ("tuples/s", "tuples_per_s", words.short, words.rate(figures.tuples_per_s), ""),
-        ("commit lag", "lag_s", words.span, f"{figures.lag_s:.1f} s", "since the last commit"),
-        ("cut to commit", "latency_s", words.span, _median(figures.latency_s), _spread(figures.latency_s)),
-        ("wave", "wave_s", words.span, _median(figures.wave_s), _spread(figures.wave_s)),
-        ("commit call", "commit_s", words.span, _median(figures.commit_s), _spread(figures.commit_s)),
-        ("committed", "last_txid", words.short, words.count(figures.last_txid), "last txid"),
+    lines = [
+        line("transactions/s", "transactions_per_s", words.short, words.rate(figures.transactions_per_s), ""),
+        line("tuples/s", "tuples_per_s", words.short, words.rate(figures.tuples_per_s), ""),
+        line("commit lag", "lag_s", words.span, f"{figures.lag_s:.1f} s", "since the last commit"),
+        _window_chart(samples, figures, clock),
+        line("cut to commit", "latency_s", words.span, *_spread(figures.latency_s)),
+        line("wave", "wave_s", words.span, *_spread(figures.wave_s)),
+        line("commit call", "commit_s", words.span, *_spread(figures.commit_s)),
+        line("committed", "last_txid", words.short, words.count(figures.last_txid), "last txid"),
     ]
-    lines = [Chart(name, now, more, drawn(name, field, said)) for name, field, said, now, more in shown]
-    return (*lines[:3], _window_chart(samples, figures, clock), *lines[3:])
+    return tuple(lines)
 
 
 def _window_chart(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -> Chart:
@@ -276,9 +229,6 @@ def _window_chart(samples: Sequence[PulseSample], figures: RunFigures, clock: Cl
     return Chart("in work", now, "attempts", drawing, tuple((state, state) for state in WINDOW_STATES))
 
 
-def _median(spread: Spread) -> str:
-    return brief(spread.p50) if spread.count else words.UNKNOWN
-
-
-def _spread(spread: Spread) -> str:
-    return f"95 %: {brief(spread.p95)}" if spread.count else ""
+def _spread(spread: Spread) -> tuple[str, str]:
+    """Returns the median, and what 95 % do not exceed."""
+    return (brief(spread.p50), f"95 %: {brief(spread.p95)}") if spread.count else (words.UNKNOWN, "")

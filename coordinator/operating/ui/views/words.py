@@ -66,7 +66,6 @@ def value(shown: Any, limit: int = VALUE_LIMIT) -> str:
 
 
 def count(number: float) -> str:
-    """Returns a whole number with separators of thousands."""
     return f"{number:,.0f}"
 
 
@@ -105,28 +104,20 @@ def span(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The time of one page.
-
-    Attributes:
-        now: seconds since the epoch.
-        zone: in which times are shown.
-    """
+    """The time of one page, in seconds since the epoch, and the zone in which its times are shown."""
 
     now: float
     zone: tzinfo = UTC
 
     def shown(self, at: float) -> ShownTime:
-        """Returns a time as templates show it."""
         shown = datetime.fromtimestamp(at, self.zone)
         exact = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
         return ShownTime(shown.strftime("%Y-%m-%d %H:%M:%S"), exact.replace("+00:00", "Z"), self.since(at))
 
     def time_of_day(self, at: float) -> str:
-        """Returns hours, minutes and seconds."""
         return datetime.fromtimestamp(at, self.zone).strftime("%H:%M:%S")
 
     def since(self, at: float) -> str:
-        """Returns how long ago a time was."""
         return f"{duration(self.now - at)} ago"
 
     @property
@@ -137,13 +128,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class ShownTime:
-    """A time in words.
-
-    Attributes:
-        text: date and time of day.
-        exact: for machines.
-        ago: how long ago it was.
-    """
+    """A time in words; `exact` is for machines."""
 
     text: str
     exact: str

@@ -1,33 +1,148 @@
-"""The page of one transaction: what it contained, its attempts and why they failed, counts, receipt and times."""
+"""The pages of transactions: the history of a topology, newest first, and one transaction with all that is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
 
 from coordinator.operating.inspection.wording import words_by_scope, words_or_values
 from coordinator.operating.ui.svg_charts import AttemptBar, Mark, Svg, attempt_chart
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.topologies_view import Heading
-from coordinator.operating.ui.views.words import Clock, Tone
+from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
 from coordinator.watching.durations import brief
 from state.printable import counted
-from state.records.story_choice import LOWER_FAILED
+from state.records.story_choice import LOWER_FAILED, StoryChoice
+from state.records.topology_overview import BriefTransaction, TransactionPage
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
 from state.redis_topology.history import KnownTransaction
+
+CHOICES = {
+    StoryChoice.ALL: "All",
+    StoryChoice.FAILED: "Failed themselves",
+    StoryChoice.REPLAYED: "Replayed",
+    StoryChoice.SET_ASIDE: "Set aside",
+}
+_NONE = {
+    StoryChoice.ALL: "Nothing is committed yet.",
+    StoryChoice.FAILED: "No kept transaction failed for a reason of its own.",
+    StoryChoice.REPLAYED: "No kept transaction was attempted more than once.",
+    StoryChoice.SET_ASIDE: "No kept transaction was set aside.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    name: str
+    query: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRow:
+    """A committed transaction.
+
+    Attributes:
+        group, attempt_id: from its receipt; the rest is what its run has reported.
+        why: why earlier attempts failed, or that nothing was reported.
+        is_failed: one of them failed for a reason of its own.
+        took: from the first cut to the commit.
+    """
+
+    txid: int
+    group: str
+    attempt_id: str
+    why: str
+    committed: ShownTime | None = None
+    attempts: str = UNKNOWN
+    is_failed: bool = False
+    tuples: str = UNKNOWN
+    took: str = UNKNOWN
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionsView:
+    """A page of the history: `kept` says what is kept of it, `none` why there are no rows."""
+
+    heading: Heading
+    tabs: tuple[Tab, ...]
+    rows: tuple[TransactionRow, ...]
+    kept: str
+    none: str
+    newest: str  # queries of other pages, "" if there is none
+    older: str
+
+
+def transactions_view(
+    heading: Heading, page: TransactionPage, *, choice: StoryChoice, before: int | None, clock: Clock
+) -> TransactionsView:
+    """Returns a page of the history: of the chosen transactions, those below `before`, or the newest."""
+    return TransactionsView(
+        heading=heading,
+        tabs=tuple(Tab(text, _query(each), each is choice) for each, text in CHOICES.items()),
+        rows=tuple(_row(each, clock) for each in page.rows),
+        kept=_kept(page),
+        none="" if page.rows else _none(page, choice, before),
+        newest=_query(choice) if before is not None else "",
+        older="" if page.next_before is None else _query(choice, page.next_before),
+    )
+
+
+def _query(choice: StoryChoice, before: int | None = None) -> str:
+    asked = {} if choice is StoryChoice.ALL else {"show": choice.value}
+    return f"?{urlencode(asked if before is None else asked | {'before': str(before)})}".rstrip("?") or "?"
+
+
+def _kept(page: TransactionPage) -> str:
+    if page.first_kept > page.committed_txid:
+        return f"{page.committed_txid:,} committed, none kept"
+    return f"{page.committed_txid:,} committed, kept from txid {page.first_kept:,}"
+
+
+def _none(page: TransactionPage, choice: StoryChoice, before: int | None) -> str:
+    if before is not None:
+        return "Nothing older is kept."
+    if choice is StoryChoice.ALL and page.committed_txid:
+        return "Committed transactions are no longer kept: see --history."
+    return _NONE[choice]
+
+
+def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
+    receipt, story = found.receipt, found.story
+    group, attempt_id = UNKNOWN, ""
+    if receipt is not None:
+        attempt_id = f"{receipt.attempt_id:016x}"
+        is_alone = receipt.first_txid == receipt.last_txid
+        group = "alone" if is_alone else f"{receipt.first_txid:,} to {receipt.last_txid:,}"
+    if story is None or not story.committed_at:  # how an earlier run failed says nothing of the commit
+        return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not told")
+    kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))
+    notes = ["set aside"] if story.set_aside else []
+    notes += [f"replay of {story.replay_of:,}"] if story.replay_of else []
+    notes += [f"replay of {story.replayed_letters:,} dead letters"] if story.replayed_letters else []
+    refused = sum(done.dead_letters for done in story.components.values())
+    notes += [f"{refused:,} refused"] if refused else []
+    return TransactionRow(
+        found.txid,
+        group,
+        attempt_id,
+        why=", ".join(kinds),
+        committed=clock.shown(story.committed_at),
+        attempts=words.count(story.attempt_count),
+        is_failed=StoryChoice.FAILED.is_wanted(story),
+        tuples=words.count(story.tuples),
+        took=_since(story.cut_at, story.committed_at),
+        note=", ".join(notes),
+    )
+
+
+def _since(begin: float, end: float) -> str:
+    return brief(max(0.0, end - begin))
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """An attempt at the transaction.
-
-    Attributes:
-        attempt_id: its id.
-        wave: of the run.
-        began, took: when, and how long it took.
-        end, tone: how it ended.
-        reason: what the failure said.
-    """
-
     attempt_id: str
     wave: str
     began: str
@@ -39,18 +154,11 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """What a component did for the committed attempt.
-
-    Attributes:
-        name: its id.
-        taken, emitted: tuples by the edge they arrived on, and by stream.
-        refused: dead letters.
-        busy: time of its tasks.
-    """
+    """What a component did for one attempt."""
 
     name: str
-    taken: tuple[tuple[str, str], ...]
-    emitted: tuple[tuple[str, str], ...]
+    taken: tuple[tuple[str, str], ...]  # by the edge they arrived on
+    emitted: tuple[tuple[str, str], ...]  # by stream
     refused: str
     busy: str
 
@@ -60,19 +168,13 @@ class TransactionView:
     """One transaction.
 
     Attributes:
-        heading: of its topology.
-        txid: its number.
-        state, tone: how far it is.
-        story: that state in a sentence.
+        state, story: how far it is, in a word and in a sentence.
         exact: what the commit itself has kept: names and texts.
-        told: what the run has told, likewise.
-        contained: what it was cut from, in the words of its source, a line each.
-        contained_note: why there is none of it, "" if there is.
-        untold: why nothing was told, "" if something was.
-        attempts: the last of them; attempts_note says if there were more.
-        chart: of the attempts, None if nothing was told.
-        flow: what components did, for the attempt that flow_note names.
+        contained: what it was cut from, in the words of its source; contained_note says why there is nothing.
         previous, following: txids of its neighbours; 0 for none.
+        told, attempts, chart, flow: what its run has reported; untold says why it has not.
+        attempts_note: whether these are only the last attempts.
+        flow_note: for which attempt components did that.
         quarantined: its batch is in the quarantine.
     """
 
@@ -82,47 +184,51 @@ class TransactionView:
     tone: Tone
     story: str
     exact: tuple[tuple[str, str], ...]
-    told: tuple[tuple[str, str], ...] = ()
-    contained: tuple[str, ...] = ()
-    contained_note: str = ""
+    contained: tuple[str, ...]
+    contained_note: str
+    previous: int
+    following: int
+    quarantined: bool
     untold: str = ""
+    told: tuple[tuple[str, str], ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
     attempts_note: str = ""
     chart: Svg | None = None
     flow: tuple[FlowRow, ...] = ()
     flow_note: str = ""
-    previous: int = 0
-    following: int = 0
-    quarantined: bool = False
 
 
 def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) -> TransactionView:
     """Returns the page of a transaction."""
     state, tone, sentence = _state(known)
-    told = known.story
     read = {} if known.is_replay else known.metadata
     contained = words_or_values(read, words_by_scope(known.source_fingerprint, read))
     contained += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
     newest = max(known.committed_txid, known.txid if known.metadata else 0)
-    return TransactionView(
+    view = TransactionView(
         heading=heading,
         txid=known.txid,
         state=state,
         tone=tone,
         story=sentence,
         exact=_exact(known),
-        told=() if told is None else _told(told, clock),
         contained=tuple(words.line(each) for each in contained),
         contained_note="" if contained else _no_contents(known),
-        untold=_untold(known) if told is None else "",
-        attempts=() if told is None else tuple(_attempt(each, clock) for each in told.attempts),
-        attempts_note="" if told is None else _attempts_note(told),
-        chart=None if told is None else _chart(known.txid, told),
-        flow=() if told is None else tuple(_flow(name, done) for name, done in told.components.items()),
-        flow_note="" if told is None else _flow_note(told),
         previous=known.txid - 1,
         following=known.txid + 1 if known.txid < newest else 0,
         quarantined=known.is_quarantined,
+    )
+    story = known.story
+    if story is None:
+        return replace(view, untold=_untold(known))
+    return replace(
+        view,
+        told=_told(story, clock),
+        attempts=tuple(_attempt(each, clock) for each in story.attempts),
+        attempts_note=_attempts_note(story),
+        chart=_chart(known.txid, story),
+        flow=tuple(_flow(name, done) for name, done in story.components.items()),
+        flow_note="of the last attempt; none of it was published" if story.set_aside else "of the committed attempt",
     )
 
 
@@ -156,11 +262,11 @@ def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
         ("input", f"{counted(story.tuples, 'tuple')} by the spout{size}"),
     ]
     if story.processed_at:
-        shown.append(("processed", f"after {brief(max(0.0, story.processed_at - story.cut_at))}"))
+        shown.append(("processed", f"after {_since(story.cut_at, story.processed_at)}"))
     if not story.committed_at:
         return (shown[0], ("committed", "not by the run that tells this"))
-    shown.append(("committed", f"after {brief(max(0.0, story.committed_at - story.cut_at))}"))
-    call = brief(max(0.0, story.committed_at - story.sent_at))
+    shown.append(("committed", f"after {_since(story.cut_at, story.committed_at)}"))
+    call = _since(story.sent_at, story.committed_at)
     shown.append(("commit call", f"{call}, {words.size(story.group_bytes)} for the whole group"))
     if story.set_aside:
         shown.append(("set aside", "committed empty, because its batch failed on every attempt"))
@@ -171,20 +277,14 @@ def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     return tuple(shown)
 
 
-def _flow_note(story: TransactionStory) -> str:
-    return "of the last attempt; none of it was published" if story.set_aside else "of the committed attempt"
-
-
 def _no_contents(known: KnownTransaction) -> str:
     if known.is_replay:
         return "Nothing of the input, which continues after it: it published what had been set aside."
     if not known.is_committed:
         return "Nothing is stored of it."
     if known.is_forgotten or known.history_from is None or known.txid < known.history_from:
-        begins = (
-            "there is no history" if known.history_from is None else f"the history begins at {known.history_from:,}"
-        )
-        return f"No longer kept: {begins}."
+        begin = known.history_from
+        return f"No longer kept: {'there is no history' if begin is None else f'the history begins at {begin:,}'}."
     return "Not known: an opaque spout stores positions only of the last transaction of a group."
 
 
@@ -207,7 +307,7 @@ def _attempt(attempt: AttemptStory, clock: Clock) -> AttemptRow:
         attempt_id=words.name(attempt.attempt_id),
         wave=words.count(attempt.wave),
         began=clock.time_of_day(attempt.started_at),
-        took=brief(max(0.0, attempt.ended_at - attempt.started_at)) if attempt.ended_at else words.UNKNOWN,
+        took=_since(attempt.started_at, attempt.ended_at) if attempt.ended_at else UNKNOWN,
         end=words.name(attempt.failed) or "committed",
         tone=_tone(attempt),
         reason=words.reason(attempt.reason),
