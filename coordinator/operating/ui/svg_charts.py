@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from coordinator.topology.pictures.layered_drawing import LINE, Box, Line, drawing_of
+from coordinator.topology.pictures.layered_drawing import Box, Line, drawing_of
 from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 from state.printable import one_line
 
@@ -129,23 +129,15 @@ def _box(box: Box) -> Iterator[str]:
     kind = _WEIGHTS[box.node.kind]
     radius = 12 if box.node.kind == "spout" else 3
     yield rectangle(box.x, box.y, box.width, box.height, kind=kind, radius=radius)
-    top = box.y + (box.height - LINE * len(box.lines)) / 2
-    for at, (tone, content) in enumerate(box.lines, start=1):
-        tone = "name" if at == 1 else "live" if content == box.node.note else tone  # noqa: PLW2901 - as it is drawn
-        place = f'x="{number(box.x + 12)}" y="{number(top + LINE * at - 4)}"'
-        yield f'<text class="{tone}" {place}>{words(content)}</text>'
+    for at, (tone, content, x, y) in enumerate(box.texts()):
+        yield text(x, y, content, kind="name" if at == 0 else "live" if content == box.node.note else tone)
 
 
 def _line(line: Line) -> Iterator[str]:
-    (x, y), *rest = line.points
-    path = [f"M{number(x)} {number(y)}"]
-    for (bend_x, bend_y), (end_x, _) in zip(rest[::2], rest[1::2], strict=True):
-        middle = number((x + bend_x) / 2)
-        path.append(f"C{middle} {number(y)} {middle} {number(bend_y)} {number(bend_x)} {number(bend_y)}")
-        path.append(f"H{number(end_x)}")
-        x, y = end_x, bend_y
-    yield f'<path class="way" d="{"".join(path)}"/><path class="head" d="M{number(x)} {number(y)}l-9 -4.5v9z"/>'
-    yield f'<text class="dim" x="{number(line.label_x)}" y="{number(line.label_y)}">{words(line.label)}</text>'
+    x, y = line.points[-1]
+    yield f'<path class="way" d="{"".join(line.path(number))}"/>'
+    yield f'<path class="head" d="M{number(x)} {number(y)}l-9 -4.5v9z"/>'
+    yield text(line.label_x, line.label_y, line.label, kind="dim")
 
 
 WIDTH, ROW = 1160.0, 24.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,13 +30,7 @@ _HEAD = 44.0
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A component with its lines of text.
-
-    Attributes:
-        node: the component.
-        lines: (tone, text) from top to bottom.
-        x: its left edge; y, its top.
-    """
+    """A component with its lines of text: (tone, text) from top to bottom."""
 
     node: Node
     lines: tuple[tuple[str, str], ...]
@@ -45,16 +39,20 @@ class Box:
     width: float
     height: float
 
+    def texts(self) -> Iterator[tuple[str, str, float, float]]:
+        """Yields (tone, text, x, baseline) of each line."""
+        top = self.y + (self.height - LINE * len(self.lines)) / 2
+        for number, (tone, text) in enumerate(self.lines, start=1):
+            yield tone, text, self.x + _PAD, top + LINE * number - 4
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An edge with its label.
+    """An edge with its label, which stands above the last level part.
 
     Attributes:
-        edge: the subscription.
         points: where the line changes direction; it bends between the first two of each pair, and is level after.
-        label: the text, which stands above the last level part.
-        label_x: where the text begins; label_y, its baseline.
+        label_y: the baseline of the label.
     """
 
     edge: Edge
@@ -63,11 +61,20 @@ class Line:
     label_x: float
     label_y: float
 
+    def path(self, number: Callable[[float], str]) -> list[str]:
+        """Returns the commands of an SVG path."""
+        (x, y), *rest = self.points
+        path = [f"M{number(x)} {number(y)}"]
+        for (bend_x, bend_y), (end_x, _) in zip(rest[::2], rest[1::2], strict=True):
+            middle = number((x + bend_x) / 2)
+            path.append(f"C{middle} {number(y)} {middle} {number(bend_y)} {number(bend_x)} {number(bend_y)}")
+            path.append(f"H{number(end_x)}")
+            x, y = end_x, bend_y
+        return path
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A place where components run, with its lines of text."""
-
     lines: tuple[str, ...]
     x: float
     y: float
@@ -77,12 +84,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A picture with coordinates; everything lies between 0 and its size.
-
-    Attributes:
-        footer: lines of text below the picture.
-        footer_y: the baseline of the first of them.
-    """
+    """A picture with coordinates; everything lies between 0 and its size. The footer is lines of text below it."""
 
     width: float
     height: float
@@ -90,7 +92,7 @@ class Drawing:
     lines: tuple[Line, ...]
     bands: tuple[Band, ...]
     footer: tuple[str, ...]
-    footer_y: float
+    footer_y: float  # of the first baseline
 
 
 def text_width(text: str) -> float:
@@ -99,34 +101,25 @@ def text_width(text: str) -> float:
 
 
 def shortened(text: str) -> str:
-    """Returns text as it fits into a box or onto a line."""
     whole = one_line(text)
     return whole if len(whole) <= TEXT_LIMIT else f"{whole[: TEXT_LIMIT - 1]}…"
 
 
 def drawing_of(picture: TopologyPicture) -> Drawing:
-    """Returns the picture with coordinates."""
     layers = layers_of(picture)
     texts = {node.component_id: _texts(node) for node in picture.nodes}
     columns = _Columns(picture, layers, texts)
-    heights = _heights(picture, layers, texts)
+    heights = _heights(layers, texts)
     tops = _tops(layers, heights)
     first = _HEAD + _BAND_HEAD + _BAND_PAD if picture.groups else _HEAD + _MARGIN
     y_of = {place: first + top for place, top in tops.items()}
     bottom = max(y + heights[place] for place, y in y_of.items())
-    boxes = tuple(
-        Box(
-            node,
-            texts[node.component_id],
-            columns.lefts[place.column],
-            y_of[place],
-            columns.widths[place.column],
-            heights[place],
-        )
-        for node in picture.nodes
-        for place in [_place_of(layers, node)]
-    )
-    bands = tuple(columns.bands(picture.groups, layers, top=_HEAD, bottom=bottom + _BAND_PAD))
+    boxes = []
+    for node in picture.nodes:
+        place = layers.placed[node.component_id]
+        width, height = columns.widths[place.column], heights[place]
+        boxes.append(Box(node, texts[node.component_id], columns.lefts[place.column], y_of[place], width, height))
+    bands = tuple(columns.bands(top=_HEAD, bottom=bottom + _BAND_PAD))
     lines = tuple(_lines(picture, layers, columns, y_of, heights))
     head = max(text_width(picture.topology_id), text_width(picture.headline))
     width = max(columns.right + _MARGIN + (_BAND_PAD if bands else 0), head + 2 * _MARGIN)
@@ -135,66 +128,48 @@ def drawing_of(picture: TopologyPicture) -> Drawing:
     )
     footer_y = bottom + (_BAND_PAD if bands else 0) + LINE + 8
     height = footer_y + LINE * len(footer) if footer else footer_y
-    return Drawing(width, height, boxes, lines, bands, footer, footer_y)
+    return Drawing(width, height, tuple(boxes), lines, bands, footer, footer_y)
 
 
 class _Columns:
     """Where the columns of a picture begin and how wide they are."""
 
     def __init__(self, picture: TopologyPicture, layers: Layers, texts: dict[str, tuple[tuple[str, str], ...]]) -> None:
-        self._group_of = {member: number for number, group in enumerate(picture.groups) for member in group.members}
-        self.widths = [
-            max(
-                (text_width(text) for place in column if place.component_id for _, text in texts[place.component_id]),
-                default=0,
-            )
-            + 2 * _PAD
-            for column in layers.columns
-        ]
-        ends: list[float] = [0.0] * len(layers.columns)
+        self.widths = [2 * _PAD] * len(layers.columns)
+        for component_id, place in layers.placed.items():
+            widest = max(text_width(text) for _, text in texts[component_id])
+            self.widths[place.column] = max(self.widths[place.column], widest + 2 * _PAD)
+        ends = [0.0] * len(layers.columns)
         for edge, way in zip(picture.edges, layers.ways, strict=True):
             ends[way[-1].column] = max(ends[way[-1].column], text_width(shortened(edge.label)))
-        self.gaps = [_BEND + end + _ARROW + 8 for end in ends]
-        self._first_of = {number: min(members) for number, members in self._members(layers).items()}
-        self._last_of = {number: max(members) for number, members in self._members(layers).items()}
-        self._widen_for_bands(picture.groups)
+        gaps = [_BEND + end + _ARROW + 8 for end in ends]
+        self._bands: list[tuple[tuple[str, ...], int, int]] = []  # heads, first and last column
+        for group in picture.groups:
+            if group.members:
+                own = [layers.placed[member].column for member in group.members]
+                heads, first, last = _heads(group), min(own), max(own)
+                taken = sum(self.widths[first : last + 1]) + sum(gaps[first + 1 : last + 1])
+                self.widths[last] += max(0.0, *(text_width(line) - taken for line in heads))
+                self._bands.append((heads, first, last))
+        firsts, lasts = {first for _, first, _ in self._bands}, {last for _, _, last in self._bands}
         self.lefts: list[float] = []
         x = _MARGIN
         for column, width in enumerate(self.widths):
-            begins, ended = column in self._first_of.values(), column - 1 in self._last_of.values()
-            x += self.gaps[column] if column else 0
-            x += (_BAND_PAD if begins else 0) + (_BAND_PAD if ended else 0)
+            x += gaps[column] if column else 0
+            x += _BAND_PAD * ((column in firsts) + (column - 1 in lasts))
             self.lefts.append(x)
             x += width
         self.right = x
 
     def right_of(self, place: Place) -> float:
-        """Returns the right edge of an entry."""
         return self.lefts[place.column] + self.widths[place.column]
 
-    def bands(self, groups: Sequence[PicturedPlace], layers: Layers, *, top: float, bottom: float) -> Iterator[Band]:
+    def bands(self, *, top: float, bottom: float) -> Iterator[Band]:
         """Yields the bands of the groups that have components."""
-        for number, group in enumerate(groups):
-            if number in self._first_of:
-                first, last = self._first_of[number], self._last_of[number]
-                x = self.lefts[first] - _BAND_PAD
-                right = self.lefts[last] + self.widths[last] + _BAND_PAD
-                yield Band(_heads(group), x, top, right - x, bottom - top)
-
-    def _members(self, layers: Layers) -> dict[int, list[int]]:
-        members: dict[int, list[int]] = {}
-        for column, places in enumerate(layers.columns):
-            for place in places:
-                if place.component_id in self._group_of:
-                    members.setdefault(self._group_of[place.component_id], []).append(column)
-        return members
-
-    def _widen_for_bands(self, groups: Sequence[PicturedPlace]) -> None:
-        """Makes the last column of a band as wide as the band's label needs."""
-        for number, first in self._first_of.items():
-            last = self._last_of[number]
-            taken = sum(self.widths[first : last + 1]) + sum(self.gaps[first + 1 : last + 1])
-            self.widths[last] += max(0.0, *(text_width(line) - taken for line in _heads(groups[number])))
+        for heads, first, last in self._bands:
+            x = self.lefts[first] - _BAND_PAD
+            right = self.lefts[last] + self.widths[last] + _BAND_PAD
+            yield Band(heads, x, top, right - x, bottom - top)
 
 
 def _heads(group: PicturedPlace) -> tuple[str, ...]:
@@ -208,21 +183,12 @@ def _texts(node: Node) -> tuple[tuple[str, str], ...]:
     return tuple((tone, shortened(text)) for tone, text in lines if text)
 
 
-def _place_of(layers: Layers, node: Node) -> Place:
-    return next(place for column in layers.columns for place in column if place.component_id == node.component_id)
-
-
-def _heights(
-    picture: TopologyPicture, layers: Layers, texts: dict[str, tuple[tuple[str, str], ...]]
-) -> dict[Place, float]:
+def _heights(layers: Layers, texts: dict[str, tuple[tuple[str, str], ...]]) -> dict[Place, float]:
     """Returns the height of every entry: of a box, by its lines of text or by how many lines end at it."""
-    heights = {}
-    for column in layers.columns:
-        for place in column:
-            ending = sum(way[-1] == place for way in layers.ways)
-            has_box = bool(place.component_id)
-            text = LINE * len(texts[place.component_id]) + 16 if has_box else 0
-            heights[place] = max(text, _PORT * ending + 8) if has_box else _LANE
+    heights = {place: _LANE for column in layers.columns for place in column}
+    for component_id, place in layers.placed.items():
+        ending = sum(way[-1] == place for way in layers.ways)
+        heights[place] = max(LINE * len(texts[component_id]) + 16, _PORT * ending + 8)
     return heights
 
 

@@ -1,7 +1,7 @@
 """Orders the components of a picture in columns, from left to right, and within each column from top to bottom.
 
-A component stands one column to the right of the last one it hears. Components that run in one place share a stretch
-of columns, so that a place can be drawn as a band. An edge that skips columns passes through a lane of its own in each,
+A component stands one column to the right of the last one it hears. Components that run in one place have columns of
+their own, so that a place can be drawn as a band. An edge that skips columns passes through a lane of its own in each,
 so that no line crosses a box. Within a column the order is the barycentre of the neighbours', swept to and fro a few
 times, which removes most crossings (Sugiyama, Tagawa and Toda, 1981). Nothing is drawn at random.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 
@@ -19,16 +20,10 @@ _SWEEPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An entry of a column: a component, or the lane of an edge that passes through.
+    """An entry of a column: a component, or the lane of an edge that passes through."""
 
-    Attributes:
-        component_id: the component; "" for a lane.
-        edge: number of the edge that passes through; -1 for a component.
-        column: which column, from 0.
-    """
-
-    component_id: str
-    edge: int
+    component_id: str  # "" for a lane
+    edge: int  # its number; -1 for a component
     column: int
 
 
@@ -39,10 +34,12 @@ class Layers:
     Attributes:
         columns: from left to right; each from top to bottom.
         ways: for each edge of the picture, the places it leads through, the first and the last being components.
+        placed: component id -> its entry.
     """
 
     columns: tuple[tuple[Place, ...], ...]
     ways: tuple[tuple[Place, ...], ...]
+    placed: Mapping[str, Place]
 
 
 def layers_of(picture: TopologyPicture) -> Layers:
@@ -59,7 +56,7 @@ def layers_of(picture: TopologyPicture) -> Layers:
         for lane in lanes:
             columns[lane.column].append(lane)
         ways.append((source, *lanes, target))
-    return Layers(_swept(columns, ways), tuple(ways))
+    return Layers(_swept(columns, ways), tuple(ways), placed)
 
 
 def _columns_of(picture: TopologyPicture) -> dict[str, int]:
@@ -92,13 +89,7 @@ def _swept(columns: Sequence[Sequence[Place]], ways: Sequence[Sequence[Place]]) 
         neighbours, order = (before, ordered[1:]) if sweep % 2 == 0 else (after, ordered[-2::-1])
         rank = {place: position for column in ordered for position, place in enumerate(column)}
         for column in order:
-            weights = {place: _barycentre(place, neighbours, rank) for place in column}
-            column.sort(key=weights.__getitem__)
+            centres = {place: fmean(rank[each] for each in neighbours.get(place, [place])) for place in column}
+            column.sort(key=centres.__getitem__)
             rank |= {place: position for position, place in enumerate(column)}
     return tuple(tuple(column) for column in ordered)
-
-
-def _barycentre(place: Place, neighbours: Mapping[Place, Sequence[Place]], rank: Mapping[Place, int]) -> float:
-    """Returns the mean position of an entry's neighbours on one side, or its own if it has none."""
-    near = neighbours.get(place, ())
-    return sum(rank[each] for each in near) / len(near) if near else rank[place]

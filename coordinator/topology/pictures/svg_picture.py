@@ -6,57 +6,41 @@ It carries no script, no font and no id, so any number of them may stand in one 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import escape
 
 from coordinator.topology.pictures.layered_drawing import LINE, Band, Box, Drawing, Line, drawing_of
 from coordinator.topology.pictures.topology_picture import Node, TopologyPicture
 from state.printable import one_line
 
-
-@dataclass(frozen=True, slots=True)
-class _Colours:
-    page: str
-    band: str
-    rim: str
-    ink: str
-    dim: str
-    line: str
-    spout: str
-    bolt: str
-    committer: str
-
-    def rules(self, within: str = "") -> str:
-        """Returns the CSS rules with these colours, spelled out: not every viewer of SVG knows variables."""
-        fills = {
-            "page": self.page,
-            "band": self.band,
-            "box": self.page,
-            "dim": self.dim,
-            "ink": self.ink,
-            "tip": self.line,
-        }
-        strokes = {
-            "band": self.rim,
-            "way": self.line,
-            "spout": self.spout,
-            "bolt": self.bolt,
-            "committer": self.committer,
-        }
-        rules = [f"{within}.txbatch-plan .{name}{{fill:{colour}}}" for name, colour in fills.items()]
-        rules += [f"{within}.txbatch-plan .{name}{{stroke:{colour}}}" for name, colour in strokes.items()]
-        return "".join(rules)
+_PARTS = (  # class, CSS property, its colour on a light page, and on a dark one
+    ("page", "fill", "#ffffff", "#0d1117"),
+    ("band", "fill", "#f6f8fa", "#161b22"),
+    ("box", "fill", "#ffffff", "#0d1117"),
+    ("dim", "fill", "#57606a", "#9da7b1"),
+    ("ink", "fill", "#1f2328", "#e6edf3"),
+    ("tip", "fill", "#6e7781", "#8b949e"),
+    ("band", "stroke", "#d0d7de", "#3d444d"),
+    ("way", "stroke", "#6e7781", "#8b949e"),
+    ("spout", "stroke", "#0969da", "#58a6ff"),
+    ("bolt", "stroke", "#6e7781", "#8b949e"),
+    ("committer", "stroke", "#1a7f37", "#3fb950"),
+)
 
 
-_LIGHT = _Colours("#ffffff", "#f6f8fa", "#d0d7de", "#1f2328", "#57606a", "#6e7781", "#0969da", "#6e7781", "#1a7f37")
-_DARK = _Colours("#0d1117", "#161b22", "#3d444d", "#e6edf3", "#9da7b1", "#8b949e", "#58a6ff", "#8b949e", "#3fb950")
+def _rules(*, is_dark: bool, within: str = "") -> str:
+    """Returns the CSS rules of a theme, colours spelled out: not every viewer of SVG knows variables."""
+    return "".join(
+        f"{within}.txbatch-plan .{name}{{{kind}:{dark if is_dark else light}}}" for name, kind, light, dark in _PARTS
+    )
+
+
 _STYLE = "\n".join(
     (
-        _LIGHT.rules(),
-        f"@media (prefers-color-scheme:dark){{{_DARK.rules()}}}",
+        _rules(is_dark=False),
+        f"@media (prefers-color-scheme:dark){{{_rules(is_dark=True)}}}",
         # notebooks choose their colours themselves
-        _LIGHT.rules('[data-jp-theme-light="true"] '),
-        _DARK.rules('[data-jp-theme-light="false"] '),
+        _rules(is_dark=False, within='[data-jp-theme-light="true"] '),
+        _rules(is_dark=True, within='[data-jp-theme-light="false"] '),
     )
 )
 _FONT = "ui-monospace, SFMono-Regular, Menlo, 'DejaVu Sans Mono', monospace"
@@ -106,24 +90,17 @@ def _box(box: Box) -> Iterator[str]:
     yield (
         f'<rect class="box {kind}" {_extent(box)} stroke-width="{_WEIGHTS[kind]}" rx="{12 if kind == "spout" else 3}"/>'
     )
-    top = box.y + (box.height - LINE * len(box.lines)) / 2
-    for number, (tone, text) in enumerate(box.lines, start=1):
-        yield _text(tone, box.x + 12, top + LINE * number - 4, text, is_bold=number == 1)
+    for number, (tone, text, x, y) in enumerate(box.texts()):
+        yield _text(tone, x, y, text, is_bold=number == 0)
     yield "</g>"
 
 
 def _line(line: Line) -> Iterator[str]:
-    (x, y), *rest = line.points
-    path = [f"M{x:.1f} {y:.1f}"]
-    for (bend_x, bend_y), (end_x, _) in zip(rest[::2], rest[1::2], strict=True):
-        middle = (x + bend_x) / 2
-        path.append(f"C{middle:.1f} {y:.1f} {middle:.1f} {bend_y:.1f} {bend_x:.1f} {bend_y:.1f}")
-        path.append(f"H{end_x:.1f}")
-        x, y = end_x, bend_y
+    path, (x, y) = " ".join(line.path("{:.1f}".format)), line.points[-1]
     edge = line.edge
     story = f"{edge.source} to {edge.target}: {edge.label}; {edge.stream_id}({', '.join(edge.fields)})"
     yield f"<g><title>{_escaped(story)}</title>"
-    yield f'<path class="way" fill="none" stroke-width="{3 if edge.in_memory else 1.2}" d="{" ".join(path)}"/>'
+    yield f'<path class="way" fill="none" stroke-width="{3 if edge.in_memory else 1.2}" d="{path}"/>'
     yield f'<path class="tip" d="M{x:.1f} {y:.1f}l-9 -4.5v9z"/>'
     yield f"{_text('dim', line.label_x, line.label_y, line.label)}</g>"
 

@@ -10,14 +10,7 @@ from state.printable import counted
 
 @dataclass(frozen=True, slots=True)
 class PicturedState:
-    """A state that a committer writes.
-
-    Attributes:
-        name: as declared.
-        key: its Redis key.
-        redis_type: as in the reply to TYPE.
-        holds: the declared types, such as "str -> int".
-    """
+    """A state that a committer writes; it holds the declared types, such as "str -> int"."""
 
     name: str
     key: str
@@ -27,19 +20,8 @@ class PicturedState:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A component.
-
-    Attributes:
-        component_id: unique in its topology.
-        kind: "spout", "bolt" or "committer".
-        class_name: of the user's object.
-        task_count: number of tasks.
-        states: what it writes.
-        note: what else there is to know of it, "" for nothing.
-    """
-
     component_id: str
-    kind: str
+    kind: str  # "spout", "bolt" or "committer"
     class_name: str
     task_count: int
     states: tuple[PicturedState, ...] = ()
@@ -47,28 +29,18 @@ class Node:
 
     @property
     def role(self) -> str:
-        """Its kind and number of tasks."""
         return f"{self.kind} · {counted(self.task_count, 'task')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A subscription.
-
-    Attributes:
-        source: id of the component that emits.
-        target: id of the component that hears.
-        stream_id: of the stream.
-        fields: of its tuples.
-        grouping: how tuples are distributed, such as "fields word".
-        in_memory: both components run in one task, and tuples are handed over without a shuffle.
-    """
+    """A subscription of the target; one in memory hands tuples over within a task, without a shuffle."""
 
     source: str
     target: str
     stream_id: str
     fields: tuple[str, ...]
-    grouping: str
+    grouping: str  # such as "fields word"
     in_memory: bool = False
 
     @property
@@ -80,23 +52,15 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class PicturedPlace:
-    """Components that run in one place.
+    """Components that run in one place, in flow order."""
 
-    Attributes:
-        name: of the place, such as "stage 1".
-        phase: "processing" or "commit"; "" where there are no phases.
-        members: component ids, in flow order.
-        details: what else runs there or holds for it, such as "1 acker".
-    """
-
-    name: str
-    phase: str
+    name: str  # such as "stage 1"
+    phase: str  # "processing" or "commit"; "" where there are no phases
     members: tuple[str, ...]
-    details: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()  # what else runs there or holds for it, such as "1 acker"
 
     @property
     def label(self) -> str:
-        """Everything about it but its members."""
         return " · ".join(part for part in (self.name, self.phase, *self.details) if part)
 
 
@@ -105,7 +69,6 @@ class TopologyPicture:
     """A topology as it is shown.
 
     Attributes:
-        topology_id: names it.
         kind: "transactional" or "plain".
         nodes: in flow order.
         edges: in the order of the components that hear.
@@ -122,7 +85,6 @@ class TopologyPicture:
 
     @property
     def headline(self) -> str:
-        """What it is, in one line."""
         tasks = sum(node.task_count for node in self.nodes)
         return f"{self.kind} topology, {counted(len(self.nodes), 'component')}, {counted(tasks, 'task')}"
 
