@@ -1,4 +1,8 @@
-"""Measures server, machine, Spark and code, and has each judged (driver). A failed measurement is a finding too."""
+"""``txbatch doctor``: measures server, machine, Spark and code, and has each judged (driver).
+
+A failed measurement is a finding too. Nothing is changed on the server or in a data directory; on Spark, one small job
+is run.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +11,20 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.operating.inspection.doctor.platform_checks import (
+from coordinator.operating.inspection.finding import Finding, fail, from_error, ok, warn
+from coordinator.operating.inspection.platform_checks import (
     LOCAL_DIR,
     FolderFacts,
     check_folder,
     check_python,
     check_spark,
 )
-from coordinator.operating.inspection.doctor.server_checks import check_server
-from coordinator.operating.inspection.finding import Finding, fail, from_error, ok, warn
+from coordinator.operating.inspection.server_checks import check_server
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
@@ -48,14 +52,11 @@ Load = Callable[[], tuple[AnyTopology, str]]
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """What to examine.
+    """What to examine; without a master Spark is left out, and without `load` the code.
 
     Attributes:
-        server: the server that would hold the state.
-        master: Spark master; None leaves Spark out.
-        conf: Spark settings.
-        target: ``MODULE:FACTORY`` as typed, "" if there is none.
-        load: makes its topology; None if there is none.
+        server: would hold the state.
+        target: ``MODULE:FACTORY`` as typed.
     """
 
     server: ServerChoice
@@ -113,13 +114,13 @@ def examine_server(choice: ServerChoice, topology_id: str) -> list[Finding]:
     """Examines the server that a choice names, as one that is to hold that topology."""
     if choice.redis_url is None:
         return _examine_private(choice.data_dir, topology_id)
-    encryption = check_encryption(choice.redis_url, is_allowed=_allows(choice))
+    encryption = check_encryption(choice.redis_url, allow_plaintext=choice.allow_plaintext)
     if encryption.weight == "fail":
         return [encryption]  # not even the password is sent
     return [encryption, *_examine_url(choice.redis_url, topology_id)]
 
 
-def check_encryption(url: str, *, is_allowed: bool) -> Finding:
+def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
     """Judges whether an address keeps password and state from others.
 
     Raises:
@@ -128,9 +129,11 @@ def check_encryption(url: str, *, is_allowed: bool) -> Finding:
     check_address(url)
     try:
         require_encryption(url, environment={})
-    except TopologyError as error:
-        why = "others could read password and state on the way, so a run is refused at start"
-        if not is_allowed:
+    except TopologyError:
+        try:
+            require_encryption(url, allow_plaintext=allow_plaintext)
+        except TopologyError as error:
+            why = "others could read password and state on the way, so a run is refused at start"
             return from_error("encryption", error, why)
         found = "the connection to another machine is in plain text, as you have allowed"
         return warn("encryption", found, "others on the way can read password and state", "use rediss://")
@@ -138,25 +141,12 @@ def check_encryption(url: str, *, is_allowed: bool) -> Finding:
     return ok("encryption", f"the connection uses {how}")
 
 
-def _allows(choice: ServerChoice) -> bool:
-    try:
-        require_encryption(choice.redis_url or "", allow_plaintext=choice.allow_plaintext)
-    except TopologyError:
-        return False
-    return True
-
-
 def _examine_url(url: str, topology_id: str) -> list[Finding]:
     client = connect(url)
     connection = RedisConnection(client, redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
-        facts = measure(
-            connection,
-            Keys(topology_id),
-            clock=time.monotonic,
-            wall_clock=time.time,
-            timeout_s=ANSWER_TIMEOUT_S,
-        )
+        keys = Keys(topology_id)
+        facts = measure(connection, keys, clock=time.monotonic, wall_clock=time.time, timeout_s=ANSWER_TIMEOUT_S)
     except StateError as error:
         return [from_error("reachable", error, "every transaction is committed there")]
     finally:
@@ -167,25 +157,18 @@ def _examine_url(url: str, topology_id: str) -> list[Finding]:
 def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
     """Examines the private server of a directory, or one in a temporary folder if it has had none yet."""
     try:
-        was_used = (data_dir / "lock").is_file()
-        with _private_server(data_dir if was_used else None) as url:
-            where = (
-                f"in {str(data_dir)!r}" if was_used else f"would be new in {str(data_dir)!r}; one was tried elsewhere"
-            )
+        with ExitStack() as opened:
+            served_dir, where = data_dir, f"in {str(data_dir)!r}"
+            if not (data_dir / "lock").is_file():
+                folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="txbatch-doctor-"))
+                served_dir, where = Path(folder) / "data", f"would be new {where}; one was tried elsewhere"
+            url = opened.enter_context(EmbeddedServer(served_dir)).url
             return [ok("private server", where), *_examine_url(url, topology_id)]
     except StateError as error:
         return [from_error("private server", error, "without --redis it holds the state")]
     except OSError as error:
         found = f"data directory {str(data_dir)!r} cannot be read: {error.strerror}"
         return [fail("private server", found, "without --redis it holds the state", "choose another --data-dir")]
-
-
-@contextmanager
-def _private_server(data_dir: Path | None) -> Iterator[str]:
-    with ExitStack() as opened:
-        if data_dir is None:
-            data_dir = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="txbatch-doctor-"))) / "data"
-        yield opened.enter_context(EmbeddedServer(data_dir)).url
 
 
 def _examine_machine(patient: Patient, environment: Mapping[str, str]) -> list[Finding]:
@@ -204,11 +187,7 @@ def _examine_machine(patient: Patient, environment: Mapping[str, str]) -> list[F
 def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = True) -> FolderFacts:
     """Measures a folder, or the nearest one above it that exists.
 
-    Args:
-        purpose: as in `FolderFacts`.
-        path: of the folder.
-        setting: as in `FolderFacts`.
-        is_shared: whether a run makes a private folder in it, so that others may look at this one.
+    In a shared one a run makes a private folder, so others may look at this one.
     """
     nearest = path.absolute()
     while not nearest.exists() and nearest != nearest.parent:
@@ -218,9 +197,7 @@ def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = 
     return FolderFacts(purpose, str(path), setting, is_writable, shutil.disk_usage(nearest).free, is_open)
 
 
-def _examine_spark(
-    master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str
-) -> Sequence[Finding]:
+def _examine_spark(master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str) -> list[Finding]:
     from coordinator.engines.spark.probing.probe import probe_spark
 
     try:

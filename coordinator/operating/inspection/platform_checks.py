@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
@@ -22,11 +22,9 @@ class FolderFacts:
     """A folder, or where it would be made.
 
     Attributes:
-        purpose: what it is for, as in "data directory".
-        path: of the folder.
+        purpose: as in "data directory".
         setting: the option that names another one, as in "--data-dir".
         is_writable: whether this user may make files in it, or make it.
-        free_bytes: on its disk.
         is_open: whether other users can read it.
     """
 
@@ -39,16 +37,14 @@ class FolderFacts:
 
 
 def check_folder(facts: FolderFacts) -> Finding:
-    """Judges a folder that a run writes to."""
     where = f"{facts.purpose} {facts.path!r}"
     other = f"name another by {facts.setting}"
     if not facts.is_writable:
         return fail("disk", f"{where} cannot be written by this user", "a run ends at once", f"{other}, or allow it")
     found = f"{where} has {facts.free_bytes / 2**30:,.1f} GiB free"
     if facts.free_bytes < FREE_FAIL_BYTES:
-        return fail(
-            "disk", found, "a full disk ends a run, and a server then refuses writes", f"free space, or {other}"
-        )
+        why = "a full disk ends a run, and a server then refuses writes"
+        return fail("disk", found, why, f"free space, or {other}")
     if facts.free_bytes < FREE_WARN_BYTES:
         why = "it holds what a window of transactions sends between bolts, or the state's append-only file"
         return warn("disk", found, why, f"free space, or {other}")
@@ -59,7 +55,6 @@ def check_folder(facts: FolderFacts) -> Finding:
 
 
 def check_python(version: tuple[int, ...]) -> Finding:
-    """Judges the Python of the driver."""
     shown = ".".join(map(str, version[:3]))
     known = f"{'.'.join(map(str, OLDEST_PYTHON))} to {'.'.join(map(str, NEWEST_PYTHON))}"
     if version[:2] < OLDEST_PYTHON:
@@ -109,7 +104,9 @@ def _check_executors(facts: SparkFacts) -> list[Finding]:
     findings = []
     others = [each for each in facts.executors if _minor(each.python) != _minor(facts.driver_python)]
     if others:
-        found = f"the driver runs Python {facts.driver_python}, {_shown(others)}"
+        by_place = {f"{each.executable} on {each.host}": each.python for each in others}
+        shown = ", ".join(f"{place} is {version}" for place, version in sorted(by_place.items()))
+        found = f"the driver runs Python {facts.driver_python}, {shown}"
         why = "pickled bolts are byte code of one minor version"
         remedy = "name the same version by PYSPARK_PYTHON, a path on the executors"
         findings.append(fail("executor Python", found, why, remedy))
@@ -124,8 +121,7 @@ def _check_executors(facts: SparkFacts) -> list[Finding]:
         remedy = "install it in the interpreter that PYSPARK_PYTHON names there"
         findings.append(fail("executor modules", found, "the first wave would end the run", remedy))
     else:
-        imported = ", ".join(facts.modules)
-        findings.append(ok("executor modules", f"executors import {imported}"))
+        findings.append(ok("executor modules", f"executors import {', '.join(facts.modules)}"))
     findings += [check_folder(least) for least in _least_scratch(facts.executors)]
     return findings
 
@@ -144,8 +140,3 @@ def _least_scratch(executors: Iterable[ExecutorFacts]) -> list[FolderFacts]:
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
-
-
-def _shown(executors: Iterable[ExecutorFacts]) -> str:
-    by_place: Mapping[str, str] = {f"{each.executable} on {each.host}": each.python for each in executors}
-    return ", ".join(f"{place} is {version}" for place, version in sorted(by_place.items()))

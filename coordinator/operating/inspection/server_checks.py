@@ -51,25 +51,22 @@ def _fitness(facts: ServerFacts) -> list[Finding]:
     return [unfit.get(about) or ok(about, text) for about, text in sound.items()]
 
 
-def check_persistence(facts: ServerFacts) -> Finding:
-    """Judges what the server can lose."""
+def _persistence(facts: ServerFacts) -> Finding:
     info, settings = facts.info, facts.settings
     stops = "the server then refuses writes, or loses them at its end"
     space = "free disk space and look at the server's log"
-    if _text(info, "aof_enabled") == "1" and _text(info, "aof_last_write_status", "ok") != "ok":
+    if info.get("aof_enabled") == "1" and info.get("aof_last_write_status", "ok") != "ok":
         return fail("persistence", "the last write to the append-only file failed", stops, space)
-    if _text(info, "rdb_last_bgsave_status", "ok") != "ok" and settings.get("save") != "":
+    if info.get("rdb_last_bgsave_status", "ok") != "ok" and settings.get("save") != "":
         return fail("persistence", "the last snapshot failed", stops, space)
-    if _text(info, "loading") == "1":
+    if info.get("loading") == "1":
         why = "it answers when it has loaded its data; a run waits up to 60 s for that"
         return warn("persistence", "the server is loading its data", why, "wait")
-    if _text(info, "aof_enabled") == "1":
+    if info.get("aof_enabled") == "1":
         return _append_only(settings)
     if settings.get("save") == "":
-        found = "the server keeps nothing on disk"
-        return warn(
-            "persistence", found, "when it ends, all state is lost and runs begin again", "set appendonly to yes"
-        )
+        why = "when it ends, all state is lost and runs begin again"
+        return warn("persistence", "the server keeps nothing on disk", why, "set appendonly to yes")
     found = "the server takes snapshots only" if "save" in settings else "the server has no append-only file"
     unsaved = f", {_number(info, 'rdb_changes_since_last_save'):,} changes are in none yet"
     why = "a crash loses every transaction since the last snapshot; the next run repeats them if the input is there"
@@ -93,8 +90,7 @@ def _append_only(settings: Mapping[str, str]) -> Finding:
     return ok("persistence", f"append-only file, {known}")
 
 
-def check_memory(facts: ServerFacts) -> Finding:
-    """Judges how far the server is from refusing writes."""
+def _memory(facts: ServerFacts) -> Finding:
     used, limit = _number(facts.info, "used_memory"), _number(facts.info, "maxmemory")
     system = _number(facts.info, "total_system_memory")
     why = "a commit that does not fit is refused and stops the run; what is committed stays"
@@ -111,8 +107,7 @@ def check_memory(facts: ServerFacts) -> Finding:
     return ok("memory", found)
 
 
-def check_library(facts: ServerFacts) -> Finding:
-    """Judges whether a run will find the function library, or may load it."""
+def _library(facts: ServerFacts) -> Finding:
     remedy = "run the topology once as a user that may, or grant what `txbatch acl TOPOLOGY` prints"
     if facts.library is LibraryState.LOADED:
         return ok("library", "the function library of this version is loaded")
@@ -131,17 +126,14 @@ def check_library(facts: ServerFacts) -> Finding:
     return fail("library", f"{found}, and this user may not replace it", "runs would use the other code", remedy)
 
 
-def check_rights(facts: ServerFacts) -> Finding:
-    """Judges whether the user may do everything that a run needs."""
+def _rights(facts: ServerFacts) -> Finding:
     optional = [name for name in facts.lacking if name.startswith("CLIENT|")]
     needed = [name for name in facts.lacking if name not in optional and not name.startswith("FUNCTION|")]
     remedy = f"grant what `txbatch acl {facts.topology_id}` prints, and undo any rename-command"
-    why = "a run checks this at its start and is refused"
+    why, own_keys = "a run checks this at its start and is refused", f"keys '{{{facts.topology_id}}}:*'"
     if needed or facts.lacking_on_keys:
         lacking = [*needed, *(facts.lacking_on_keys or ())]
-        found = (
-            f"this user may not run {', '.join(lacking)} on keys '{{{facts.topology_id}}}:*', or the server lacks them"
-        )
+        found = f"this user may not run {', '.join(lacking)} on {own_keys}, or the server lacks them"
         return fail("rights", found, why, remedy)
     if facts.lacking_on_keys is None:
         found = "the rights on keys could not be asked for: the function library is not loaded"
@@ -149,11 +141,11 @@ def check_rights(facts: ServerFacts) -> Finding:
     if optional:
         why = "without them a drop cannot tell that the topology was running; nothing else needs them"
         return warn("rights", f"this user may not run {', '.join(optional)}", why, remedy)
-    return ok("rights", f"this user may run every command on keys '{{{facts.topology_id}}}:*'")
+    return ok("rights", f"this user may run every command on {own_keys}")
 
 
-def check_clock(facts: ServerFacts) -> Finding:
-    """Judges the server's clock; only people depend on it, no code does."""
+def _clock(facts: ServerFacts) -> Finding:
+    """Judges a clock on which only people depend, no code."""
     ahead = facts.clock_ahead_s
     if ahead is None:
         return ok("clock", "not compared: this user may not ask for the time, and a run does not either")
@@ -164,8 +156,7 @@ def check_clock(facts: ServerFacts) -> Finding:
     return warn("clock", found, why, "synchronise both by NTP")
 
 
-def check_connections(facts: ServerFacts) -> Finding:
-    """Judges how the server treats connections."""
+def _connections(facts: ServerFacts) -> Finding:
     settings, info = facts.settings, facts.info
     limit = int(settings.get("maxclients") or info.get("maxclients") or 0)
     clients, timeout_s = _number(info, "connected_clients"), int(settings.get("timeout") or 0)
@@ -176,18 +167,11 @@ def check_connections(facts: ServerFacts) -> Finding:
         found = f"the server closes connections that are idle for {timeout_s} s"
         why = "a run that waits for input reconnects each time, and a drop no longer sees that it is running"
         return warn("connections", found, why, f"set timeout to 0 or at least {TIMEOUT_WARN_S}")
-    idle = (
-        ""
-        if "timeout" not in settings
-        else f", idle ones are closed after {timeout_s} s"
-        if timeout_s
-        else ", idle ones stay"
-    )
-    return ok("connections", f"{counted(clients, 'client')} connected{idle}")
+    idle = f", idle ones are closed after {timeout_s} s" if timeout_s else ", idle ones stay"
+    return ok("connections", f"{counted(clients, 'client')} connected{idle if 'timeout' in settings else ''}")
 
 
-def check_latency(facts: ServerFacts) -> Finding:
-    """Judges how long one call takes."""
+def _latency(facts: ServerFacts) -> Finding:
     middle, worst = median(facts.round_trips_ms), max(facts.round_trips_ms)
     found = f"a call takes {middle:.2f} ms, {worst:.2f} ms at worst of {len(facts.round_trips_ms)}"
     if middle < LATENCY_WARN_MS:
@@ -197,18 +181,14 @@ def check_latency(facts: ServerFacts) -> Finding:
 
 
 _CHECKS: tuple[Callable[[ServerFacts], Finding], ...] = (
-    check_persistence,
-    check_memory,
-    check_library,
-    check_rights,
-    check_clock,
-    check_connections,
-    check_latency,
+    _persistence,
+    _memory,
+    _library,
+    _rights,
+    _clock,
+    _connections,
+    _latency,
 )
-
-
-def _text(info: Mapping[str, str], name: str, default: str = "") -> str:
-    return info.get(name, default)
 
 
 def _number(info: Mapping[str, str], name: str) -> int:

@@ -16,7 +16,7 @@ from coordinator.operating.cli.command import AsJson, Parameters, ServerOptions,
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
-from coordinator.operating.inspection.doctor.examination import Patient, examine
+from coordinator.operating.inspection.examination import Patient, examine
 from coordinator.operating.inspection.finding import Finding, Weight, count_of, has_failed
 from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.operating.inspection.verify.verifier import Refold, Verification, Verifier

@@ -18,12 +18,7 @@ SUBJECT = "refold"
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """A topology as it is stored: one of the two that are compared.
-
-    Attributes:
-        records: what txbatch stores.
-        image: the states, at the same committed txid.
-    """
+    """One of the two that are compared: records and states, of the same committed txid."""
 
     records: StoredRecords
     image: StateImage
@@ -31,12 +26,7 @@ class RecordedState:
 
 @dataclass(frozen=True, slots=True)
 class Refolded:
-    """What a refold gave.
-
-    Attributes:
-        state: of the scratch topology.
-        moved: metadata fields of committed transactions that tell of other input than the original's.
-    """
+    """The outcome of a refold; `moved` are metadata fields of committed transactions that name other input."""
 
     state: RecordedState
     moved: tuple[str, ...] = ()
@@ -47,21 +37,17 @@ def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding
 
     States are compared only if both have read the input up to the same position: otherwise they are answers to
     different questions.
-
-    Args:
-        keys: of the topology.
-        stored: what the server holds.
-        refold: what the input gives.
     """
     refolded = refold.state
     committed = int(stored.image.committed or 0)
+    remedy = f"restore the input and the parameters of the factory, or {restore(keys)}"
     if refolded.image.committed != stored.image.committed:
         found = (
             f"the input gives no more than txid {refolded.image.committed}, but txid {committed} is committed; "
             "no state was compared"
         )
         why = "input that was read is gone or was cut into smaller transactions, or the committed txid was altered"
-        return [fail(SUBJECT, found, why, f"restore the input and the parameters of the factory, or {restore(keys)}")]
+        return [fail(SUBJECT, found, why, remedy)]
     if refold.moved:
         fields = first_few(repr(one_line(field, 60)) for field in refold.moved)
         found = (
@@ -71,7 +57,7 @@ def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding
             "the stored position was altered, or the input or the parameters that cut it have changed since; a state "
             "is comparable only if both sides have read the same"
         )
-        return [fail(SUBJECT, found, why, f"restore the input and the parameters of the factory, or {restore(keys)}")]
+        return [fail(SUBJECT, found, why, remedy)]
     findings = _other_input(stored.records, refolded.records) if committed else []
     for name in sorted(stored.image.states.keys() | refolded.image.states.keys()):
         findings += _compare_state(keys, name, stored.image.states.get(name), refolded.image.states.get(name))
@@ -84,14 +70,14 @@ def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding
 
 def check_same_topology(change: TopologyChange) -> list[Finding]:
     """Returns how the topology to refold differs from the one that is stored; other states cannot be compared."""
+    remedy = "give the factory and the parameters of the last run"
     if change.states:
         found = f"the factory's topology has other states than the stored one: {first_few(change.states)}"
-        remedy = "give the factory and the parameters of the last run"
         return [fail(SUBJECT, found, "other states cannot be compared, so nothing was recomputed", remedy)]
     if change.said:
         found = f"the factory's topology differs from the stored one: {first_few(change.said)}"
         why = "if this changes what is computed, the states differ for that reason alone"
-        return [warn(SUBJECT, found, why, "give the factory and the parameters of the last run")]
+        return [warn(SUBJECT, found, why, remedy)]
     return []
 
 
@@ -130,7 +116,7 @@ def _differences(stored: Content, refolded: Content) -> Iterator[str]:
         case tuple(), tuple():
             yield from _list_differences(stored, refolded)
         case _ if stored != refolded:
-            yield _both(_one(stored), _one(refolded))
+            yield _both(stored, refolded)
 
 
 def _list_differences(stored: tuple[bytes, ...], refolded: tuple[bytes, ...]) -> Iterator[str]:
@@ -144,9 +130,6 @@ def _list_differences(stored: tuple[bytes, ...], refolded: tuple[bytes, ...]) ->
         yield f"the order differs from item {place} on"
 
 
-def _both(stored: bytes | None, refolded: bytes | None) -> str:
-    return f"holds {bytes_shown(stored)}, expected {bytes_shown(refolded)}"
-
-
-def _one(content: Content) -> bytes | None:
-    return content if isinstance(content, bytes) else None
+def _both(stored: Content, refolded: Content) -> str:
+    held, expected = (bytes_shown(each if isinstance(each, bytes) else None) for each in (stored, refolded))
+    return f"holds {held}, expected {expected}"

@@ -18,22 +18,18 @@ from state.records.stored_records import StoredKey
 
 SHOWN = 5
 """Most items that one finding names."""
-RESTORE = "restore the server's data from a copy taken at one moment, or start over with `txbatch drop {id}`"
-"""The remedy for damaged records; the name of the topology is filled in."""
 
 
 def restore(keys: Keys) -> str:
     """Returns the remedy for damaged records of a topology."""
-    return RESTORE.format(id=keys.topology_id)
+    return (
+        "restore the server's data from a copy taken at one moment, or start over with "
+        f"`txbatch drop {keys.topology_id}`"
+    )
 
 
 class PartCheck:
-    """Collects the findings about one part.
-
-    Args:
-        keys: of the topology.
-        subject: of the findings.
-    """
+    """Collects the findings about one part, which is their subject."""
 
     def __init__(self, keys: Keys, subject: str) -> None:
         self.keys, self._subject = keys, subject
@@ -44,13 +40,7 @@ class PartCheck:
         self._findings.append(fail(self._subject, str(found), why, remedy or restore(self.keys)))
 
     def doubtful(self, found: str, why: str, remedy: str) -> None:
-        """Adds a finding that a run survives."""
         self._findings.append(warn(self._subject, found, why, remedy))
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether nothing was found so far."""
-        return not self._findings
 
     def findings(self, sound: str = "") -> list[Finding]:
         """Returns what was found, or one finding that says in which way all is well; none if there is no such text."""
@@ -58,18 +48,13 @@ class PartCheck:
 
 
 class Faults:
-    """Collects faults of one kind: keeps the text of the first few, and counts all.
-
-    Attributes:
-        count: number of faults.
-    """
+    """Collects faults of one kind: keeps the text of the first few, and counts all."""
 
     def __init__(self) -> None:
         self._shown: list[str] = []
         self.count = 0
 
     def add(self, text: str) -> None:
-        """Adds a fault."""
         self.count += 1
         if len(self._shown) < SHOWN:
             self._shown.append(text)
@@ -126,14 +111,10 @@ def state_of_key(keys: Keys, key: str, states: Mapping[str, DescribedState]) -> 
 
 
 def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, DescribedState] | None) -> list[Finding]:
-    """Returns what is wrong with the keys, or one finding that says how many there are.
+    """Returns what is wrong with the keys below a topology's tag, or one finding that says how many there are.
 
-    Each is somebody's, of the right type, and expires only if it was declared to.
-
-    Args:
-        keys: of the topology.
-        found: every key below its tag.
-        states: its states as declared; None if that is unknown, and no key can be called foreign.
+    Each is somebody's, of the right type, and expires only if it was declared to. If the declared states are unknown,
+    no key can be called foreign.
     """
     check, declared = PartCheck(keys, "keys"), states or {}
     own, foreign, mistyped, expiring, lasting = own_keys(keys), Faults(), Faults(), Faults(), Faults()
@@ -151,8 +132,9 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
         elif each.kind != expected:
             mistyped.add(f"{shown} is a {each.kind}, expected a {expected}")
     if mistyped:
-        why = "something else wrote the key; the next commit to it is refused, and what it held is lost"
-        check.damaged(mistyped, why)
+        check.damaged(
+            mistyped, "something else wrote the key; the next commit to it is refused, and what it held is lost"
+        )
     if expiring:
         why = "nothing declares that these expire; when their time has passed, committed state disappears silently"
         check.damaged(f"keys expire: {expiring}", why, "run PERSIST on each, now")
@@ -160,9 +142,9 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
         why = "every commit to it sets its expiry; something else has removed that, so the key stays for good"
         check.doubtful(f"keys were declared to expire and do not: {lasting}", why, "set it by PEXPIREAT")
     if foreign and states is not None:
-        what = f"{counted(foreign.count, 'key')} below the topology's tag that it has not declared: {foreign}"
+        shown = f"{counted(foreign.count, 'key')} below the topology's tag that it has not declared: {foreign}"
         why = "a state that was declared once keeps its key, and anything else there is deleted by `txbatch drop`"
-        check.doubtful(what, why, "remove what you do not need, or declare it")
+        check.doubtful(shown, why, "remove what you do not need, or declare it")
     return check.findings(_present(keys, present, declared))
 
 
@@ -176,12 +158,7 @@ def _present(keys: Keys, present: Mapping[str, DescribedState | None], declared:
 
 
 class ValuesCheck:
-    """Checks the entries of one state, piece by piece: form, range and encoding.
-
-    Args:
-        keys: of the topology.
-        state: as declared.
-    """
+    """Checks the entries of one state, piece by piece: form, range and encoding."""
 
     def __init__(self, keys: Keys, state: DescribedState) -> None:
         self._keys, self._state = keys, state
@@ -206,11 +183,11 @@ class ValuesCheck:
     def findings(self) -> list[Finding]:
         """Returns what was found; called once, after the last piece."""
         check, state = PartCheck(self._keys, "values"), self._state
-        what = f"{state.kind.value} {self._keys.state(state.name)!r}"
+        shown = f"{state.kind.value} {self._keys.state(state.name)!r}"
         if self._faults:
             why = f"declared as {state.value_type.value}; the next commit or read that meets such a value stops the run"
-            check.damaged(f"{what}: {self._faults}", why, f"correct the value, or {restore(self._keys)}")
-        return check.findings(f"{what}: {self._count:,} entries, each as declared")
+            check.damaged(f"{shown}: {self._faults}", why, f"correct the value, or {restore(self._keys)}")
+        return check.findings(f"{shown}: {self._count:,} entries, each as declared")
 
 
 def _no_integer(stored: bytes) -> str:

@@ -44,19 +44,8 @@ _WHY_HISTORY = (
 )
 
 
-def committed_of(records: StoredRecords) -> int | None:
-    """Returns the committed txid, or None if it cannot be read."""
-    return _number(records, "committed")
-
-
 def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> list[Finding]:
-    """Returns what is wrong with the control record, or one finding that says what it holds.
-
-    Args:
-        keys: of the topology.
-        records: what is stored.
-        known_format: the format that this version of txbatch reads and writes.
-    """
+    """Returns what is wrong with the control record, or one finding that says what it holds."""
     check, control = PartCheck(keys, "control"), records.control
     if control.get("format") != known_format:
         check.damaged(
@@ -89,7 +78,7 @@ def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
 
     There is one for each txid that has to have one; their groups are in order and do not overlap.
     """
-    committed = committed_of(records)
+    committed = _number(records, "committed")
     if committed is None:
         return []
     check, first = PartCheck(keys, "receipts"), max(1, committed - RECEIPTS_KEPT + 1)
@@ -108,7 +97,7 @@ def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
     if faults:
         check.damaged(faults, _WHY_ALTERED)
     last = receipts.get(committed)
-    if last is not None and check.is_sound and last.last_txid != committed:
+    if last is not None and not check.findings() and last.last_txid != committed:
         found = f"txid {committed} was published with a group that ends at {last.last_txid}, but it is the last one"
         check.damaged(found, _WHY_MISSING)
     if not committed:
@@ -122,13 +111,8 @@ def check_history(
 ) -> list[Finding]:
     """Returns what is wrong with the history, or one finding that says how long it is.
 
-    Each record can be read, and its receipt is the one that is stored as such.
-
-    Args:
-        keys: of the topology.
-        records: txid and record, perhaps read later than the rest.
-        receipts: txid -> receipt, as stored.
-        history_from: the lowest txid that may have a record, read after the records; "" if there is none.
+    Each record can be read, and its receipt is the one that is stored as such. The records may have been read later
+    than the receipts, and `history_from`, the lowest txid that may have a record, after the records.
     """
     check, faults, seen = PartCheck(keys, "history"), Faults(), set[str]()
     for txid, record in records:
@@ -157,10 +141,7 @@ def check_history(
 def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
     """Returns what is wrong with what was set aside, or one finding that says how much there is; none for nothing.
 
-    Args:
-        keys: of the topology.
-        quarantined: txid -> record, as stored.
-        letters: member and score, as stored.
+    Quarantined batches are records by txid, letters are members with their scores, all as stored.
     """
     check, faults, letter_count = PartCheck(keys, "set aside"), Faults(), 0
     for txid, packed in quarantined.items():
@@ -271,7 +252,7 @@ def check_metadata(keys: Keys, records: StoredRecords) -> list[Finding]:
             readable |= unpack_metadata(keys, {field: packed})
         except StateRefusedError as error:
             check.damaged(_without_remedy(error), _WHY_SUM)
-    committed = committed_of(records)
+    committed = _number(records, "committed")
     if committed is not None:
         _check_chain(check, readable, committed)
     pending = sum(parse_metadata_field(field)[1] > (committed or 0) for field in readable)

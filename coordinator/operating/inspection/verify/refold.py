@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from coordinator.engines.local.pickling import pickle_spec
 from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded
@@ -26,6 +26,7 @@ from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import has_external_effects
+from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
@@ -77,15 +78,10 @@ def refold(
     run_to: Runner,
     server: ScratchServer,
 ) -> Refolded:
-    """Computes the state again, up to the transaction that the original has committed last.
+    """Computes the named states again, up to the transaction that the original has committed last.
 
-    Args:
-        stored: the original.
-        kinds: state name -> kind, of the states to return.
-        with_parts: those of them that have one key for each part.
-        topology: as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
-        run_to: runs it.
-        server: where the scratch state is kept meanwhile.
+    The topology is as its factory makes it, of a kind that `refuse_unrepeatable` lets pass. States `with_parts` have
+    one key for each part.
 
     Raises:
         TransactionError: the run failed; see `coordinator.run.run`.
@@ -152,12 +148,7 @@ def scratch_server() -> Iterator[str]:
 
 
 def on_spark(master: str, conf: Mapping[str, str], factory_module: str) -> Runner:
-    """Returns a runner that starts Spark for each run.
-
-    Args:
-        master: Spark master on this machine: the scratch server listens on a Unix socket.
-        conf: Spark settings.
-        factory_module: shipped to the executors.
+    """Returns a runner that starts Spark for each run, on this machine: the scratch server has a Unix socket.
 
     Raises:
         TopologyError: the master is on other machines.
@@ -189,38 +180,22 @@ TIMEOUTS_WAITED = 3
 """Message timeouts without a commit before the source is taken to be empty: an attempt may fail, and be tried again."""
 
 
-class Drainable(Protocol):
-    """The part of a `Coordinator` that is used here."""
-
-    @property
-    def statistics(self) -> Any:
-        """The figures of the run so far."""
-
-    def drain(self) -> None:
-        """Ends the run once what is in flight is committed."""
-
-
 def stall_after_s(message_timeout_s: float) -> float:
     """Returns how long a refold may commit nothing, in seconds."""
     return max(STALL_MIN_S, TIMEOUTS_WAITED * message_timeout_s)
 
 
 class StallWatch:
-    """Watches one run from a thread of its own, and drains it once it has committed nothing for too long.
-
-    Args:
-        stall_s: how long that is, in seconds.
-        clock: monotonic, in seconds.
-    """
+    """Watches one run from a thread of its own, and drains it once it has committed nothing for `stall_s` seconds."""
 
     def __init__(self, stall_s: float, clock: Callable[[], float]) -> None:
         self._stall_s, self._clock = stall_s, clock
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-        self._run: Drainable | None = None
+        self._run: Coordinator | None = None
         self._seen, self._since_s = -1, 0.0
 
-    def begin(self, run: Drainable) -> None:
+    def begin(self, run: Coordinator) -> None:
         """Called once, when the run has started."""
         self._run, self._since_s = run, self._clock()
         self._thread = threading.Thread(target=self._watch, name="txbatch-refold-stall", daemon=True)

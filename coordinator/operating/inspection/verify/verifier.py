@@ -26,7 +26,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
-from state.records.stored_records import MISSING, StoredKey, StoredRecords
+from state.records.stored_records import MISSING, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 
@@ -67,8 +67,7 @@ class Verification:
     """The result of a verification.
 
     Attributes:
-        topology_id: the topology that was verified.
-        committed: its last committed txid when it was read, as stored.
+        committed: the last committed txid when it was read, as stored.
         findings: in the order of the checks.
         can_and_cannot: what such a verification finds, and what it does not.
     """
@@ -80,16 +79,11 @@ class Verification:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing has to be fixed."""
         return not has_failed(self.findings)
 
 
 class Verifier:
-    """Verifies one topology; made for one command.
-
-    Args:
-        stored: reads what the server holds.
-    """
+    """Verifies one topology; made for one command."""
 
     def __init__(self, stored: RedisRecords) -> None:
         self._stored = stored
@@ -110,15 +104,16 @@ class Verifier:
         findings = self._record_findings(records)
         states = _states(records)
         found = list(self._stored.stored_keys())
+        kinds = {each.key: each.kind for each in found}
         findings += check_keys(self._keys, found, states)
-        findings += self._history_findings(records, {each.key: each.kind for each in found})
-        findings += self._aside_findings({each.key: each.kind for each in found})
-        sound_states = _of_declared_kind(self._stored, found, states or {})
-        for name, names in sound_states.items():
-            findings += self._values_findings((states or {})[name], names)
+        findings += self._history_findings(records, kinds)
+        findings += self._aside_findings(kinds)
+        declared = states or {}
+        for name, names in self._of_declared_kind(kinds, declared).items():
+            findings += self._values_findings(declared[name], names)
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
-            more, is_refolded = self._refolded(topology, refold, records, findings, states or {})
+            more, is_refolded = self._refolded(topology, refold, records, findings, declared)
             findings += more
             can_and_cannot = (FINDS, NOT_REFOLDED_FINDS_NOT)
             if is_refolded:
@@ -127,7 +122,6 @@ class Verifier:
         return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:
-        """Checks the records of which there is one for every topology."""
         findings = check_control(self._keys, records, known_format=STORED_FORMAT)
         if records.control.get("format") != STORED_FORMAT:
             return findings
@@ -148,6 +142,23 @@ class Verifier:
         has_letters = kinds.get(keys.state(DEAD_LETTERS_STATE)) == StateKind.SORTED_SET.value
         quarantined = self._stored.quarantined() if has_batches else {}
         return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
+
+    def _of_declared_kind(self, kinds: Mapping[str, str], states: Mapping[str, DescribedState]) -> dict[str, list[str]]:
+        """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
+
+        Only their content can be read.
+        """
+        sound: dict[str, list[str]] = {}
+        for name, state in sorted(states.items()):
+            if state.part_type is not None:
+                sound[name] = []
+            elif kinds.get(self._keys.state(name), state.kind.redis_type) == state.kind.redis_type:
+                sound[name] = [name]
+        for key, kind in sorted(kinds.items()):
+            part_of = state_of_key(self._keys, key, states)
+            if part_of is not None and part_of.part_type is not None and kind == part_of.kind.redis_type:
+                sound[part_of.name].append(self._keys.state_name(key))
+        return sound
 
     def _values_findings(self, state: DescribedState, names: list[str]) -> list[Finding]:
         check = ValuesCheck(self._keys, state)
@@ -184,17 +195,17 @@ class Verifier:
 
     def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
         """Returns why a refold would prove nothing: what is stored is too damaged, or was not read in order."""
-        what = "the state was not recomputed"
+        found = "the state was not recomputed"
         blocking = _COMPARED_BY & {each.subject for each in findings if each.weight is Weight.FAIL}
         if blocking:
             why = f"what is wrong with {' and '.join(sorted(blocking))} has to be repaired first"
-            return warn("refold", what, why, "repair it, then verify again")
+            return warn("refold", found, why, "repair it, then verify again")
         if any(parse_metadata_field(field)[0] == REPLAYED_SCOPE for field in records.metadata):
             why = "a refold reads the input in its order, and replays were committed out of it"
-            return warn("refold", what, why, "verify it without --refold")
+            return warn("refold", found, why, "verify it without --refold")
         if self._stored.quarantined():
             why = "a refold reads everything, and quarantined batches are not in the state"
-            return warn("refold", what, why, "verify it without --refold")
+            return warn("refold", found, why, "verify it without --refold")
         return None
 
     def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> RecordedState:
@@ -219,24 +230,3 @@ def _states(records: StoredRecords) -> dict[str, DescribedState] | None:
         return declared_states_of(records.control.get("topology", ""))
     except ValueError:
         return None
-
-
-def _of_declared_kind(
-    stored: RedisRecords, found: list[StoredKey], states: dict[str, DescribedState]
-) -> dict[str, list[str]]:
-    """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
-
-    Only their content can be read.
-    """
-    kinds = {each.key: each.kind for each in found}
-    sound: dict[str, list[str]] = {}
-    for name, state in sorted(states.items()):
-        if state.part_type is not None:
-            sound[name] = []
-        elif kinds.get(stored.keys.state(name), state.kind.redis_type) == state.kind.redis_type:
-            sound[name] = [name]
-    for key, kind in sorted(kinds.items()):
-        part_of = state_of_key(stored.keys, key, states)
-        if part_of is not None and part_of.part_type is not None and kind == part_of.kind.redis_type:
-            sound[part_of.name].append(stored.keys.state_name(key))
-    return sound

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from coordinator.operating.inspection.doctor import examination
-from coordinator.operating.inspection.doctor.examination import (
+from coordinator.operating.inspection import examination
+from coordinator.operating.inspection.examination import (
     AnyTopology,
     Patient,
     check_encryption,
@@ -198,9 +198,9 @@ def test_a_server_elsewhere_is_not_even_asked_in_plain_text():
 
 
 def test_plain_text_that_was_allowed_is_a_warning():
-    finding = check_encryption("redis://203.0.113.9:6379", is_allowed=True)
+    finding = check_encryption("redis://203.0.113.9:6379", allow_plaintext=True)
     assert finding.weight is Weight.WARN
-    assert check_encryption("rediss://203.0.113.9:6379", is_allowed=False).weight is Weight.OK
+    assert check_encryption("rediss://203.0.113.9:6379", allow_plaintext=False).weight is Weight.OK
 
 
 def test_a_malformed_address_is_a_mistake_of_the_caller():

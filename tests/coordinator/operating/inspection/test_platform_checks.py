@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.inspection.doctor.platform_checks import FolderFacts, check_folder, check_python, check_spark
 from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.platform_checks import FolderFacts, check_folder, check_python, check_spark
 from tests.support.inspection.facts import EXECUTOR, SPARK, spark
 
 FOLDER = FolderFacts("data directory", "/data", "--data-dir", is_writable=True, free_bytes=2**40)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.inspection.doctor.server_checks import check_server
 from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.server_checks import check_server
 from state.records.server_facts import LibraryState
 from tests.support.inspection.facts import INFO, SERVER, server
 
