@@ -78,15 +78,15 @@ def share_bar(part: float) -> Svg:
     return svg(BAR_WIDTH, 6, bar, label="", kind="bar", is_stretched=True)
 
 
-def split_bar(parts: Sequence[tuple[str, str, float]]) -> Svg:
-    """Returns one bar of several parts (name, class, how many), each as long as its share."""
-    whole = sum(count for _, _, count in parts)
+def split_bar(parts: Sequence[tuple[str, float]]) -> Svg:
+    """Returns one bar of several parts, each as long as its share; a part's name is the class that colours it."""
+    whole = sum(count for _, count in parts)
     shown = [rectangle(0, 0, 4 * BAR_WIDTH, 14, kind="rest")]
     x = 0.0
-    for name, kind, count in parts:
+    for name, count in parts:
         width = 4 * BAR_WIDTH * count / whole if whole else 0.0
         if width:
-            shown.append(rectangle(x, 0, width, 14, kind=kind, title=f"{count:,.0f} {name}"))
+            shown.append(rectangle(x, 0, width, 14, kind=name, title=f"{count:,.0f} {name}"))
         x += width
     return svg(4 * BAR_WIDTH, 14, shown, label="", kind="split", is_stretched=True)
 

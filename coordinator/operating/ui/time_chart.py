@@ -28,10 +28,9 @@ _STEPS = (1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One of several figures that add up, at the same times, ascending; its class gives it a colour."""
+    """One of several figures that add up, at the same times, ascending; its name is the class that colours it."""
 
     name: str
-    kind: str
     points: tuple[Point, ...]
 
 
@@ -71,7 +70,7 @@ def stacked_chart(title: str, layers: Sequence[Layer], *, said: Shown, clock: Sh
     parts = [*area.grid(said, clock)]
     floor = [(at, 0.0) for at, _ in sums[0]]
     for layer, lower, upper in zip(layers, [floor, *sums], sums, strict=False):
-        parts.append(f'<path class="layer {layer.kind}" d="{area.between(lower, upper, GAP_S * step)}"/>')
+        parts.append(f'<path class="layer {layer.name}" d="{area.between(lower, upper, GAP_S * step)}"/>')
     now = ", ".join(f"{layer.name} {said(layer.points[-1][1])}" for layer in layers)
     label = f"{title}, {clock(area.begin)} to {clock(area.end)}: last {now}"
     return svg(WIDTH, HEIGHT, parts, label=label, kind="chart")

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 import uvicorn
 
 from coordinator.operating.ui.dashboard import Pages, dashboard
-from state.redis_client.connection import RedisConnection, connect
-from state.redis_topology.onlooker import ANSWER_TIMEOUT_S, Onlooker
-from tests.support.dashboard.opened import AT
+from state.redis_client.connection import connect
+from state.redis_topology.onlooker import ANSWER_TIMEOUT_S
+from tests.support.dashboard.opened import AT, onlooker_of
 
 
 class Served:
@@ -38,8 +38,7 @@ class Served:
         """Listens and answers."""
         if self._listener.fileno() < 0:
             self._listener = socket.create_server(("127.0.0.1", self.port))
-        client = connect(self._redis_url, socket_timeout_s=ANSWER_TIMEOUT_S)
-        onlooker = Onlooker(RedisConnection(client, "redis://cache:6379", timeout_s=0.0), clock=lambda: AT)
+        onlooker = onlooker_of(connect(self._redis_url, socket_timeout_s=ANSWER_TIMEOUT_S))
         app = dashboard(Pages(onlooker, clock=lambda: AT))
         config = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)

@@ -51,7 +51,7 @@ class Chart:
     now: str
     more: str
     drawing: Svg
-    keys: tuple[tuple[str, str], ...] = ()  # class and name of its parts
+    keys: tuple[str, ...] = ()  # names of its parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
         _figures(seen),
         graph_of(seen.topology_id, seen.description, figures.components, rates),
         window=tuple((state, words.count(number)) for state, number in window),
-        window_bar=split_bar([(state, state, number) for state, number in window]),
+        window_bar=split_bar(window),
         charts=_charts(pulse.samples, figures, clock),
         charts_told=_covered(pulse, clock),
         components=component_rows(figures.components, rates),
@@ -221,12 +221,11 @@ def _charts(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -
 
 def _window_chart(samples: Sequence[PulseSample], figures: RunFigures, clock: Clock) -> Chart:
     layers = [
-        Layer(state, state, tuple((sample.at, float(getattr(sample, state))) for sample in samples))
-        for state in WINDOW_STATES
+        Layer(state, tuple((sample.at, float(getattr(sample, state))) for sample in samples)) for state in WINDOW_STATES
     ]
     drawing = stacked_chart("attempts in work", layers, said=words.short, clock=clock.time_of_day)
     now = words.count(sum(figures.window.get(state, 0) for state in WINDOW_STATES))
-    return Chart("in work", now, "attempts", drawing, tuple((state, state) for state in WINDOW_STATES))
+    return Chart("in work", now, "attempts", drawing, WINDOW_STATES)
 
 
 def _spread(spread: Spread) -> tuple[str, str]:

@@ -37,14 +37,14 @@ def chart(points: list[Point]) -> str:
     return line_chart("rate", points, said=short, clock=CLOCK.time_of_day, peak=short)
 
 
+def lines_of(drawing: str) -> list[str]:
+    return [path.attrib["d"] for path in element_of(drawing).iter("path") if path.attrib["class"] == "line"]
+
+
 @pytest.mark.parametrize("points", SERIES.values(), ids=SERIES.keys())
-def test_labels_neither_meet_nor_leave_the_drawing(points: list[Point]) -> None:
+def test_labels_neither_meet_nor_leave_a_drawing_of_a_few_kilobytes(points: list[Point]) -> None:
     assert overlapping(chart(points)) == []
     assert outside(chart(points)) == []
-
-
-@pytest.mark.parametrize("points", SERIES.values(), ids=SERIES.keys())
-def test_a_drawing_has_a_few_kilobytes_however_many_points(points: list[Point]) -> None:
     assert len(chart(points)) < 10_000
 
 
@@ -55,14 +55,13 @@ def test_no_points_are_said_to_be_none() -> None:
 def test_values_stand_at_the_side_and_times_below() -> None:
     drawn = chart([(0.0, 10.0), (4.0, 20.0)])
     assert [label.text for label in labels_of(drawn)] == ["0", "10", "20", "00:00:04", "00:00:00"]
-    (line,) = [path.attrib["d"] for path in element_of(drawn).iter("path") if path.attrib["class"] == "line"]
-    assert line == "M20.4 46L276 8"
+    assert lines_of(drawn) == ["M20.4 46L276 8"]
 
 
 def test_one_point_is_a_dot_at_the_right() -> None:
-    drawn = element_of(chart([(5.0, 1.0)]))
-    assert [path for path in drawn.iter("path") if path.attrib["class"] == "line"] == []
-    (dot,) = drawn.iter("circle")
+    drawn = chart([(5.0, 1.0)])
+    assert lines_of(drawn) == []
+    (dot,) = element_of(drawn).iter("circle")
     assert (dot.attrib["cx"], dot.attrib["cy"]) == ("276", "8")
 
 
@@ -78,14 +77,16 @@ def test_a_peak_that_leaves_the_chart_is_said_below() -> None:
 
 
 def test_a_line_is_broken_where_nothing_was_told() -> None:
-    drawn = element_of(chart([(0.0, 1.0), (1.0, 1.0), (60.0, 1.0), (61.0, 1.0)]))
-    assert len([path for path in drawn.iter("path") if path.attrib["class"] == "line"]) == 2
+    assert len(lines_of(chart([(0.0, 1.0), (1.0, 1.0), (60.0, 1.0), (61.0, 1.0)]))) == 2
+    points = [(1.0, 1.0), (2.0, 1.0), (60.0, 1.0)]
+    assert list(unbroken(points, 5.0)) == [[(1.0, 1.0), (2.0, 1.0)], [(60.0, 1.0)]]
+    assert list(unbroken([], 5.0)) == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 600, 10_000])
 def test_layers_stand_on_each_other(count: int) -> None:
     layers = [
-        Layer(name, name, tuple((float(at), number) for at in range(count)))
+        Layer(name, tuple((float(at), number) for at in range(count)))
         for name, number in (("processing", 1.0), ("processed", 2.0), ("committing", 1.0))
     ]
     drawn = stacked_chart("in flight", layers, said=short, clock=CLOCK.time_of_day)
@@ -107,11 +108,9 @@ def test_a_chart_ends_at_a_round_number_above_its_values(value: float, highest: 
     assert round_above(value) == pytest.approx(highest)
 
 
-def test_few_points_are_all_kept() -> None:
-    assert thinned([(1.0, 2.0), (2.0, 3.0)], 300) == [(1.0, 2.0), (2.0, 3.0)]
-
-
 def test_of_ten_thousand_points_the_spike_of_one_second_is_kept() -> None:
+    few = [(1.0, 2.0), (2.0, 3.0)]
+    assert thinned(few, 300) == few
     points = [(float(at), 1.0) for at in range(10_000)]
     points[7_321] = (7_321.0, 99.0)
     kept = thinned(points, 300)
@@ -119,12 +118,6 @@ def test_of_ten_thousand_points_the_spike_of_one_second_is_kept() -> None:
     assert (7_321.0, 99.0) in kept
     assert kept == sorted(kept)
     assert kept[-1] == points[-1]
-
-
-def test_nothing_is_drawn_where_nothing_was_told() -> None:
-    points = [(1.0, 1.0), (2.0, 1.0), (60.0, 1.0)]
-    assert list(unbroken(points, 5.0)) == [[(1.0, 1.0), (2.0, 1.0)], [(60.0, 1.0)]]
-    assert list(unbroken([], 5.0)) == []
 
 
 def test_layers_add_up() -> None:

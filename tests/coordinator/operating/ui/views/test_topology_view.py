@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from coordinator.operating.ui.views.component_rows import FlowRate, FlowRates
-from coordinator.operating.ui.views.topology_view import topology_view
+from coordinator.operating.ui.views.topology_view import TopologyView, topology_view
 from coordinator.operating.ui.views.words import Clock, Tone, rate, short, size, span
 from state.records.run_pulse import ComponentFigures, RunPulse, RunState
 from state.records.topology_overview import TopologyOverview
@@ -34,8 +36,13 @@ SEEN = TopologyOverview(
 RATES = {"lines": FlowRate(0.0, 12_500.0), "count": FlowRate(12_500.0, 250.0), "store": FlowRate(250.0, 0.0)}
 
 
+def page(rates: Mapping[str, FlowRate] | None = None, **figures: Any) -> TopologyView:
+    """The page of a topology whose run has reported these figures."""
+    return topology_view(replace(SEEN, pulse=replace(PULSE, now=replace(FIGURES, **figures))), rates or {}, CLOCK)
+
+
 def test_a_run_is_shown_with_its_figures() -> None:
-    shown = topology_view(SEEN, {}, CLOCK)
+    shown = page()
     assert [(each.name, each.value, each.note) for each in shown.figures] == [
         ("committed", "42", "last txid"),
         ("transactions/s", "12.5", "last 10 s"),
@@ -53,44 +60,35 @@ def test_a_run_is_shown_with_its_figures() -> None:
 
 
 def test_the_window_has_the_states_in_the_order_of_an_attempts_life() -> None:
-    figures = replace(FIGURES, window={"committing": 4, "resting": 1, "processing": 2})
-    shown = topology_view(replace(SEEN, pulse=replace(PULSE, now=figures)), {}, CLOCK)
-    assert list(shown.window) == [
-        *(("waiting", "0"), ("processing", "2"), ("processed", "0"), ("committing", "4")),
-        ("resting", "1"),
-    ]
+    shown = page(window={"committing": 4, "resting": 1, "processing": 2}).window
+    assert " ".join(map(" ".join, shown)) == "waiting 0 processing 2 processed 0 committing 4 resting 1"
 
 
 def test_the_slowest_component_stands_first() -> None:
-    shown = topology_view(SEEN, {}, CLOCK).components
+    shown = page().components
     assert [(row.name, row.busy, row.share, row.refused) for row in shown] == [
         *(("store", "3.0 s", "60%", "2"), ("count", "1.5 s", "30%", "0")),
         ("lines", "0.5 s", "10%", "0"),
     ]
     assert [row.rate for row in shown] == ["—", "—", "—"], "one look is not enough for a rate"
-    assert [row.rate for row in topology_view(SEEN, RATES, CLOCK).components] == ["250", "12.5 k", "12.5 k"]
+    assert [row.rate for row in page(RATES).components] == ["250", "12.5 k", "12.5 k"]
 
 
 def test_the_graph_has_totals_first_and_rates_then() -> None:
-    first, then = topology_view(SEEN, {}, CLOCK).graph, topology_view(SEEN, RATES, CLOCK).graph
-    assert first is not None
-    assert then is not None
-    assert {"40.0 k tuples", "20.0 k tuples"} <= {label.text for label in labels_of(first)}
-    assert {"12.5 k tuples/s", "250 tuples/s", "shuffle · 12.5 k/s", "fields word · 250/s"} <= {
-        label.text for label in labels_of(then)
-    }
+    first, then = ({label.text for label in labels_of(str(page(rates).graph))} for rates in ({}, RATES))
+    assert {"40.0 k tuples", "20.0 k tuples"} <= first
+    assert {"12.5 k tuples/s", "250 tuples/s", "shuffle · 12.5 k/s", "fields word · 250/s"} <= then
 
 
 def test_a_run_that_has_ended_has_no_rates() -> None:
-    ended = replace(SEEN, pulse=replace(PULSE, now=replace(FIGURES, state=RunState.DONE)))
-    shown = topology_view(ended, RATES, CLOCK)
+    shown = page(RATES, state=RunState.DONE)
     assert [each.name for each in shown.figures] == ["committed", "this run", "tuples", "input cut", "attempts failed"]
     assert shown.heading.story == "1.0 s ago, after 11 min 40 s, on node7, process 4711"
     assert {row.rate for row in shown.components} == {"—"}
 
 
 def test_failures_are_counted_by_reason_the_most_frequent_first() -> None:
-    shown = topology_view(SEEN, {}, CLOCK)
+    shown = page()
     assert [(row.kind, row.count) for row in shown.failures] == [("lower failed", "2"), ("worker lost", "1")]
     last = shown.last_failure
     assert last is not None
@@ -99,7 +97,7 @@ def test_failures_are_counted_by_reason_the_most_frequent_first() -> None:
 
 
 def test_what_the_server_can_lose_is_said() -> None:
-    assert dict(topology_view(SEEN, {}, CLOCK).stored) == {
+    assert dict(page().stored) == {
         "power cut": "may take its last second or two of commits (appendfsync everysec)",
         "confirmed": "up to txid 41 at durability fsync",
         "history": "from txid 3",
@@ -109,14 +107,10 @@ def test_what_the_server_can_lose_is_said() -> None:
 
 
 def test_charts_say_what_they_cover() -> None:
-    shown = topology_view(SEEN, {}, CLOCK)
-    assert [chart.name for chart in shown.charts] == [
-        *("transactions/s", "tuples/s", "commit lag", "in work"),
-        *("cut to commit", "wave", "commit call", "committed"),
-    ]
-    assert [chart.now for chart in shown.charts] == [
-        *("12.5", "12.5 k", "0.4 s", "9"),
-        *("410 ms", "300 ms", "2.1 ms", "42"),
+    shown = page()
+    assert [(chart.name, chart.now) for chart in shown.charts] == [
+        *(("transactions/s", "12.5"), ("tuples/s", "12.5 k"), ("commit lag", "0.4 s"), ("in work", "9")),
+        *(("cut to commit", "410 ms"), ("wave", "300 ms"), ("commit call", "2.1 ms"), ("committed", "42")),
     ]
     assert shown.charts_told == "22:12:21 to 22:13:20"
     older = replace(SEEN, pulse=replace(PULSE, samples=tuple(samples(1_000))))
@@ -165,44 +159,36 @@ def test_a_description_that_cannot_be_read_has_no_graph() -> None:
     assert topology_view(replace(SEEN, description="?"), {}, CLOCK).graph is None
 
 
-class TestRates:
-    def pulse(self, at: float, tuples: int, fence: str = "1:ab") -> RunPulse:
-        components = {"count": ComponentFigures(tuples, tuples // 2)}
-        return RunPulse(replace(RUN, fence=fence), replace(FIGURES, at=at, components=components), at)
-
-    def test_two_looks_make_a_rate(self) -> None:
-        rates = FlowRates()
-        assert rates.of("words", self.pulse(10, 100)) == {}
-        assert rates.of("words", self.pulse(10, 100)) == {}, "the run has told nothing new"
-        assert rates.of("words", self.pulse(12, 300)) == {"count": FlowRate(100.0, 50.0)}
-
-    def test_it_is_a_rate_of_the_last_ten_seconds(self) -> None:
-        rates = FlowRates()
-        for at in range(100):
-            found = rates.of("words", self.pulse(at, at * at))
-        assert found == {"count": FlowRate((99**2 - 89**2) / 10, (99**2 // 2 - 89**2 // 2) / 10)}
-
-    def test_another_run_begins_again(self) -> None:
-        rates = FlowRates()
-        rates.of("words", self.pulse(10, 1_000_000))
-        assert rates.of("words", self.pulse(12, 10, fence="2:cd")) == {}
-
-    def test_what_is_remembered_is_bounded(self) -> None:
-        rates = FlowRates()
-        for number in range(150):
-            rates.of(f"t{number}", self.pulse(10, 1))
-        assert len(rates._seen) == 100
+def pulse(at: float, tuples: int, fence: str = "1:ab") -> RunPulse:
+    components = {"count": ComponentFigures(tuples, tuples // 2)}
+    return RunPulse(replace(RUN, fence=fence), replace(FIGURES, at=at, components=components), at)
 
 
-@pytest.mark.parametrize(
-    ("per_s", "said"),
-    [(0, "0.0"), (0.25, "0.25"), (12.5, "12.5"), (340, "340"), (12_300, "12.3 k"), (1_200_000, "1.20 M")],
-)
-def test_rates_in_words(per_s: float, said: str) -> None:
-    assert rate(per_s) == said
+def test_two_looks_at_one_run_make_a_rate() -> None:
+    rates = FlowRates()
+    assert rates.of("words", pulse(10, 100)) == {}
+    assert rates.of("words", pulse(10, 100)) == {}, "the run has reported nothing new"
+    assert rates.of("words", pulse(12, 300)) == {"count": FlowRate(100.0, 50.0)}
+    assert rates.of("words", pulse(14, 10, fence="2:cd")) == {}, "another run begins again"
 
 
-def test_values_beside_charts_in_words() -> None:
+def test_a_rate_is_of_the_last_ten_seconds() -> None:
+    rates = FlowRates()
+    for at in range(100):
+        found = rates.of("words", pulse(at, at * at))
+    assert found == {"count": FlowRate((99**2 - 89**2) / 10, (99**2 // 2 - 89**2 // 2) / 10)}
+
+
+def test_topologies_whose_rates_are_remembered_are_bounded() -> None:
+    rates = FlowRates()
+    for number in range(150):
+        rates.of(f"t{number}", pulse(10, 1))
+    assert len(rates._seen) == 100
+
+
+def test_figures_in_words() -> None:
+    per_s = (0, 0.25, 12.5, 340, 12_300, 1_200_000)
+    assert [rate(each) for each in per_s] == ["0.0", "0.25", "12.5", "340", "12.3 k", "1.20 M"]
     assert [short(each) for each in (0, 0.5, 12, 2_500, 1e7, 2e9)] == ["0", "0.5", "12", "2.5 k", "10 M", "2 G"]
     assert [span(each) for each in (0, 0.005, 1.5, 120)] == ["0 s", "5 ms", "1.5 s", "2 min"]
     assert [size(each) for each in (900, 21_774, 1_300_000)] == ["900 B", "21.8 kB", "1.3 MB"]

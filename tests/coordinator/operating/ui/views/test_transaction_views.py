@@ -35,6 +35,9 @@ def view(found: TransactionPage, choice: StoryChoice = StoryChoice.ALL, before: 
     return transactions_view(HEADING, found, choice=choice, before=before, clock=CLOCK)
 
 
+ALL, REPLAYED = StoryChoice.ALL, StoryChoice.REPLAYED
+FORGOTTEN, KEPT = "Committed transactions are no longer kept: see --history.", "9 committed, kept from txid 1"
+UNKNOWN = "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse."
 UNCOMMITTED = "The run tells of a transaction once it is committed, or when it ends without having committed it."
 
 
@@ -46,13 +49,10 @@ class TestHistory:
         assert (row.txid, row.attempts, row.why, row.is_failed, row.tuples) == (42, "1", "", False, "500")
         assert (row.took, row.group, row.attempt_id, row.note) == ("410 ms", "33 to 64", "00000000000003f9", "")
 
-    def test_one_that_failed_says_why(self) -> None:
-        (row,) = view(page(BriefTransaction(17, None, failed_story(17)))).rows
-        assert (row.attempts, row.why, row.is_failed, row.group) == ("2", "worker lost", True, "—")
-
-    def test_one_that_only_shared_a_failure_has_not_failed(self) -> None:
-        (row,) = view(page(BriefTransaction(17, None, failed_story(17, "lower failed")))).rows
-        assert (row.why, row.is_failed) == ("lower failed", False)
+    @pytest.mark.parametrize(("kind", "is_failed"), [("worker lost", True), ("lower failed", False)])
+    def test_one_whose_attempt_failed_says_why_and_whether_by_itself(self, kind: str, is_failed: bool) -> None:
+        (row,) = view(page(BriefTransaction(17, None, failed_story(17, kind)))).rows
+        assert (row.attempts, row.why, row.is_failed, row.group) == ("2", kind, is_failed, "—")
 
     def test_one_that_was_not_told_has_its_receipt(self) -> None:
         (row,) = view(page(BriefTransaction(42, RECEIPT))).rows
@@ -82,28 +82,20 @@ class TestHistory:
         ]
 
     @pytest.mark.parametrize(
-        ("found", "choice", "before", "said"),
+        ("found", "choice", "before", "none", "kept"),
         [
-            (TransactionPage(0, 1), StoryChoice.ALL, None, "Nothing is committed yet."),
-            (
-                TransactionPage(9, 10),
-                StoryChoice.ALL,
-                None,
-                "Committed transactions are no longer kept: see --history.",
-            ),
-            (TransactionPage(9, 1), StoryChoice.REPLAYED, None, "No kept transaction was attempted more than once."),
-            (TransactionPage(9, 1), StoryChoice.ALL, 1, "Nothing older is kept."),
+            (TransactionPage(0, 1), ALL, None, "Nothing is committed yet.", "0 committed, none kept"),
+            (TransactionPage(9, 10), ALL, None, FORGOTTEN, "9 committed, none kept"),
+            (TransactionPage(9, 1), REPLAYED, None, "No kept transaction was attempted more than once.", KEPT),
+            (TransactionPage(9, 1), ALL, 1, "Nothing older is kept.", KEPT),
         ],
         ids=["new", "forgotten", "no replay", "the end"],
     )
     def test_an_empty_page_says_why(
-        self, found: TransactionPage, choice: StoryChoice, before: int | None, said: str
+        self, found: TransactionPage, choice: StoryChoice, before: int | None, none: str, kept: str
     ) -> None:
-        assert view(found, choice, before).none == said
-
-    def test_what_is_kept_is_said(self) -> None:
-        assert view(page()).kept == "42 committed, kept from txid 1"
-        assert view(TransactionPage(9, 10)).kept == "9 committed, none kept"
+        shown = view(found, choice, before)
+        assert (shown.none, shown.kept) == (none, kept)
 
 
 def known(**changes: Any) -> KnownTransaction:
@@ -142,12 +134,10 @@ class TestOneTransaction:
             ("worker lost", Tone.BAD, "9.80 s"),
             ("committed", Tone.GOOD, "1.00 s"),
         ]
+        assert shown(known(story=failed_story(42, "lower failed"))).attempts[0].tone is Tone.WAITS
         assert found.attempts[0].reason == MARKUP.replace("\x1b", "\\x1b")
         assert found.chart is not None
         assert {"cut", "processed", "committed", "worker lost"} <= {label.text for label in labels_of(found.chart)}
-
-    def test_an_attempt_that_a_lower_one_made_void_did_not_fail(self) -> None:
-        assert shown(known(story=failed_story(42, "lower failed"))).attempts[0].tone is Tone.WAITS
 
     def test_nothing_of_a_batch_that_was_set_aside_was_published(self) -> None:
         assert shown(known(story=story(42))).flow_note == "of the committed attempt"
@@ -184,12 +174,12 @@ class TestOneTransaction:
                 known(),
                 *("committed", Tone.GOOD),
                 "Not known: an opaque spout stores positions only of the last transaction of a group.",
-                "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse.",
+                UNKNOWN,
             ),
             (
                 known(history_from=None),
                 *("committed", Tone.GOOD, "No longer kept: there is no history."),
-                "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse.",
+                UNKNOWN,
             ),
             (
                 known(txid=90, receipt=None, metadata={"coordinator": 1}),
@@ -211,9 +201,8 @@ class TestOneTransaction:
         assert page.chart is None
 
     def test_metadata_that_was_too_long_is_named(self) -> None:
-        assert shown(known(left_out={"partition.3": 5_000})).contained == (
-            "partition.3: 5,000 bytes, too long to be kept",
-        )
+        (line,) = shown(known(left_out={"partition.3": 5_000})).contained
+        assert line == "partition.3: 5,000 bytes, too long to be kept"
 
     def test_the_newest_has_no_next_one(self) -> None:
         assert shown(known(txid=80)).following == 0
