@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -11,36 +12,33 @@ from coordinator.operating.inspection.verify import refold
 from coordinator.operating.inspection.verify.refold import StallWatch, stall_after_s
 
 
-class Run:
-    def __init__(self) -> None:
-        self.statistics = SimpleNamespace(last_txid=0)
-        self.drained = threading.Event()
-
-    def drain(self) -> None:
-        self.drained.set()
+def run_with(drained: threading.Event) -> Any:
+    """What a watch needs of a coordinator."""
+    return SimpleNamespace(statistics=SimpleNamespace(last_txid=0), drain=drained.set)
 
 
 def test_a_run_is_drained_only_after_it_has_committed_nothing_for_long_enough(monkeypatch):
     monkeypatch.setattr(refold, "LOOK_EVERY_S", 3600.0)
     now = SimpleNamespace(s=100.0)
-    run = Run()
+    drained = threading.Event()
+    run = run_with(drained)
     with StallWatch(60.0, lambda: now.s) as watch:
         watch.begin(run)
         watch.look()
         for now.s, run.statistics.last_txid in ((159.0, 0), (159.5, 1), (219.0, 1)):
             watch.look()
-            assert not run.drained.is_set()
+            assert not drained.is_set()
         now.s = 219.5
         watch.look()
-        assert run.drained.is_set()
+        assert drained.is_set()
 
 
 def test_the_thread_looks_by_itself_and_ends_with_the_run(monkeypatch):
     monkeypatch.setattr(refold, "LOOK_EVERY_S", 0.001)
-    run = Run()
+    drained = threading.Event()
     with StallWatch(0.0, lambda: 0.0) as watch:
-        watch.begin(run)
-        assert run.drained.wait(10.0)
+        watch.begin(run_with(drained))
+        assert drained.wait(10.0)
     assert "txbatch-refold-stall" not in {thread.name for thread in threading.enumerate()}
 
 

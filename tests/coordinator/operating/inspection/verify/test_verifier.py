@@ -35,28 +35,9 @@ def renew_sum(client: Any) -> None:
     client.hset(CONTROL, "metadata_sum", str(MetadataSum(entries)))
 
 
-def remove_pending(client: Any) -> None:
-    client.hdel(METADATA, "coordinator:6")
-
-
-def remove_pending_and_renew(client: Any) -> None:
-    remove_pending(client)
-    renew_sum(client)
-
-
-def garble_and_renew(client: Any) -> None:
-    client.hset(METADATA, "partition.0:3", b"\xc1")
-    renew_sum(client)
-
-
-def add_surplus_and_renew(client: Any) -> None:
-    client.hset(METADATA, "surplus:9", pack(1))
-    renew_sum(client)
-
-
-def forget_committed_and_renew(client: Any) -> None:
-    client.hdel(METADATA, "coordinator:3")
-    renew_sum(client)
+def and_renewed(damage: Damage) -> Damage:
+    """The damage, with the checksum that fits it."""
+    return lambda client: (damage(client), renew_sum(client))
 
 
 def altered(client: Any, txid: str, part: bytes, other: bytes) -> None:
@@ -86,7 +67,7 @@ def test_verifying_changes_nothing(kept):
 @pytest.mark.parametrize(
     ("damage", "subject", "parts"),
     [
-        (remove_pending, "metadata", ["checksum over", "expected"]),
+        (lambda c: c.hdel(METADATA, "coordinator:6"), "metadata", ["checksum over", "expected"]),
         (lambda c: c.hset(METADATA, "partition.0:3", pack([9, 9])), "metadata", ["checksum over"]),
         (lambda c: c.hset(METADATA, "surplus:9", pack(1)), "metadata", ["checksum over"]),
         (lambda c: c.hdel(RECEIPTS, "2"), "receipts", ["txids 2 have no receipt", "txid 3 is committed"]),
@@ -100,6 +81,8 @@ def test_verifying_changes_nothing(kept):
         (lambda c: altered(c, "3", b" 3 3", b" 4 4"), "receipts", ["txids 4 to 4, which do not hold it"]),
         (lambda c: altered(c, "3", b" 3 3", b" 3 4"), "receipts", ["a group that ends at 4, but it is the last one"]),
         (lambda c: c.hset(CONTROL, "committed", "x"), "control", ["'committed'", "holds 'x', expected a whole number"]),
+        (lambda c: c.hset(CONTROL, "committed", "2"), "receipts", ["txids 3 have a receipt"]),
+        (lambda c: c.hset(CONTROL, "committed", "4"), "receipts", ["txids 4 have no receipt"]),
         (lambda c: c.hdel(CONTROL, "generation"), "control", ["'generation'", "32 hexadecimal digits"]),
         (lambda c: c.hset(CONTROL, "fence", "1:me"), "control", ["'fence'", "holds '1:me'"]),
         (lambda c: c.hset(CONTROL, "revision", "2"), "control", ["revision is 2, fewer writes than"]),
@@ -120,6 +103,7 @@ def test_verifying_changes_nothing(kept):
         (lambda c: c.pexpire(COUNTS, 90_000_000), "keys", ["keys expire: '{kept}:counts' in"]),
         (lambda c: c.pexpire(CONTROL, 90_000_000), "keys", ["keys expire: '{kept}:txbatch:control'"]),
         (lambda c: [c.delete(COUNTS), c.set(COUNTS, "x")], "keys", ["is a string, expected a hash"]),
+        (lambda c: [c.delete(RECEIPTS), c.set(RECEIPTS, "x")], "keys", ["is a string, expected a hash"]),
         (lambda c: c.set("{kept}:theirs", "x"), "keys", ["1 key below", "has not declared: '{kept}:theirs', a string"]),
     ],
 )
@@ -143,40 +127,30 @@ def test_only_keys_of_others_leave_the_verdict_sound(kept):
 @pytest.mark.parametrize(
     ("damage", "part"),
     [
-        (remove_pending_and_renew, "txid 6 is missing"),
-        (garble_and_renew, "metadata field 'partition.0:3' holds"),
-        (add_surplus_and_renew, "which no spout writes"),
-        (forget_committed_and_renew, "metadata of txid 3 is missing"),
+        (lambda c: c.hdel(METADATA, "coordinator:6"), "txid 6 is missing"),
+        (lambda c: c.hset(METADATA, "partition.0:3", b"\xc1"), "metadata field 'partition.0:3' holds"),
+        (lambda c: c.hset(METADATA, "surplus:9", pack(1)), "which no spout writes"),
+        (lambda c: c.hdel(METADATA, "coordinator:3"), "metadata of txid 3 is missing"),
     ],
+    ids=["pending", "unreadable", "surplus", "committed"],
 )
 def test_metadata_changed_with_its_checksum_is_found_where_the_chain_breaks(kept, damage: Damage, part):
-    damage(kept.client)
+    and_renewed(damage)(kept.client)
     found = [finding.found for finding in kept.faults()]
     assert any(part in each for each in found), found
     assert not any("checksum over" in each for each in found)
 
 
-@pytest.mark.parametrize(("moved_to", "part"), [("2", "txids 3 have a receipt"), ("4", "txids 4 have no receipt")])
-def test_a_committed_txid_that_was_moved_does_not_fit_the_receipts(kept, moved_to, part):
-    kept.client.hset(CONTROL, "committed", moved_to)
-    assert part in " ".join(finding.found for finding in kept.faults())
-
-
-def alter_position_and_renew(client: Any) -> None:
-    client.hset(METADATA, "partition.0:3", pack([2, 4]))
-    renew_sum(client)
+def other_receipt(client: Any) -> tuple[bytes, bytes]:
+    """The last receipt, and one of another digest."""
+    receipt = client.hget(RECEIPTS, "3")
+    return receipt, (b"0" if receipt[:1] != b"0" else b"1") + receipt[1:]
 
 
 def alter_receipt_and_history(client: Any) -> None:
-    receipt = client.hget(RECEIPTS, "3")
-    other = (b"0" if receipt[:1] != b"0" else b"1") + receipt[1:]
+    receipt, other = other_receipt(client)
     client.hset(RECEIPTS, "3", other)
     client.hset(HISTORY, "3", client.hget(HISTORY, "3").replace(receipt, other))
-
-
-def alter_history(client: Any) -> None:
-    record = client.hget(HISTORY, "1")
-    client.hset(HISTORY, "1", record.partition(b"\n")[0])
 
 
 @pytest.mark.parametrize(
@@ -185,9 +159,15 @@ def alter_history(client: Any) -> None:
         (lambda c: c.delete("{kept}:log"), "keys, fields, members and items of a state that were deleted"),
         (lambda c: c.hset(COUNTS, "nobody", "1"), "fields, members and items of a state that were deleted or added"),
         (lambda c: c.hincrby(COUNTS, "word1", 1), "values replaced by others of their type (--refold does)"),
-        (alter_position_and_renew, "metadata altered together with its checksum"),
+        (
+            and_renewed(lambda c: c.hset(METADATA, "partition.0:3", pack([2, 4]))),
+            "metadata altered together with its checksum",
+        ),
         (alter_receipt_and_history, "a receipt altered alike in the history"),
-        (alter_history, "altered metadata in the history"),
+        (
+            lambda c: c.hset(HISTORY, "1", c.hget(HISTORY, "1").partition(b"\n")[0]),
+            "altered metadata in the history",
+        ),
     ],
     ids=["key", "field", "value", "position", "receipt", "history"],
 )
@@ -201,15 +181,8 @@ def test_what_the_short_check_cannot_find_is_not_found_as_it_says(kept, damage: 
 
 
 def test_a_receipt_alone_in_its_group_that_was_altered_contradicts_the_history(kept):
-    receipt = kept.client.hget(RECEIPTS, "3")
-    kept.client.hset(RECEIPTS, "3", (b"0" if receipt[:1] != b"0" else b"1") + receipt[1:])
+    kept.client.hset(RECEIPTS, "3", other_receipt(kept.client)[1])
     assert "the record of txid 3 has receipt" in kept.fault().found
-
-
-def test_a_key_of_ours_that_is_no_hash_is_named(kept):
-    kept.client.delete(RECEIPTS)
-    kept.client.set(RECEIPTS, "x")
-    assert any("is a string, expected a hash" in finding.found for finding in kept.faults())
 
 
 def test_a_topology_that_is_not_stored_is_a_mistake_of_the_caller(kept):
