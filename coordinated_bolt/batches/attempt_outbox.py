@@ -5,14 +5,9 @@ They are made here and not in `transport`, because `wiring` builds on `transport
 
 from __future__ import annotations
 
-from coordinated_bolt.transport.outbox import Carrier, FrameOutbox, NewOutbox, RowOutbox
+from coordinated_bolt.transport.outbox import Carrier, FrameOutbox, NewOutbox
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
-
-
-def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, carrier: Carrier) -> RowOutbox:
-    """Returns a fresh outbox to every task downstream that is not handed its tuples in memory."""
-    return attempt_outboxes(wiring, carrier)(attempt)
 
 
 def attempt_outboxes(wiring: TaskWiring, carrier: Carrier) -> NewOutbox:

@@ -1,13 +1,7 @@
-"""What a task of a plain topology sends: tuples, and what the ackers have to know of their trees.
+"""Where a plain task's tuples go, and what the ackers have to know of their trees; inside a sub-topology, too.
 
 Where tuples travel in waves, `MessagePacker` takes them without making a message of each; `MessageOutbox` makes
 messages, for an engine that delivers these one by one.
-
-What one task of a sub-topology sends for one batch, each tuple as a message.
-
-Tuples for tasks inside the sub-topology are counted, and their counts reported at the end: only these reports
-are in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree themselves,
-because nobody counts them.
 """
 
 from __future__ import annotations
@@ -122,7 +116,11 @@ class MessageOutbox(AckerMessages):
 
 
 class SubtopologyOutbox:
-    """The `RowOutbox` of one batch on one task.
+    """The `RowOutbox` of one batch on one task of a sub-topology, which sends each tuple as a message.
+
+    Tuples for tasks inside the sub-topology are counted, and their counts reported at the end: only these reports are
+    in the ack tree, however many tuples a batch has. Tuples for bolts outside are in the tree themselves, because
+    nobody counts them.
 
     Args:
         batch: the batch.

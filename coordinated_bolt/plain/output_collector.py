@@ -1,10 +1,8 @@
-"""How bolts of a plain topology emit, ack and fail: the sending half of the ack tree.
+"""How bolts of a plain topology emit, ack and fail, and how its spouts emit: the sending half of the ack tree.
 
 Each tuple sent is an edge with a random 64-bit id. The sender xors the id into the ack value of each anchor,
 and the receiver finds it in the tuple's roots; an ack reports both to the acker. A tree is complete when
-each of its edges was reported from both ends.
-
-How the spouts of a plain topology emit: draws the roots of the ack trees.
+each of its edges was reported from both ends. A spout draws the root.
 """
 
 from __future__ import annotations

@@ -16,15 +16,6 @@ def end_on(failure: Failure | None) -> None:
         raise failure.to_error()
 
 
-def has_emitted(spout: SpoutTask) -> bool:
-    """Asks a spout for a tuple, if it may emit; returns whether it emitted one.
-
-    Raises:
-        UserCodeError: the spout raised.
-    """
-    return emitted_now(spout) > 0
-
-
 def emitted_now(spout: SpoutTask) -> int:
     """Asks a spout for a tuple, if it may emit; returns how many it emitted.
 

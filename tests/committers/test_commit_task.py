@@ -10,7 +10,7 @@ from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import FailureKind
@@ -24,6 +24,7 @@ from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FailedException
 from state.kinds.handles import HashState
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone, arrived
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 

@@ -22,7 +22,6 @@ from committers.committer_executor import CommitTask
 from committers.group_commit import Again, Group, PublishStep, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.frames import Frame
@@ -37,6 +36,7 @@ from state.commits.write_set import VALUE_FIELD
 from state.errors import FailedException
 from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone
 
 Step = tuple[Any, ...]

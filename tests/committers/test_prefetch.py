@@ -9,7 +9,6 @@ import pytest
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
@@ -18,6 +17,7 @@ from state.errors import TopologyError
 from state.kinds import committed_values
 from state.kinds.handles import HashState, SetState, ValueState
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 

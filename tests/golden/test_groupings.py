@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import (
@@ -25,6 +24,7 @@ from coordinated_bolt.streams.groupings import (
     ShuffleGrouping,
 )
 from state.errors import TopologyError
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, output, wire
 
 pytestmark = pytest.mark.case(id="G8")

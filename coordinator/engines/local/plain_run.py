@@ -33,7 +33,7 @@ from coordinator.engines.local.hand_bolt import HandBolt
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.engines.local.recorder import Recorder
 from coordinator.engines.local.timers import Timers
-from coordinator.plain.driving import end_on, has_emitted
+from coordinator.plain.driving import emitted_now, end_on
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.spouts.memory import FeederSpout
 from state.codec import digest64, pack, unpack
@@ -262,7 +262,7 @@ class PlainRun:
             clock=self._now_ns,
         )
         self._spouts.setdefault(wiring.component_id, []).append(task)
-        self._mailroom.attach(wiring.task_id, _receiver(task), wake=lambda: has_emitted(task))
+        self._mailroom.attach(wiring.task_id, _receiver(task), wake=lambda: emitted_now(task) > 0)
 
     def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
         if by_hand and wiring.coordination is not None:

@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -32,6 +32,7 @@ from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.case_names import shown
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone, frames_in
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, wire
 

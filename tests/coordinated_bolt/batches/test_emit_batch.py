@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.columns import from_wire
 from coordinated_bolt.streams.groupings import (
     AllGrouping,
@@ -26,6 +25,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from state.codec import CodecError
 from tests.support.case_names import shown
 from tests.support.tasks.collectors import contents, make
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 from tests.support.values import values
 

@@ -13,7 +13,7 @@ from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.watching.task_observer import TaskObserver
-from coordinator.plain.driving import end_on, has_emitted
+from coordinator.plain.driving import emitted_now, end_on
 from state.errors import ProtocolError, UserCodeError
 from tests.support.tasks.wirings import Calls, output, wire
 
@@ -110,7 +110,7 @@ def ended(kind, root):
 
 def test_a_message_is_a_root_with_an_edge_for_each_target_and_an_init_of_them_all():
     task, sent = make(Scripted((["x"], "m")))
-    assert has_emitted(task)
+    assert emitted_now(task)
     first, second, init = sent
     root = init.root
     edges = [message.payload[2][root] for message in (first, second)]
@@ -131,7 +131,7 @@ def test_a_message_nobody_subscribes_to_is_a_root_without_edges():
 
 def test_a_tuple_without_message_id_is_not_tracked():
     task, sent = make(Scripted((["x"], None)))
-    assert has_emitted(task)
+    assert emitted_now(task)
     assert [(message.target, message.payload) for message in sent] == [(21, (0, ["x"], {})), (22, (0, ["x"], {}))]
     assert task.pending_count == 0
     end_on(task.tick())
@@ -212,7 +212,7 @@ def test_a_reset_begins_the_time_of_a_message_anew():
 @pytest.mark.case(id="P-12")
 def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
     task, sent = make(Scripted((["x"], "m")), ackers=())
-    assert has_emitted(task)
+    assert emitted_now(task)
     assert Calls.take() == [("ack", "m")]
     assert [message.payload for message in sent] == [(0, ["x"], {}), (0, ["x"], {})]
     end_on(task.tick())
@@ -223,7 +223,7 @@ def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
 def test_a_spout_that_emits_in_its_ack_is_acked_step_by_step_where_nothing_is_tracked():
     task, _ = make(Chatty((["x"], 1)), ackers=())
     for number in (1, 2, 3):
-        assert has_emitted(task)
+        assert emitted_now(task)
         assert Calls.take() == [("ack", number)]
 
 
@@ -267,7 +267,7 @@ def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_l
 
 def test_a_spout_that_has_nothing_says_so():
     task, sent = make(Scripted())
-    assert not has_emitted(task)
+    assert not emitted_now(task)
     assert sent == []
 
 

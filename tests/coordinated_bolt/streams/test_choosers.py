@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import (
@@ -34,6 +33,7 @@ from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import described
 from state.errors import TopologyError
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, output, wire
 
 FIELDS = ("word", "number")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox, attempt_outboxes
+from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -15,6 +15,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
 from state.codec import pack, unpack
 from state.errors import FailedException
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import arrived
 from tests.support.tasks.wirings import ONE_FIELD, RecordingBolt, Sent, attempt, wire
 

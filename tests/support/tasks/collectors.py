@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.routing import OutputStream
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, wire
 
 PAIRS = StreamSpec("pairs", ("key", "value"))

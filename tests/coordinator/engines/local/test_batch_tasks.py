@@ -9,7 +9,6 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outbox
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -23,6 +22,7 @@ from state.errors import FailedException
 from state.kinds.handles import HashState
 from tests.support.scenarios.playing import task_leftovers
 from tests.support.stores.memory_store import MemoryStore
+from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.topologies.components import Lines, plan
 
 FIRST, SECOND, THIRD = (TransactionAttempt(txid, 70 + txid) for txid in (1, 2, 3))
