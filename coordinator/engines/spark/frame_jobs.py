@@ -88,9 +88,6 @@ class FrameJobs:
     Args:
         context: the Spark context.
         code: the archive that tasks import from, as `ship_code` has named it; empty if they find everything.
-
-    Attributes:
-        context: the same.
     """
 
     def __init__(self, context: SparkContext, code: str = "") -> None:

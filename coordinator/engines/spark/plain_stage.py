@@ -43,13 +43,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True)
 class BoltStage:
-    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up.
-
-    Attributes:
-        entry: of the wave's job.
-        wave_id: the wave.
-        stage_index: which stage.
-    """
+    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up."""
 
     entry: StageEntry[PlainPlan]
     wave_id: WaveId
@@ -112,13 +106,7 @@ class SpoutEnd:
 
 @dataclass(frozen=True, slots=True)
 class PlainAckerStage:
-    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver.
-
-    Attributes:
-        entry: of the wave's job.
-        wave_id: the wave.
-        stage_index: the last one.
-    """
+    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver."""
 
     entry: StageEntry[PlainPlan]
     wave_id: WaveId

@@ -139,15 +139,11 @@ class SparkEngine:
         try:
             event = self._events.get(timeout=timeout_s)
         except queue.Empty:
-            return self._waiting()
+            waiting = self._running.waiting()  # waves that have a phase of which no task runs
+            return PhaseWaits(waiting) if waiting else None
         if isinstance(event, EngineError):
             raise event
         return event
-
-    def _waiting(self) -> PhaseWaits | None:
-        """Returns the waves that have a phase of which no task runs."""
-        waiting = self._running.waiting()
-        return PhaseWaits(waiting) if waiting else None
 
     def close(self) -> None:
         """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.

@@ -47,7 +47,6 @@ class StageEntry(Generic[PlanT]):
     """What each stage of one job is shipped with, so that its tasks can begin.
 
     Attributes:
-        plan: the plan.
         frame_fault: fault point; set by tests only.
         deadline: by when the job has to be done; None for never.
     """
@@ -70,10 +69,7 @@ class StageSlot(Generic[PlanT]):
     """The tasks of one partition of a stage, where they run, one after the other.
 
     Attributes:
-        plan: the plan.
-        tasks: their task ids.
         routes: target -> partition of the next stage.
-        entry: what it was shipped with.
     """
 
     plan: PlanT
