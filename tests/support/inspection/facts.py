@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
-from state.records.server_facts import LibraryState, ServerFacts
+from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 INFO = {
     "redis_version": "7.0.15",

@@ -30,9 +30,8 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
 from state.printable import counted
-from state.redis_client.address import check_address, redact
+from state.redis_client.address import check_address, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
-from state.redis_client.encryption import require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.measured_facts import measure
 

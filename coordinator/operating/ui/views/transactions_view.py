@@ -9,8 +9,8 @@ from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime
 from coordinator.watching.durations import brief
-from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, TransactionPage
+from state.records.transaction_story import StoryChoice
 
 CHOICES = {
     StoryChoice.ALL: "All",
