@@ -20,7 +20,8 @@ from confluent_kafka import Consumer, TopicPartition
 from benchmarks.harness import Spread, command_line, describe, in_rounds, median, table, write_json
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.engines.spark.session import close_context, open_context
+from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.session import open_context
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
@@ -167,7 +168,7 @@ def run_rounds(options: argparse.Namespace) -> list[tuple[str, list[float]]]:
             shown=lambda side, rate: f"{side}: {rate:,.0f} messages/s",
         )
     finally:
-        close_context(context)
+        stop_context(context)
         broker.stop()
 
 

@@ -19,7 +19,8 @@ from benchmarks.corpus import Corpus, count_first_lines_of_passes, link_passes, 
 from benchmarks.harness import percentile
 from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
-from coordinator.engines.spark.session import close_context, open_context
+from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.session import open_context
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions
 from examples.word_count import topology
@@ -151,7 +152,7 @@ def warm_runs(name: str, corpus: Corpus, options: Namespace) -> Iterator[WarmRun
             pattern = link_passes(corpus, Path(folder) / "input", PASS_COUNT)
             yield WarmRuns(corpus, pattern, context, options.seconds)
     finally:
-        close_context(context)
+        stop_context(context)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,8 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
 from state.commits.write_set import WriteSet
-from state.kinds.committed_values import StateReader, WaitingValues, nothing_waits
 from state.kinds.handles import bind_states
-from state.kinds.session import StateSession
+from state.kinds.session import StateReader, StateSession, WaitingValues, nothing_waits
 
 
 class CommitterExecutor(BatchBoltExecutor):

@@ -44,8 +44,8 @@ from coordinator.watching.telemetry.run_logs import SlowLog
 from state.printable import counted
 
 if TYPE_CHECKING:
-    from coordinator.engines.spark.plain.spark_plain_engine import SparkPlainEngine
     from coordinator.engines.spark.session import SparkLease
+    from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine
 
 _LOG = logging.getLogger("txbatch")
 
@@ -122,7 +122,7 @@ def run_plain(
 
 
 def _engine(lease: SparkLease, plan: PlainPlan, code: str) -> SparkPlainEngine:
-    from coordinator.engines.spark.plain.spark_plain_engine import SparkPlainEngine
+    from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine
 
     timeout_s = None if plan.message_timeout_s is None else 2 * plan.message_timeout_s
     return SparkPlainEngine(lease, plan, code=code, wave_timeout_s=timeout_s)

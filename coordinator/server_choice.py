@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from state.errors import StateRefusedError, TopologyError
-from state.redis_client.address import redact
-from state.redis_client.encryption import require_encryption
+from state.redis_client.address import redact, require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.listing import ListedTopology
 from state.redis_topology.onlooker import Onlooker, onlooker_at

@@ -80,7 +80,7 @@ class SparkStart:
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
         intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
-            from coordinator.engines.spark.intake.binding import bound_to_spark
+            from coordinator.engines.spark.intake.frame_reader import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, request.spark)
         engine = SparkEngine(lease, plan, self.url, self.nonce, topology.message_timeout_s, code=code, intake=intake)

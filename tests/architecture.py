@@ -98,7 +98,7 @@ PURE_MODULES = (
     "coordinator/sources/kafka/topic_coordinator",
     "coordinator/sources/kafka/topic_view",
     "coordinator/sources/records",
-    "coordinator/engines/spark/probing/spark_facts",
+    "coordinator/engines/spark/spark_facts",
     "coordinator/watching/telemetry/health",
     "coordinator/watching/telemetry/run_metrics",
     "coordinator/transactional/machine",

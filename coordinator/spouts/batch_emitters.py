@@ -13,8 +13,7 @@ from coordinator.spouts.partition_cut import PartitionCut, link_to, partition_sc
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.keys import metadata_field
-from state.metadata.rotating_transactional_state import RotatingTransactionalState
-from state.metadata.transactional_state import TransactionalState
+from state.metadata import RotatingTransactionalState, TransactionalState
 from state.values.own_copy import own_copy
 
 StoredPositions = Mapping[str, Mapping[int, Any]]

@@ -32,7 +32,7 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.watching.run_observer import Observer, Observers, RunBegan
 from state.attempt import Attempts
-from state.records.receipt import RECEIPTS_KEPT
+from state.records.transaction_history import RECEIPTS_KEPT
 from state.redis_topology.store import RedisStore
 from state.values.own_copy import own_copy
 

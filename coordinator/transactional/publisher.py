@@ -22,7 +22,7 @@ from state.errors import (
     TransactionTooLargeError,
 )
 from state.printable import counted, one_line
-from state.redis_server.watch import ServerWatch
+from state.redis_server.fitness import ServerWatch
 from state.redis_topology.refusals import state_not_as_left, trouble_of
 from state.troubles import Trouble
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.codec import CodecError, pack, unpack
-from state.commits.dead_letter_writes import DeadLetterWrites
-from state.commits.write_set import WriteSet
+from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
 

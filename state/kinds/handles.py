@@ -15,14 +15,12 @@ from weakref import WeakKeyDictionary
 from state.errors import TopologyError
 from state.keys import Keys
 from state.kinds.hash_state import HashState
-from state.kinds.hyperloglog_state import HyperLogLogState
-from state.kinds.list_state import ListState
+from state.kinds.member_states import HyperLogLogState, SetState
 from state.kinds.session import StateSession
-from state.kinds.set_state import SetState
 from state.kinds.sorted_set_state import SortedSetState
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle
-from state.kinds.value_state import ValueState
+from state.kinds.value_states import ListState, ValueState
 
 __all__ = [
     "HashState",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from state.commits.task_writes import IncrementColumns, TaskWriteSet
+from state.commits.write_set import IncrementColumns, TaskWriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, declared_type

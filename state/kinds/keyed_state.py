@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Self
 
 from state.errors import TopologyError
-from state.kinds.committed_values import WaitingValues
+from state.kinds.session import WaitingValues
 from state.kinds.state_handle import StateHandle
 from state.values.state_kind import Field
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from state.commits.task_writes import TaskWriteSet
+from state.commits.write_set import TaskWriteSet
 from state.errors import TopologyError
 from state.keys import RESERVED_NAME, check_name, member_name
 from state.kinds.session import StateSession

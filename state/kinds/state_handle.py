@@ -12,7 +12,7 @@ from operator import index
 from typing import Any, Self
 
 from state.commits.state_writes import StateWrites
-from state.commits.task_writes import IncrementColumns, TaskWrites, TaskWriteSet
+from state.commits.write_set import IncrementColumns, TaskWrites, TaskWriteSet
 from state.errors import TopologyError
 from state.keys import check_name
 from state.kinds.session import StateSession

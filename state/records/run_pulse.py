@@ -71,7 +71,7 @@ class RunIdentity:
         durability: the level that the run waits for.
         server_can_lose: what a power cut may take from the server.
         history: how many transactions keep their receipt, metadata and story.
-        pid_space: where `pid` counts; see `state.processes`.
+        pid_space: where `pid` counts; see `state.redis_client.presence`.
     """
 
     fence: str = ""

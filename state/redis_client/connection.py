@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import redis
@@ -22,7 +22,27 @@ from state.redis_client import function_library
 from state.redis_client.address import check_address
 from state.redis_client.function_library import LIBRARY_NAME
 from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
-from state.redis_client.replies import text_of
+
+
+def text_of(item: Any) -> str:
+    """Returns an item of a reply as text; bytes that are not valid UTF-8 are escaped."""
+    return item.decode("utf-8", "backslashreplace") if isinstance(item, bytes) else str(item)
+
+
+def texts_by_name(items: Sequence[Any] | Mapping[Any, Any]) -> dict[str, str]:
+    """Returns names and values as a mapping of texts."""
+    return {text_of(name): text_of(value) for name, value in pairs_of(items)}
+
+
+def pairs_of(reply: Sequence[Any] | Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yields names and values, which redis-py hands out as a mapping, a flat list or a list of pairs."""
+    if isinstance(reply, Mapping):
+        yield from reply.items()
+    elif reply and isinstance(reply[0], (tuple, list)):
+        yield from reply
+    else:
+        yield from zip(reply[::2], reply[1::2], strict=True)
+
 
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""

@@ -9,9 +9,8 @@ from functools import cache
 from importlib import resources
 
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT
-from state.commits.packed_increments import SECTION_LIMIT
-from state.records.receipt import RECEIPTS_KEPT
-from state.records.transaction_history import KEPT_BYTES
+from state.commits.packed_writes import SECTION_LIMIT
+from state.records.transaction_history import KEPT_BYTES, RECEIPTS_KEPT
 from state.values.state_kind import MAX_INTEGER
 
 LIBRARY_NAME = "txbatch_5"

@@ -8,8 +8,7 @@ from typing import Any
 
 from state.errors import StateRefusedError
 from state.records.durability import ALMOST_ALWAYS, DurabilityLevel, ServerDurability
-from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import text_of, texts_by_name
+from state.redis_client.connection import RedisConnection, text_of, texts_by_name
 from state.redis_server.fitness import product_of
 
 SYNC_SETTINGS = ("CONFIG", "GET", "appendonly", "appendfsync", "no-appendfsync-on-rewrite")

@@ -17,9 +17,8 @@ from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys, split_member
 from state.printable import said_by
 from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of
 from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
-from state.redis_client.replies import pairs_of, text_of
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.state_kind import StateKind

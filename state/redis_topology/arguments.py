@@ -11,11 +11,10 @@ from typing import Any
 
 from state.codec import digest64, pack
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit
-from state.commits.dead_letter_writes import DeadLetterWrites
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, increment_blocks
-from state.commits.packed_writes import PackedWrites
+from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks
 from state.commits.state_writes import StateWrites
+from state.commits.write_set import DeadLetterWrites
 from state.errors import TransactionError
 from state.keys import Keys
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, Side, StateKind, ValueType

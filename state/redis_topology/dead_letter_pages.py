@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import text_of
+from state.redis_client.connection import RedisConnection, text_of
 
 PAGE_LETTERS = 200
 

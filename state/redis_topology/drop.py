@@ -19,8 +19,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import Keys
-from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import text_of
+from state.redis_client.connection import RedisConnection, text_of
 from state.troubles import Trouble
 
 BEGIN_TRIES = 20

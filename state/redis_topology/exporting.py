@@ -13,9 +13,8 @@ import redis
 from state.errors import StateRefusedError, TransactionError
 from state.keys import Keys
 from state.records.stored_records import OWN_KINDS, StoredPiece
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of
 from state.redis_client.redis_errors import stop_error
-from state.redis_client.replies import text_of
 from state.redis_topology.all_records import COUNT_COMMANDS, WHOLE_COMMANDS, RedisRecords, entries_of
 from state.redis_topology.snapshots import MOMENT
 from state.values.state_kind import StateKind

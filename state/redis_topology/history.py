@@ -8,12 +8,10 @@ from typing import Any
 
 from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
-from state.metadata.stored_metadata import unpack_metadata
-from state.records.receipt import Receipt, parse_receipt
-from state.records.transaction_history import parse_record
+from state.metadata import unpack_metadata
+from state.records.transaction_history import Receipt, parse_receipt, parse_record
 from state.records.transaction_story import TransactionStory, story_of
-from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import pairs_of, text_of
+from state.redis_client.connection import RedisConnection, pairs_of, text_of
 
 
 @dataclass(frozen=True, slots=True)

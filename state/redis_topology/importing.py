@@ -16,8 +16,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.fault_points import reached
 from state.keys import Keys
 from state.records.stored_records import StoredPiece
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
-from state.redis_client.replies import text_of, texts_by_name
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
 from state.values.state_kind import StateKind
 
 KEYS_MAX = 100_000

@@ -10,9 +10,8 @@ from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.printable import said_by
 from state.records.run_pulse import RunPulse, owners
-from state.redis_client.connection import RedisConnection
+from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.presence import connected_topologies
-from state.redis_client.replies import text_of
 from state.redis_topology.pulse import read_pulse
 
 _CONTROL = re.compile(r"\{([^{}]*)\}:txbatch:control", re.DOTALL)

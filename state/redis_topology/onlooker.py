@@ -14,15 +14,13 @@ from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import ServerDurability, durable_txids
-from state.records.receipt import RECEIPTS_KEPT, Receipt
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
-from state.records.story_choice import StoryChoice
 from state.records.topology_overview import BriefTransaction, LettersShown, TopologyOverview, TransactionPage
-from state.records.transaction_history import parse_record
+from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_record
+from state.records.transaction_story import StoryChoice
 from state.redis_client.address import redact
-from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.connection import RedisConnection, connect, pairs_of, text_of, texts_by_name
 from state.redis_client.presence import connected_runs
-from state.redis_client.replies import pairs_of, text_of, texts_by_name
 from state.redis_server.measured_durability import measure_durability
 from state.redis_topology.history import KnownTransaction, known_transaction
 from state.redis_topology.listing import ListedTopology, list_topologies

@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.processes import is_gone
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunPulse, pulse_of
-from state.redis_client.connection import RedisConnection
-from state.redis_client.replies import text_of, texts_by_name
+from state.redis_client.connection import RedisConnection, text_of, texts_by_name
+from state.redis_client.presence import is_gone
 from state.redis_topology.arguments import Argument
 
 CALL_TIMEOUT_S = 0.5

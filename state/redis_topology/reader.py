@@ -10,9 +10,8 @@ from pathlib import Path
 from state.commits.write_set import Field, StateKind
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_client.address import redact
+from state.redis_client.address import redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
-from state.redis_client.encryption import require_encryption
 from state.troubles import Trouble
 
 READ_TIMEOUT_S = 10.0

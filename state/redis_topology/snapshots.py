@@ -24,7 +24,7 @@ from state.redis_client.redis_errors import stop_sentence
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
-from state.values.stored_value import decode_stored
+from state.values.value_form import decode_stored
 
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""

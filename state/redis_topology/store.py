@@ -17,14 +17,12 @@ from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.fault_points import reached
-from state.metadata.metadata_sum import MetadataSum, MetadataSumChange
-from state.metadata.stored_metadata import unpack_metadata, verified_metadata
+from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
-from state.records.receipt import parse_receipt
-from state.records.stored_topology import Acquired, FoundTopology
-from state.redis_client.connection import RedisConnection
+from state.records.topology_overview import Acquired, FoundTopology
+from state.records.transaction_history import parse_receipt
+from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.presence import announce_run
-from state.redis_client.replies import text_of
 from state.redis_topology.arguments import (
     Argument,
     CommitTooLargeError,

@@ -16,9 +16,8 @@ import redis
 
 from state.errors import FailedException, SourceError
 from state.printable import said_by
-from state.redis_client.address import redact
+from state.redis_client.address import redact, require_encryption
 from state.redis_client.connection import connect
-from state.redis_client.encryption import require_encryption
 from state.redis_client.redis_errors import Remedy, remedy_of
 
 BEGINNING = "0-0"

@@ -10,21 +10,19 @@ from typing import Any, TypedDict
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.metadata.stored_metadata import checked_control, unpack_metadata, verified_metadata
+from state.metadata import checked_control, unpack_metadata, verified_metadata
 from state.records.durability import Durability, DurabilityReport, ServerDurability, durable_txids
-from state.records.receipt import parse_receipt
 from state.records.run_pulse import RunPulse
-from state.records.stored_topology import FoundTopology, TopologyStatus
+from state.records.topology_overview import FoundTopology, TopologyStatus
+from state.records.transaction_history import parse_receipt
 from state.redis_client.address import redact
-from state.redis_client.connection import RedisConnection, connect
-from state.redis_client.own_connection import OwnConnection, PooledConnection
+from state.redis_client.connection import RedisConnection, connect, text_of, texts_by_name
 from state.redis_client.presence import connected_runs
-from state.redis_client.replies import text_of, texts_by_name
 from state.redis_client.rights import require_all_rights
-from state.redis_server.fitness import evicted_keys, refuse_unfit_server
+from state.redis_server.fitness import ServerWatch, evicted_keys, refuse_unfit_server
 from state.redis_server.measured_durability import measure_durability
-from state.redis_server.watch import ServerWatch
 from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.barrier import OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import drop_topology
 from state.redis_topology.exporting import RedisExport

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from state.errors import TopologyError
+from state.errors import StateRefusedError, TopologyError
+from state.troubles import Trouble
 from state.values.state_kind import MAX_INTEGER, ValueType
 
 SCALE_MAX = 15
@@ -117,3 +118,36 @@ def canonical_json(value: Any) -> str:
     except UnicodeEncodeError:
         raise ValueError("is not valid Unicode") from None
     return text
+
+
+def decode_stored(stored: bytes, declared: ValueType, where: str, scale: int = 0) -> Any:
+    """Returns a stored value, field or member in its declared type.
+
+    Args:
+        stored: the bytes that Redis holds.
+        declared: the type that the handle declares.
+        where: names the state or field, for the message.
+        scale: of Decimals, the digits after the point.
+
+    Raises:
+        StateRefusedError: the bytes are not of that type.
+    """
+    try:
+        match declared:
+            case ValueType.INT:
+                return int(stored)
+            case ValueType.FLOAT:
+                return float(stored)
+            case ValueType.STR:
+                return stored.decode()
+            case ValueType.BYTES:
+                return stored
+            case ValueType.DECIMAL | ValueType.JSON:
+                form = form_of(declared, scale)
+                assert form is not None
+                return form.from_stored(int(stored) if declared is ValueType.DECIMAL else stored.decode())
+    except ValueError:
+        raise StateRefusedError(
+            f"{where} holds {stored[:100]!r}, but is declared as {declared.value}; correct the value, or declare the "
+            "type it has"
+        ).about(Trouble.STATE_VALUE) from None

@@ -107,7 +107,7 @@ STRIKES_THAT_SHOW = {
 }
 
 
-SHOWING = {"lost or doubled", "torn", "ending"}
+SHOWING = {"lost or doubled", "torn", "ending", "receipts"}
 """A planted bug shows in what is stored, or because the next driver refuses to continue from what is stored."""
 
 

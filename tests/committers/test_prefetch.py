@@ -14,7 +14,7 @@ from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.commits.packed_writes import unpacked
 from state.errors import TopologyError
-from state.kinds import committed_values
+from state.kinds import session
 from state.kinds.handles import HashState, SetState, ValueState
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
@@ -147,7 +147,7 @@ def test_values_that_cannot_be_keys_are_passed_over_until_they_are_used():
 
 
 def test_a_read_takes_along_no_more_than_the_limit_and_the_next_miss_takes_the_next(monkeypatch):
-    monkeypatch.setattr(committed_values, "PREFETCH_MAX", 3)
+    monkeypatch.setattr(session, "PREFETCH_MAX", 3)
     store = Reading()
     run(Balances(), store, ["a"], ["b", "c"], ["d"], ["e"])
     assert [fields for _, fields in store.asked] == [["a", "b", "c"], ["d", "e"]]

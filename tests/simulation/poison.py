@@ -28,7 +28,7 @@ from state.errors import (
     UserCodeError,
 )
 from state.keys import Keys
-from state.records.receipt import RECEIPTS_KEPT
+from state.records.transaction_history import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.process import Process

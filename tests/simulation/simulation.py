@@ -26,7 +26,7 @@ from state.errors import (
     WaveCrashError,
 )
 from state.fault_points import installed
-from state.records.receipt import RECEIPTS_KEPT
+from state.records.transaction_history import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
 from tests.simulation.driver import HISTORY, WINDOWS, Driver, Program
 from tests.simulation.drop import Drop

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.engines.spark.frame_flow import FrameFault
-from coordinator.engines.spark.session import close_context, open_context
+from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.session import open_context
 from coordinator.engines.spark.spark_engine import SparkEngine
+from coordinator.engines.spark.stage_entry import FrameFault
 from coordinator.run import run
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
@@ -61,7 +62,7 @@ class Contexts:
 
     def close(self) -> None:
         if self._context is not None:
-            close_context(self._context)
+            stop_context(self._context)
             self._context = None
 
 

@@ -14,7 +14,8 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-from coordinator.engines.spark.session import close_context, open_context
+from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.session import open_context
 from state.errors import TopologyError
 
 def work(number):
@@ -32,7 +33,7 @@ for numbers in ([1], [0]):
         context.parallelize(numbers, 1).map(work).collect()
     except Exception as error:
         print("raised", file=sys.stderr)
-close_context(context)
+stop_context(context)
 print("stopped", file=sys.stderr)
 """
 

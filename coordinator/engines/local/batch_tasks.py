@@ -23,7 +23,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.batch_emitters import Batch
 from state.attempt import TransactionAttempt
-from state.kinds.committed_values import StateReader
+from state.kinds.session import StateReader
 
 Report = Callable[[int, AttemptResult], None]
 

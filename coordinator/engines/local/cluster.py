@@ -22,9 +22,8 @@ from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from state.errors import TopologyError
-from state.redis_client.address import redact
+from state.redis_client.address import redact, require_encryption
 from state.redis_client.connection import connect
-from state.redis_client.encryption import require_encryption
 from state.redis_server.in_memory import in_memory_client
 
 IN_MEMORY = "memory://"

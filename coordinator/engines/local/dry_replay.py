@@ -23,7 +23,7 @@ from coordinator.transactional.options import RunOptions
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
-from state.records.stored_topology import FoundTopology
+from state.records.topology_overview import FoundTopology
 from state.redis_topology.history import KnownTransaction
 from state.redis_topology.store import RedisStore
 

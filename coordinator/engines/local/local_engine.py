@@ -26,7 +26,7 @@ from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, batch_edges
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
-from state.kinds.committed_values import StateReader
+from state.kinds.session import StateReader
 
 FrameFault = Callable[[Frame], Sequence[Frame]]
 """Fault point ``frames.sent``: a frame -> the frames that arrive instead, in this order."""

@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from coordinated_bolt.completeness.failure import Failure
+from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.plain.acker_task import AckerTask
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
@@ -25,11 +26,11 @@ from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.plain.user_calls import close_all
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
-from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.engines.local.hand_bolt import HandBolt
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.engines.local.recorder import Recorder
 from coordinator.engines.local.timers import Timers
@@ -47,6 +48,25 @@ Held = TypeVar("Held")
 
 MessageFault = Callable[[Message], Sequence[Message]]
 """Fault point ``messages.sent``: a message -> the messages that arrive instead, in this order."""
+
+
+class HandBolt(BaseRichBolt):
+    """Keeps its tuples; replaces the bolt of a component that a test handles by hand.
+
+    Source: backtype.storm.testing.AckTracker and the hand-fed bolts of Storm's integration tests.
+    """
+
+    def __init__(self) -> None:
+        self._received: list[PlainTuple] = []
+
+    def execute(self, tup: Tuple) -> None:
+        assert isinstance(tup, PlainTuple)
+        self._received.append(tup)
+
+    def waiting(self) -> list[PlainTuple]:
+        """Returns the tuples neither acked nor failed, in the order of their arrival, and forgets the others."""
+        self._received = [tup for tup in self._received if tup.status is TupleStatus.OPEN]
+        return list(self._received)
 
 
 class PlainRun:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.engines.spark.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.watching.failure_cause import CrashKind
 from state.troubles import Trouble
 

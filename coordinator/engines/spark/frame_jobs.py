@@ -15,15 +15,16 @@ import pickle
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.serializers import BatchedSerializer, NoOpSerializer
+from pyspark.util import _load_from_socket
 
-from coordinator.engines.spark.frame_flow import Addressed
-from coordinator.engines.spark.pyspark_versions import records_from
 from coordinator.engines.spark.shipping import dumps
+from coordinator.engines.spark.stage_entry import Addressed
 
 if TYPE_CHECKING:
     from pyspark import RDD, Broadcast, SparkContext
@@ -87,9 +88,6 @@ class FrameJobs:
     Args:
         context: the Spark context.
         code: the archive that tasks import from, as `ship_code` has named it; empty if they find everything.
-
-    Attributes:
-        context: the same.
     """
 
     def __init__(self, context: SparkContext, code: str = "") -> None:
@@ -125,7 +123,11 @@ class FrameJobs:
             wanted = self._partition_lists[tuple(partitions)] = java.array_list(partitions)
         rdd = self._python_rdd(frames, serializer).asJavaRDD()
         answer = java.run_job(java.scala_context, rdd, wanted)
-        return records_from([java.element(answer, 0), java.element(answer, 1)], serializer)
+        loaded: Any = _load_from_socket([java.element(answer, 0), java.element(answer, 1)], serializer)
+        if isinstance(loaded, AbstractContextManager):  # from PySpark 4.2 on
+            with loaded as records:
+                return list(records)
+        return list(loaded)
 
     @cached_property
     def _java(self) -> _JavaNames:

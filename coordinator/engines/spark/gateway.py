@@ -23,9 +23,8 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from coordinator.engines.spark.java.java_output import JavaOutput, reason_of
-from coordinator.engines.spark.java.java_process import GatewayProcess
-from coordinator.engines.spark.java.java_watch import JavaWatch
+from coordinator.engines.spark.java_output import JavaOutput, reason_of
+from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")

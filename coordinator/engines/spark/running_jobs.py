@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from coordinator.engines.spark.java.java_watch import JavaWatch
+from coordinator.engines.spark.java_watch import JavaWatch
 from state.errors import EngineError
 from state.troubles import Trouble
 

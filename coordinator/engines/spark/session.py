@@ -22,8 +22,7 @@ from coordinator.engines.spark.gateway import (
     start_context,
     stop_context,
 )
-from coordinator.engines.spark.java.java_process import GatewayProcess
-from coordinator.engines.spark.java.java_watch import JavaWatch
+from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
@@ -137,11 +136,6 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         ) from error
 
 
-def close_context(context: SparkContext) -> None:
-    """Stops a context of our own (driver, once a run)."""
-    stop_context(context)
-
-
 def accept_context(spark: Any) -> SparkContext:
     """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
 
@@ -192,7 +186,7 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
         finally:
             watch.let_stop()
             if watch.lost is None:
-                close_context(context)
+                stop_context(context)
             else:
                 abandon_context(context)
 

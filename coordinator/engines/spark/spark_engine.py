@@ -14,14 +14,13 @@ from typing import Any
 
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.crash_story import crash_story
-from coordinator.engines.spark.frame_flow import FrameFault
 from coordinator.engines.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.engines.spark.intake.intake import Intake
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.running_jobs import RunningJobs
 from coordinator.engines.spark.session import SparkLease, is_fair
 from coordinator.engines.spark.stage import Reading, WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
 from coordinator.engines.spark.wave import Wave, deploy
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
@@ -140,15 +139,11 @@ class SparkEngine:
         try:
             event = self._events.get(timeout=timeout_s)
         except queue.Empty:
-            return self._waiting()
+            waiting = self._running.waiting()  # waves that have a phase of which no task runs
+            return PhaseWaits(waiting) if waiting else None
         if isinstance(event, EngineError):
             raise event
         return event
-
-    def _waiting(self) -> PhaseWaits | None:
-        """Returns the waves that have a phase of which no task runs."""
-        waiting = self._running.waiting()
-        return PhaseWaits(waiting) if waiting else None
 
     def close(self) -> None:
         """Cancels what runs, waits for the lanes, and deletes what was shipped and shuffled.

@@ -6,7 +6,7 @@ next stage, frame)`` pairs; how they all begin is in `stage_entry`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
@@ -17,6 +17,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
+from coordinated_bolt.batches.chained_tasks import ChainedTasks
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
@@ -25,8 +26,7 @@ from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
-from coordinator.engines.spark.frame_flow import Addressed, Post
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, StageSlot
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, batch_edges, chained_to, report_chain
@@ -34,6 +34,9 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WavePro
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 from state.redis_topology.reader import RedisReader, load_redis_url
+
+Ended = tuple[TransactionAttempt, AttemptResult | None]
+"""An attempt that a task has ended, and its result; None if its bolt did not have to run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +70,12 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        slot = self.entry.slot(0, partition)
-        post = Post(slot.routes, pack_block)
-        outbox = WaveOutbox(self.wave.attempts(), post.send)
-        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
-        with slot.alarm(wirings[0]) as alarm:
-            for wiring in alarm.through(wirings):
-                for _ in self._emitted(slot.plan, wiring, outbox, alarm):
-                    yield from post.take()
-        outbox.flush()
-        yield from post.take()
+        def emitted(wiring: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
+            emitter = EmitterTask(wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
+            for result in emitter.run(self.wave.batches, alarm.begin):
+                yield result.attempt, result
 
-    def _emitted(self, plan: Plan, wiring: TaskWiring, outbox: WaveOutbox, alarm: Alarm) -> Iterator[None]:
-        """Runs one task; pauses after each attempt, so that what it has sent can go."""
-        task_id = wiring.task_id
-        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
-        emitter = EmitterTask(wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
-        for result in emitter.run(self.wave.batches, alarm.begin):
-            report_chain(plan, task_id, result.attempt, result, chained, begin=alarm.begin, send=outbox.report)
-            outbox.flush_if_full()
-            yield
+        yield from _run_tasks(self.entry.slot(0, partition), self.wave.attempts(), emitted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,31 +89,36 @@ class ProcessingStage:
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
         slot, wave = self.entry.slot(self.stage_index, partition), self.wave.attempts()
         blocks = yield from slot.read(records, wave=wave.attempts)
-        post = Post(slot.routes, pack_block)
-        outbox = WaveOutbox(wave, post.send)
-        wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
-        with slot.alarm(wirings[0]) as alarm:
-            for wiring in alarm.through(wirings):
-                inbox = Inbox(blocks.pop(wiring.task_id), wave)
-                for _ in self._executed(slot.plan, wiring, inbox, outbox, alarm):
-                    yield from post.take()
-        outbox.flush()
-        yield from post.take()
 
-    def _executed(
-        self, plan: Plan, wiring: TaskWiring, inbox: Inbox, outbox: WaveOutbox, alarm: Alarm
-    ) -> Iterator[None]:
-        """Runs one task; pauses after each attempt, so that what it has sent can go."""
-        task_id = wiring.task_id
-        chained = chained_to(plan, task_id, outbox.carrier, clock=perf_counter_ns)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
-        for batch in self.wave.batches:
-            attempt = batch.attempt
-            alarm.begin(attempt)
-            result = task.run(attempt, inbox.take(attempt))
-            report_chain(plan, task_id, attempt, result, chained, begin=alarm.begin, send=outbox.report)
-            outbox.flush_if_full()
-            yield
+        def executed(wiring: TaskWiring, chained: ChainedTasks, _: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
+            inbox = Inbox(blocks.pop(wiring.task_id), wave)
+            task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
+            for attempt in wave.attempts:
+                alarm.begin(attempt)
+                yield attempt, task.run(attempt, inbox.take(attempt))
+
+        yield from _run_tasks(slot, wave, executed)
+
+
+def _run_tasks(
+    slot: StageSlot[Plan],
+    wave: WaveAttempts,
+    ends_of: Callable[[TaskWiring, ChainedTasks, WaveOutbox, Alarm], Iterator[Ended]],
+) -> Iterator[Addressed]:
+    """Runs the tasks of a partition and what is chained to them; what was sent goes after each attempt."""
+    post = Post(slot.routes, pack_block)
+    outbox = WaveOutbox(wave, post.send)
+    wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
+    with slot.alarm(wirings[0]) as alarm:
+        for wiring in alarm.through(wirings):
+            task_id = wiring.task_id
+            chained = chained_to(slot.plan, task_id, outbox.carrier, clock=perf_counter_ns)
+            for attempt, result in ends_of(wiring, chained, outbox, alarm):
+                report_chain(slot.plan, task_id, attempt, result, chained, begin=alarm.begin, send=outbox.report)
+                outbox.flush_if_full()
+                yield from post.take()
+    outbox.flush()
+    yield from post.take()
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,12 +219,9 @@ class CommitStage:
     """The commit partitions of the meeting stage in job 2, and the stages below it.
 
     Attributes:
-        entry: of job 2.
-        stage_index: which stage.
-        wave: the attempts of the wave.
+        wave: all attempts of the wave.
         attempts: the group, in order.
         composed: whether tasks compose their prefix.
-        reading: how its committers read state.
     """
 
     entry: StageEntry[Plan]

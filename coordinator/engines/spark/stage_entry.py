@@ -1,4 +1,4 @@
-"""How every task of every stage begins, whatever kind of topology it belongs to.
+"""How every task of every stage begins, reads and sends, whatever kind of topology it belongs to.
 
 A stage collects a task's frames and puts them in order before it executes any, so that it does exactly the same when
 it is computed again. Frames for stages further down pass through.
@@ -6,15 +6,21 @@ it is computed again. Frames for stages further down pass through.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+import gc
+import itertools
+import signal
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from pyspark import TaskContext
+
+from coordinated_bolt.plain.wave_frames import WaveFrame
+from coordinated_bolt.transport.blocks import Block
+from coordinated_bolt.transport.frames import frame_target
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm, Deadline, alarm_for
-from coordinator.engines.spark.frame_flow import Addressed, FrameFault, sort_out
-from coordinator.engines.spark.worker import settle_worker
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
@@ -23,7 +29,17 @@ from state.fault_points import reached
 if TYPE_CHECKING:
     from pyspark import Broadcast
 
+Addressed = tuple[int, bytes]
+"""A packed frame, and the partition of the next stage that it goes to."""
+FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
+"""Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
 PlanT = TypeVar("PlanT", Plan, PlainPlan)
+FrameT = TypeVar("FrameT", Block, WaveFrame)
+
+FREEZING_TASKS = 8
+"""The first tasks of a worker freeze what there is: enough to have imported and unpickled what all stages need."""
+_TASKS = itertools.count(1)
+"""The tasks this worker has begun; a fact of the process, like its collector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +47,6 @@ class StageEntry(Generic[PlanT]):
     """What each stage of one job is shipped with, so that its tasks can begin.
 
     Attributes:
-        plan: the plan.
         frame_fault: fault point; set by tests only.
         deadline: by when the job has to be done; None for never.
     """
@@ -40,12 +55,8 @@ class StageEntry(Generic[PlanT]):
     frame_fault: FrameFault | None = None
     deadline: Deadline | None = None
 
-    def task(self, stage_index: int, partition: int) -> StageTask[PlanT]:
-        """Begins a task (executor); every stage calls it first, once a partition."""
-        return self.slot(stage_index, partition).only_task()
-
     def slot(self, stage_index: int, partition: int) -> StageSlot[PlanT]:
-        """Begins a partition (executor); every stage calls it, or `task` if its partitions hold one task each."""
+        """Begins a partition (executor); every stage calls it first."""
         settle_worker()
         reached("task.beginning")
         plan = self.plan.value
@@ -58,10 +69,7 @@ class StageSlot(Generic[PlanT]):
     """The tasks of one partition of a stage, where they run, one after the other.
 
     Attributes:
-        plan: the plan.
-        tasks: their task ids.
         routes: target -> partition of the next stage.
-        entry: what it was shipped with.
     """
 
     plan: PlanT
@@ -75,11 +83,18 @@ class StageSlot(Generic[PlanT]):
         """Carries on the frames of others, and returns each task's own in order, or what a fault makes of them.
 
         Args:
-            records: what the stage above has sent into this partition.
+            records: what the stage above has sent into this partition; what has no route any more is dropped.
             wave: the attempts whose places blocks use, for a fault.
             carries: whether another stage follows in this job; without one the frames of others are dropped.
         """
-        own = yield from sort_out(records, self.tasks, self.routes if carries else {})
+        own: dict[int, list[bytes]] = {task: [] for task in self.tasks}
+        routes = self.routes if carries else {}
+        for _, packed in records:
+            target = frame_target(packed)
+            if target in own:
+                own[target].append(packed)
+            elif target in routes:
+                yield routes[target], packed
         fault = self.entry.frame_fault
         if fault is not None:
             own = {task: fault(task, frames, wave) for task, frames in own.items()}
@@ -89,38 +104,44 @@ class StageSlot(Generic[PlanT]):
         """Ends user code that runs in the block when the deadline is near; one for all tasks, see `Alarm.through`."""
         return alarm_for(first, self.entry.deadline)
 
-    def only_task(self) -> StageTask[PlanT]:
-        """Returns the task of a partition that holds no other."""
-        (task_id,) = self.tasks
-        return StageTask(self.plan, task_id, self.routes, self.entry)
 
+class Post(Generic[FrameT]):
+    """Outgoing frames of one partition on their way to the next stage.
 
-@dataclass(frozen=True, slots=True)
-class StageTask(Generic[PlanT]):
-    """One task of a stage, where it runs.
-
-    Attributes:
-        plan: the plan.
-        task_id: the task.
-        routes: target -> partition of the next stage.
-        entry: what it was shipped with.
+    Args:
+        routes: target task -> partition of the next stage.
+        pack: makes bytes of a frame.
     """
 
-    plan: PlanT
-    task_id: int
-    routes: Mapping[int, int]
-    entry: StageEntry[PlanT]
+    def __init__(self, routes: Mapping[int, int], pack: Callable[[FrameT], bytes]) -> None:
+        self._routes = routes
+        self._pack: Callable[[FrameT], bytes] = pack
+        self._held: list[Addressed] = []
 
-    def read(
-        self, records: Iterable[Addressed], *, wave: Sequence[TransactionAttempt] = (), carries: bool = True
-    ) -> Generator[Addressed, None, list[bytes]]:
-        """See `StageSlot.read`."""
-        own = yield from self._slot().read(records, wave=wave, carries=carries)
-        return own[self.task_id]
+    def send(self, frame: FrameT) -> None:
+        packed = self._pack(frame)
+        reached("frame.packed")
+        self._held.append((self._routes[frame.target], packed))
 
-    def alarm(self, wiring: TaskWiring) -> AbstractContextManager[Alarm]:
-        """Ends user code that runs in the block when the deadline is near."""
-        return alarm_for(wiring, self.entry.deadline)
+    def take(self) -> list[Addressed]:
+        """Returns what was sent since the last call."""
+        held, self._held = self._held, []
+        return held
 
-    def _slot(self) -> StageSlot[PlanT]:
-        return StageSlot(self.plan, (self.task_id,), self.routes, self.entry)
+
+def settle_worker() -> None:
+    """Readies the worker for many small tasks; called at the beginning of each.
+
+    The cycle collector looks less often: it would walk all tuples of a wave again and again. And it no longer
+    walks what a worker has loaded for good, modules and code: pyspark has it look at everything after every task,
+    which took most of a worker's time. What is frozen by mistake is freed as ever once nothing refers to it, unless
+    it is part of a cycle, and there are only the first few tasks for that.
+
+    Ctrl-C is not for workers, so a `KeyboardInterrupt` in one is the user's own.
+    """
+    if TaskContext.get() is None:  # a test that runs stages in its own process
+        return
+    gc.set_threshold(50_000, 20, 20)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if next(_TASKS) <= FREEZING_TASKS:
+        gc.freeze()

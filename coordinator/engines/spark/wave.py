@@ -37,15 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A plan on a Spark context, shared by all waves of a run.
-
-    Attributes:
-        jobs: runs jobs on the Spark context.
-        plan: the plan.
-        shipped_plan: the same, broadcast.
-        intake: what feeds stage 0.
-        reading: how committers read state.
-    """
+    """A plan on a Spark context, shared by all waves of a run."""
 
     jobs: FrameJobs
     plan: Plan
@@ -61,13 +53,7 @@ def deploy(jobs: FrameJobs, plan: Plan, reading: Reading, intake: Intake | None 
 
 
 class Wave:
-    """Many attempts on their way through Spark together.
-
-    Args:
-        deployment: where it runs.
-        wave_input: the attempts.
-        entry: of job 1.
-    """
+    """Many attempts on their way through Spark together; `entry` is that of job 1."""
 
     def __init__(self, deployment: Deployment, wave_input: WaveInput, entry: StageEntry[Plan]) -> None:
         self._deployment = deployment

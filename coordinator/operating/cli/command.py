@@ -27,8 +27,7 @@ from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
 from coordinator.watching.log_records import LogFormat, formatter_of, logs_of
 from state.records.durability import DurabilityLevel
-from state.redis_client.address import redact, secrets_in
-from state.redis_client.encryption import PLAINTEXT_VARIABLE
+from state.redis_client.address import PLAINTEXT_VARIABLE, redact, secrets_in
 from state.redis_topology.reader import URL_VARIABLE
 
 SERVER = "Server and durability"

@@ -8,7 +8,7 @@ from coordinator.operating.cli.figures import failed_line
 from coordinator.watching.durations import brief, duration
 from state.printable import counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
-from state.records.story_choice import LOWER_FAILED
+from state.records.transaction_story import LOWER_FAILED
 
 UNKNOWN = "no run is known: none has told, and none is connected"
 CONNECTED = "running, and reports nothing about itself: it has just begun, or was started with --no-pulse"

@@ -34,9 +34,8 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
 from state.printable import counted
-from state.redis_client.address import check_address, redact
+from state.redis_client.address import check_address, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
-from state.redis_client.encryption import require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.measured_facts import measure
 
@@ -198,7 +197,7 @@ def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = 
 
 
 def _examine_spark(master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str) -> list[Finding]:
-    from coordinator.engines.spark.probing.probe import probe_spark
+    from coordinator.engines.spark.probe import probe_spark
 
     try:
         return check_spark(probe_spark(master, conf, topology, module or None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted, one_line
 

@@ -7,8 +7,8 @@ from statistics import median
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
-from state.records.server_facts import LibraryState, ServerFacts
 from state.redis_server.fitness import product_of, unfitness
+from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95
 """Shares of maxmemory."""

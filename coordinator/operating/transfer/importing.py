@@ -13,7 +13,7 @@ from coordinator.operating.transfer.state_lines import LineReader
 from coordinator.topology.building.topology_description import DescribedState, declared_states_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, Keys
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_client.function_library import STORED_FORMAT

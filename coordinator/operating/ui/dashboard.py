@@ -35,8 +35,8 @@ from coordinator.operating.ui.views.transaction_views import (
 from coordinator.operating.ui.views.words import Clock
 from state.errors import StateError, StateUnreachableError, TopologyError
 from state.printable import said_by
-from state.records.story_choice import StoryChoice
 from state.records.topology_overview import TopologyOverview
+from state.records.transaction_story import StoryChoice
 from state.redis_topology.onlooker import Onlooker
 
 FOLDER = Path(__file__).parent

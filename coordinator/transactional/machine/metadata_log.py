@@ -18,7 +18,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from state.keys import metadata_field, parse_metadata_field
-from state.metadata.transactional_state import MetadataChanges, TransactionalState
+from state.metadata import MetadataChanges, TransactionalState
 
 COORDINATOR_SCOPE = "coordinator"
 NOTE_SCOPE = "note."

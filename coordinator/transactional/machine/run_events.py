@@ -28,7 +28,7 @@ from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, At
 from state.attempt import Attempts
 from state.commits.write_set import WriteSet
 from state.errors import TransactionError
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 
 # Events
 

@@ -33,7 +33,7 @@ from state.fault_points import reached
 from state.keys import parse_metadata_field
 from state.kinds.handles import declared_states
 from state.kinds.state_family import StateFamily
-from state.records.stored_topology import FoundTopology
+from state.records.topology_overview import FoundTopology
 from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
 

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 from coordinator.watching.pulse.pulse_observer import PulseObserver
 from coordinator.watching.pulse.pulse_writer import PulseWriter
-from state.processes import pid_space
 from state.records.run_pulse import RunIdentity, to_json
+from state.redis_client.presence import pid_space
 from state.redis_topology.store import RedisStore
 
 

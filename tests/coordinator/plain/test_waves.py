@@ -16,8 +16,8 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.plain.message_packer import messages_of, trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
-from coordinator.engines.spark.plain.plain_stage import BoltStage
-from coordinator.engines.spark.plain.spark_plain_engine import emitted_parts
+from coordinator.engines.spark.plain_stage import BoltStage
+from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import UserCodeError

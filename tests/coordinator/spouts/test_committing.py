@@ -20,7 +20,7 @@ from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
-from state.records.receipt import RECEIPTS_KEPT
+from state.records.transaction_history import RECEIPTS_KEPT
 from tests.support.runs.scripted import Run
 from tests.support.runs.whole_runs import (
     Count0,

@@ -10,7 +10,7 @@ from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError, TransactionTooLargeError
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.stores.memory_store import MemoryStore
 
 GROUP = (TransactionAttempt(1, 10), TransactionAttempt(2, 20))

@@ -94,7 +94,7 @@ SENT_TWICE = Mutant(
     "What a task had sent before it was retried is sent once more with the retry.",
     (
         Patch(
-            "coordinator/engines/spark/frame_flow.py",
+            "coordinator/engines/spark/stage_entry.py",
             "        held, self._held = self._held, []\n        return held",
             "        held = list(self._held)\n        return held",
         ),

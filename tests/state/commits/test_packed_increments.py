@@ -12,8 +12,15 @@ from hypothesis import strategies as st
 
 from state.codec import pack, unpack
 from state.commits.commit import CommitStatus
-from state.commits.packed_increments import SECTION_LIMIT, IncrementBlock, Numbers, increment_blocks
-from state.commits.packed_writes import PackedWrites, packed, unpacked
+from state.commits.packed_writes import (
+    SECTION_LIMIT,
+    IncrementBlock,
+    Numbers,
+    PackedWrites,
+    increment_blocks,
+    packed,
+    unpacked,
+)
 from state.commits.write_set import MAX_INTEGER, OrderMattersError, StateKind, StateWrites, ValueType, WriteSet, compose
 from tests.support.stores.builders import attempt, commit_of, writes
 

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from state.codec import pack, unpack
 from state.commits.packed_writes import unpacked
-from state.commits.task_writes import IncrementColumns, TaskWriteSet
 from state.commits.write_set import (
     VALUE_FIELD,
+    IncrementColumns,
     OrderMattersError,
     StateKind,
     StateWrites,
+    TaskWriteSet,
     ValueType,
     WriteSet,
     compose,

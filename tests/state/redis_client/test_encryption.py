@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from state.errors import StateRefusedError, TopologyError
-from state.redis_client.encryption import require_encryption
+from state.redis_client.address import require_encryption
 from state.redis_topology.reader import RedisReader, load_redis_url
 
 ADDRESSES = {"near": ["127.0.0.1", "::1"], "far": ["10.0.0.7"], "both": ["127.0.0.1", "10.0.0.7"], "nobody": []}

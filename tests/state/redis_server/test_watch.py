@@ -9,7 +9,7 @@ from redis import exceptions
 
 from state.errors import StateRefusedError
 from state.redis_client.connection import RedisConnection
-from state.redis_server.watch import ServerWatch
+from state.redis_server.fitness import ServerWatch
 from tests.support.stores.scripted_client import Scripted, Time
 
 SOUND: dict[str, Any] = {

@@ -11,8 +11,7 @@ import redis
 from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
-from state.redis_client.own_connection import PooledConnection
-from state.redis_topology.barrier import ASK_MS, SILENT_S, Barrier
+from state.redis_topology.barrier import ASK_MS, SILENT_S, Barrier, PooledConnection
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, unanswered
 from tests.support.stores.scripted_client import Time

@@ -7,9 +7,9 @@ import pytest
 from coordinator.watching.failure_cause import FailureCause
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
 from state.keys import Keys
-from state.records.receipt import RECEIPTS_KEPT
 from state.records.run_pulse import Standing
-from state.records.story_choice import LOWER_FAILED, StoryChoice
+from state.records.transaction_history import RECEIPTS_KEPT
+from state.records.transaction_story import LOWER_FAILED, StoryChoice
 from state.redis_topology.onlooker import Onlooker, onlooker_at
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend

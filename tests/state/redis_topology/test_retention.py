@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from state.commits.commit import CommitStatus
-from state.commits.packed_increments import SECTION_LIMIT
+from state.commits.packed_writes import SECTION_LIMIT
 from state.commits.write_set import WriteSet
 from state.kinds.handles import HashState, HyperLogLogState, ListState, SortedSetState, ValueState
 from state.redis_topology.snapshots import snapshot

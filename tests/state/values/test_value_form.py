@@ -12,8 +12,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.kinds.handles import HashState, ListState, ValueState
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER, ValueType
-from state.values.stored_value import decode_stored
-from state.values.value_form import SCALE_MAX, canonical_json, scaled, unscaled
+from state.values.value_form import SCALE_MAX, canonical_json, decode_stored, scaled, unscaled
 from tests.support.stores.written import written
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
-from state.records.server_facts import LibraryState, ServerFacts
+from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
+from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 INFO = {
     "redis_version": "7.0.15",

@@ -9,7 +9,6 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.spark.frame_flow import FrameFault
 from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
@@ -21,7 +20,7 @@ from coordinator.engines.spark.stage import (
     reports_among,
     wave_processed,
 )
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupExecuted

@@ -7,10 +7,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.spark.frame_flow import Addressed, FrameFault
-from coordinator.engines.spark.plain.plain_stage import plain_stage, wave_drained
-from coordinator.engines.spark.plain.spark_plain_engine import emitted_parts
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.spark_plain_engine import emitted_parts
+from coordinator.engines.spark.stage_entry import Addressed, FrameFault, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed

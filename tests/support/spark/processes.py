@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 
+from coordinator.engines.spark.java_watch import GatewayProcess
 
-class RunningProcess:
+
+class RunningProcess(GatewayProcess):
     """Answers until it is told otherwise.
 
     Attributes:
@@ -15,7 +17,7 @@ class RunningProcess:
         ended: set when it was asked to end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # there is no gateway
         self.is_running = True
         self.error: Exception | None = None
         self.thaw = threading.Event()

@@ -10,8 +10,8 @@ from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
-from state.metadata.metadata_sum import MetadataSum
-from state.records.stored_topology import Acquired
+from state.metadata import MetadataSum
+from state.records.topology_overview import Acquired
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.store import RedisStore
 

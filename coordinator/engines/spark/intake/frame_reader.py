@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DateType, IntegralType, TimestampType
 
-from coordinator.engines.spark.intake.row_intake import quoted
+from coordinator.engines.spark.intake.intake import Intake
+from coordinator.engines.spark.intake.row_intake import RowIntake, quoted
+from coordinator.engines.spark.session import SparkLease
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,
@@ -21,15 +24,30 @@ from coordinator.sources.data_frame_batches import (
     Versions,
 )
 from coordinator.spouts.answers import expect_made
+from coordinator.topology.building.topology import Topology
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 MAX_UNITS = 1_000_000
 """Units of a catalogue, which is kept in the driver's memory."""
 Call = Callable[[Callable[[], Catalogue]], Catalogue]
+
+
+def bound_to_spark(topology: Topology, lease: SparkLease, spark: Any) -> tuple[Topology, Intake]:
+    """Returns the topology as the driver runs it, and what feeds its stage 0 (driver, once a run).
+
+    Args:
+        topology: as built; its spout is a `DataFrameBatches`.
+        lease: the context of the run.
+        spark: the user's session, or whatever else was given.
+    """
+    spout, spec = topology.spout, topology.spout.spec
+    assert isinstance(spec, DataFrameBatches)
+    session = spark if isinstance(spark, SparkSession) else SparkSession(lease.context)
+    reader = SparkFrameReader(session, spec, lease.watch.call)
+    intake = RowIntake(spec.columns, reader.rows, lambda metadata: Unit.from_plain(metadata, "").row_count)
+    bound = replace(spout, spec=spec.bound(reader))
+    return replace(topology, components=(bound, *topology.components[1:])), intake
 
 
 class SparkFrameReader:

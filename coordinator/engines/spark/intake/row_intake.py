@@ -12,12 +12,11 @@ from pyspark.sql import functions as sql
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.blocks import pack_block
-from coordinator.engines.spark.frame_flow import Addressed, Post
+from coordinator.engines.spark.alarm import alarm_for
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.row_values import Shape, row_converter, shape_of
 from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import StageEntry, StageTask
-from coordinator.engines.spark.worker import settle_worker
+from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, settle_worker
 from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, chained_to, report_chain
@@ -108,14 +107,13 @@ class RowStage:
         plan = self.entry.plan.value
         routes, wave = plan.chain.routes_into(1), self.wave.attempts()
         for role in self.roles[partition]:
-            task = StageTask(plan, role.task_id, routes, self.entry)
             post = Post(routes, pack_block)
             outbox = WaveOutbox(wave, post.send)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)
             chained = chained_to(plan, role.task_id, outbox.carrier, clock=perf_counter_ns)
             emitter = EmitterTask(wiring, outbox.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
-            with task.alarm(wiring) as alarm:
+            with alarm_for(wiring, self.entry.deadline) as alarm:
                 batch = self.wave.batches[role.batch_index]
                 for result in emitter.run([batch], alarm.begin):
                     report_chain(

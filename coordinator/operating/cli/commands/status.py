@@ -25,7 +25,7 @@ from state.errors import StateUnreachableError
 from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
 from state.records.durability import DurabilityLevel, ServerDurability
 from state.records.run_pulse import RunPulse, Standing, owners, standing_of
-from state.records.stored_topology import TopologyStatus
+from state.records.topology_overview import TopologyStatus
 from state.redis_topology.topology import RedisTopology
 
 LOOK_EVERY_S = 1.0

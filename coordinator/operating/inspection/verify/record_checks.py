@@ -20,12 +20,10 @@ from state.commits.quarantine import unpack_record
 from state.commits.write_set import MAX_INTEGER
 from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
-from state.metadata.metadata_sum import MetadataSum
-from state.metadata.stored_metadata import unpack_metadata
+from state.metadata import MetadataSum, unpack_metadata
 from state.printable import counted, one_line
-from state.records.receipt import RECEIPTS_KEPT, Receipt, parse_receipt
 from state.records.stored_records import StoredRecords
-from state.records.transaction_history import parse_record
+from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _FENCE = re.compile(r"[1-9][0-9]*:[0-9a-f]{32}")

@@ -13,8 +13,8 @@ from coordinator.operating.ui.views.topologies_view import Heading, heading_of
 from coordinator.operating.ui.views.words import Clock
 from coordinator.watching.durations import brief, duration
 from state.records.run_pulse import PulseSample, RunFigures, RunPulse, Spread, Standing
-from state.records.story_choice import LOWER_FAILED
 from state.records.topology_overview import TopologyOverview
+from state.records.transaction_story import LOWER_FAILED
 
 WINDOW_STATES = ("processing", "processed", "committing")
 """States of attempts that samples have; the pulse's window also has those that are only waiting."""

@@ -9,7 +9,7 @@ import pytest
 
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.server_checks import check_server
-from state.records.server_facts import LibraryState
+from state.redis_server.measured_facts import LibraryState
 from tests.support.inspection.facts import INFO, SERVER, server
 
 WARN, FAIL = Weight.WARN, Weight.FAIL

@@ -7,7 +7,7 @@ import pytest
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.attempt import TransactionAttempt
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.case_names import shown
 
 STORED = {

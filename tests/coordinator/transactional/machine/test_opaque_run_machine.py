@@ -16,7 +16,7 @@ from coordinator.transactional.machine.run_events import (
     StoreMetadata,
 )
 from state.errors import FailedException
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
 from tests.support.topologies.components import LinesCoordinator
 

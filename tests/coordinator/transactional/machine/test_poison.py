@@ -36,7 +36,7 @@ from state.errors import (
     StateRefusedError,
     UserCodeError,
 )
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import Driven, attempts_in, emitted, ready
 
 TRACEBACK = "Traceback (most recent call last):\n  File 'parse.py', line 3\nValueError: no number\n"

@@ -23,7 +23,7 @@ from coordinator.transactional.machine.run_events import (
 from state.codec import pack
 from state.commits.quarantine import BatchInput
 from state.errors import NotReplayableError, ReplayLimitError, StateRefusedError, UserCodeError
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import Driven
 
 WHOLE = Republication(2, BatchInput(2, "two"))

@@ -37,7 +37,7 @@ from coordinator.transactional.machine.run_events import (
 )
 from state.codec import pack
 from state.errors import ProtocolError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
-from state.metadata.transactional_state import MetadataChanges
+from state.metadata import MetadataChanges
 from tests.support.case_names import shown
 from tests.support.machine.by_hand import (
     LATER,

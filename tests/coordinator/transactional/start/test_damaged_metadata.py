@@ -9,7 +9,7 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from state.codec import pack
 from state.errors import StateError, TransactionError
 from state.keys import Keys
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from tests.support.topologies.components import Count, build
 
 ROWS = [["a", n] for n in range(6)]

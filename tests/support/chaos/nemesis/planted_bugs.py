@@ -15,7 +15,7 @@ from redis.retry import Retry
 from coordinator.transactional.start import takeover
 from state.commits.commit import CommitStatus
 from state.keys import Keys
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from state.redis_client import connection as redis_connection
 from state.redis_client import function_library
 from state.redis_topology import store as redis_store

@@ -25,7 +25,7 @@ from state.records.run_pulse import (
     Spread,
     to_json,
 )
-from state.records.stored_topology import TopologyStatus
+from state.records.topology_overview import TopologyStatus
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch

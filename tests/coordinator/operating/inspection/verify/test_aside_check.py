@@ -10,7 +10,7 @@ from coordinator.operating.inspection.verify.record_checks import check_aside, c
 from state.codec import pack
 from state.commits.dead_letters import pack_letter
 from state.keys import Keys
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from state.records.stored_records import StoredRecords
 from tests.support.stores.builders import record_of
 

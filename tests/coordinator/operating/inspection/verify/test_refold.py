@@ -33,7 +33,7 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.commits.write_set import StateKind
 from state.errors import TopologyError, UserCodeError
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from state.records.stored_records import StateImage
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology

@@ -13,7 +13,7 @@ from coordinator.operating.inspection.verify.verifier import FINDS_NOT, Verifier
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError
-from state.metadata.metadata_sum import MetadataSum
+from state.metadata import MetadataSum
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
@@ -37,7 +37,12 @@ def renew_sum(client: Any) -> None:
 
 def and_renewed(damage: Damage) -> Damage:
     """The damage, with the checksum that fits it."""
-    return lambda client: (damage(client), renew_sum(client))
+
+    def damage_and_renew(client: Any) -> None:
+        damage(client)
+        renew_sum(client)
+
+    return damage_and_renew
 
 
 def altered(client: Any, txid: str, part: bytes, other: bytes) -> None:

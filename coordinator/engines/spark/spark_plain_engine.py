@@ -5,29 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from coordinated_bolt.transport.frames import frame_target
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.crash_story import crash_story
-from coordinator.engines.spark.frame_flow import Addressed
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, settle_thread
 from coordinator.engines.spark.lane import Lane
-from coordinator.engines.spark.plain.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
+from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
 from coordinator.engines.spark.running_jobs import LOOK_AFTER_S, RunningJobs
 from coordinator.engines.spark.session import SparkLease
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
-
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-
 
 _LOG = logging.getLogger("txbatch")
 CANCEL_MAX_S = 60.0
@@ -41,17 +34,17 @@ class SparkPlainEngine:
         lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         code: the archive that tasks import from; see `ship_code`.
-        wave_timeout_s: a wave that takes longer is cancelled; None lets it take its time.
+        wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that; None
+            lets it take its time.
     """
 
     def __init__(
         self, lease: SparkLease, plan: PlainPlan, *, code: str = "", wave_timeout_s: float | None = None
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
-        self._topology_id = plan.topology_id
+        self._plan, self._shipped_plan = plan, watch.call(lambda: context.broadcast(plan))
         self._wave_timeout_s = wave_timeout_s
-        shipped_plan = watch.call(lambda: context.broadcast(plan))
-        self._deployment = PlainDeployment(FrameJobs(context, code), plan, shipped_plan, wave_timeout_s)
+        self._frame_jobs = FrameJobs(context, code)
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._lane.submit(partial(settle_thread, context, "txbatch-processing"))
@@ -109,56 +102,35 @@ class SparkPlainEngine:
             if self._running is not None and not self._running.done():
                 self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
             self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
-            self._watch.call(self._deployment.shipped_plan.destroy)
+            self._watch.call(self._shipped_plan.destroy)
         except EngineError as error:  # then there is nothing to clean up
             _LOG.debug("nothing was cleaned up: %s", error)
 
     def _run(self, wave: PlainWave) -> WaveDrained:
-        description = f"{self._topology_id}: wave {wave.wave_id.number}"
+        description = f"{self._plan.topology_id}: wave {wave.wave_id.number}"
         self._context.setJobGroup(self._job_group, description, interruptOnCancel=True)
         try:
-            return self._deployment.run(wave)
+            return self._drained(wave)
         finally:
             self._jobs.ended(self._job_group)
 
-
-@dataclass(frozen=True, slots=True)
-class PlainDeployment:
-    """A plan on a Spark context, shared by all waves of a run.
-
-    Attributes:
-        jobs: runs jobs on the Spark context.
-        plan: the plan.
-        shipped_plan: the same, broadcast.
-        wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that.
-    """
-
-    jobs: FrameJobs
-    plan: PlainPlan
-    shipped_plan: Broadcast[PlainPlan]
-    wave_timeout_s: float | None = None
-
-    def run(self, wave: PlainWave) -> WaveDrained:
-        """Runs one wave, and deletes its shuffle files whatever comes of it."""
-        plan = self.plan
-        deadline = None if self.wave_timeout_s is None else Deadline(time.time(), self.wave_timeout_s)
-        entry = StageEntry(self.shipped_plan, deadline=deadline)
-        first = BoltStage(entry, wave.wave_id, 0)
-        frames = self._emitted(wave).then(SpoutEnd(first))
+    def _drained(self, wave: PlainWave) -> WaveDrained:
+        """Runs the wave's job: a stage for each level of bolts, then the ackers; no shuffle files are left."""
+        plan, jobs = self._plan, self._frame_jobs
+        deadline = None if self._wave_timeout_s is None else Deadline(time.time(), self._wave_timeout_s)
+        entry = StageEntry(self._shipped_plan, deadline=deadline)
+        parts = emitted_parts(plan, wave)  # already in the partitions of stage 0, so nothing is shuffled for it
+        emitted = Source.of(self._context.parallelize(parts, len(parts)))
+        frames = Frames(emitted, (SpoutEnd(BoltStage(entry, wave.wave_id, 0)),))
         last_shuffled: Source | None = None
         for index in range(1, len(plan.stages)):
-            last_shuffled = self.jobs.shuffled(frames, len(plan.stages[index].tasks))
+            last_shuffled = jobs.shuffled(frames, len(plan.stages[index].tasks))
             frames = Frames(last_shuffled, (plain_stage(entry, plan, wave.wave_id, index),))
         try:
-            return wave_drained(self.jobs.run(frames, range(len(plan.stages[-1].tasks))))
+            return wave_drained(jobs.run(frames, range(len(plan.stages[-1].tasks))))
         finally:
             if last_shuffled is not None:
                 last_shuffled.delete_shuffle_files()
-
-    def _emitted(self, wave: PlainWave) -> Frames:
-        """Returns what the spouts have emitted, in the partitions of stage 0: nothing has to be shuffled for it."""
-        parts = emitted_parts(self.plan, wave)
-        return Frames(Source.of(self.jobs.context.parallelize(parts, len(parts))))
 
 
 def emitted_parts(plan: PlainPlan, wave: PlainWave) -> list[list[Addressed]]:

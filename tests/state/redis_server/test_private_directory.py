@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from state import private_directory
 from state.errors import StateRefusedError
-from state.private_directory import make_private
-from state.redis_server.embedded import EmbeddedServer
+from state.redis_server import embedded
+from state.redis_server.embedded import EmbeddedServer, make_private
 
 OURS = frozenset({"lock"})
 
@@ -71,7 +70,7 @@ def test_a_data_directory_is_closed_whatever_else_is_kept_in_it(tmp_path, folder
 
 
 def test_another_users_directory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(private_directory, "os", SimpleNamespace(getuid=lambda: os.getuid() + 1))
+    monkeypatch.setattr(embedded, "os", SimpleNamespace(getuid=lambda: os.getuid() + 1))
 
     with pytest.raises(
         PermissionError, match=rf"belongs to user {os.getuid()}, but txbatch runs as user {os.getuid() + 1}"

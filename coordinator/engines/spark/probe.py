@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.privacy import open_doors
-from coordinator.engines.spark.probing.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.engines.spark.session import spark_lease
 from coordinator.engines.spark.shipping import ship_code, ship_topology
+from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.topology.building.topology import ComponentGraph
 from state.errors import EngineError
 

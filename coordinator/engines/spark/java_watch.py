@@ -11,17 +11,22 @@ from __future__ import annotations
 import errno
 import logging
 import re
+import signal
+import subprocess
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from coordinator.engines.spark.lane import Lane
 from state.errors import EngineError
 from state.troubles import Trouble
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _LOG = logging.getLogger("txbatch")
 PING_S = 2.0
@@ -32,23 +37,65 @@ FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL_DISK_SAID = re.compile(r"No space left on device|Disk quota exceeded")
 MAKE_ROOM = "the disk below spark.local.dir is full: make room, or name another folder by --conf spark.local.dir=DIR"
 ADVICE = "nothing that was committed is lost; run again"
+END_TIMEOUT_S = 2.0
+OUT_OF_MEMORY_CODES = (3, 52)
+"""What Spark and the Java machine exit with when memory runs out."""
+NO_FOLDER_CODE = 53
+"""What Spark exits with when no local folder can be made."""
 Result = TypeVar("Result")
 
 
-class JavaProcess(Protocol):
-    """What is watched."""
+class GatewayProcess:
+    """The Java process at the other end of a gateway.
+
+    Args:
+        gateway: py4j's.
+        is_ours: whether this package has started it, so that it may end it.
+        context: the application to ask for; None asks the process only.
+    """
+
+    def __init__(self, gateway: Any, *, is_ours: bool, context: SparkContext | None = None) -> None:
+        self._system = gateway.jvm.java.lang.System
+        self._popen: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+        self._is_ours = is_ours
+        self._application = None if context is None else context._jsc.sc()  # noqa: SLF001 - its only name
 
     def ping(self) -> bool:
         """Returns whether the application runs; raises anything if the process is gone, blocks while it is frozen."""
+        if self._application is None:
+            self._system.nanoTime()
+            return True
+        return not self._application.isStopped()
 
     def name(self) -> str:
         """Returns how messages call the process."""
+        return "Spark's Java process" + (f" (pid {self._popen.pid})" if self._popen is not None else "")
 
     def how_it_ended(self) -> str:
         """Returns what is known of its end, after a ping that raised."""
+        if self._popen is None:
+            return "its connection is broken"
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(END_TIMEOUT_S)
+        code = self._popen.returncode
+        if code is None:
+            return "its connection is broken, though it runs"
+        if code == -signal.SIGKILL:
+            return "it was killed by signal 9, as the kernel does when the machine's memory runs out"
+        if code < 0:
+            return f"it was killed by signal {-code} ({signal.Signals(-code).name})"
+        if code == NO_FOLDER_CODE:
+            return f"exit code {code}, it could make no folder: name a usable one by --conf spark.local.dir=DIR"
+        if code in OUT_OF_MEMORY_CODES:
+            return f"exit code {code}, its memory ran out: raise spark.driver.memory, or cut smaller transactions"
+        return f"exit code {code}"
 
     def end(self) -> None:
         """Ends it, if it is ours."""
+        if self._is_ours and self._popen is not None and self._popen.poll() is None:
+            self._popen.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(END_TIMEOUT_S)
 
 
 class JavaWatch:
@@ -60,7 +107,9 @@ class JavaWatch:
         silence_max_s: so long a question may stay without an answer.
     """
 
-    def __init__(self, process: JavaProcess, *, ping_s: float = PING_S, silence_max_s: float = SILENCE_MAX_S) -> None:
+    def __init__(
+        self, process: GatewayProcess, *, ping_s: float = PING_S, silence_max_s: float = SILENCE_MAX_S
+    ) -> None:
         self._process = process
         self._ping_s, self._silence_max_s = ping_s, silence_max_s
         self._pings, self._calls = Lane("txbatch-java-ping"), Lane("txbatch-java-call")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from state.processes import is_gone, pid_space
+from state.redis_client.presence import is_gone, pid_space
 
 HERE = pid_space()
 needs_linux = pytest.mark.skipif(not HERE, reason="only Linux names the boot and the namespace of process ids")

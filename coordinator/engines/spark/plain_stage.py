@@ -33,8 +33,7 @@ from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
-from coordinator.engines.spark.frame_flow import Addressed, Post
-from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry
 from coordinator.plain.plain_engine import WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from state.codec import CodecError, digest64, pack, unpack
@@ -44,26 +43,20 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True, slots=True)
 class BoltStage:
-    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up.
-
-    Attributes:
-        entry: of the wave's job.
-        wave_id: the wave.
-        stage_index: which stage.
-    """
+    """Bolt tasks of one level and those chained to them: each is prepared, executes what reached it, and cleans up."""
 
     entry: StageEntry[PlainPlan]
     wave_id: WaveId
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        task = self.entry.task(self.stage_index, partition)
-        frames = yield from task.read(records)
-        post = Post(task.routes, pack_wave_frame)
-        wiring = task.plan.wirings[task.task_id]
-        chained = [task.plan.wirings[task_id] for task_id in task.plan.chained_to(task.task_id)]
-        with task.alarm(wiring) as alarm:
-            for _ in self._execute([wiring, *chained], _unpacked(frames, self.wave_id, contents_of), post, alarm):
+        slot = self.entry.slot(self.stage_index, partition)
+        (task_id,) = slot.tasks
+        frames = (yield from slot.read(records))[task_id]
+        post = Post(slot.routes, pack_wave_frame)
+        wirings = [slot.plan.wirings[each] for each in (task_id, *slot.plan.chained_to(task_id))]
+        with slot.alarm(wirings[0]) as alarm:
+            for _ in self._execute(wirings, _unpacked(frames, self.wave_id, contents_of), post, alarm):
                 yield from post.take()
         yield from post.take()
 
@@ -113,28 +106,23 @@ class SpoutEnd:
 
 @dataclass(frozen=True, slots=True)
 class PlainAckerStage:
-    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver.
-
-    Attributes:
-        entry: of the wave's job.
-        wave_id: the wave.
-        stage_index: the last one.
-    """
+    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver."""
 
     entry: StageEntry[PlainPlan]
     wave_id: WaveId
     stage_index: int
 
     def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        task = self.entry.task(self.stage_index, partition)
-        frames = yield from task.read(records)
+        slot = self.entry.slot(self.stage_index, partition)
+        (task_id,) = slot.tasks
+        frames = (yield from slot.read(records))[task_id]
         trees = WaveTrees()
         for told in _unpacked(frames, self.wave_id, trees_of):
             trees.begin(*told.begun)
             trees.ack(*told.acked)
         acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
-        post = Post(task.routes, pack_wave_frame)
-        post.send(WaveFrame(self.wave_id, task.task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
+        post = Post(slot.routes, pack_wave_frame)
+        post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
         yield from post.take()
 
 

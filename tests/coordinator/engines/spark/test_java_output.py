@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from coordinator.engines.spark.gateway import output_of
-from coordinator.engines.spark.java.java_output import JavaOutput, reason_of
+from coordinator.engines.spark.java_output import JavaOutput, reason_of
 
 STARTING = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 TELLING = """\

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from state.errors import ProtocolError
-from state.metadata.rotating_transactional_state import RotatingTransactionalState
-from state.metadata.transactional_state import TransactionalState
+from state.metadata import RotatingTransactionalState, TransactionalState
 
 
 def make(value):

@@ -1,1 +1,0 @@
-"""Plain topologies on Spark: their waves as stages and jobs."""

@@ -1,1 +1,0 @@
-"""What a source remembers of each txid, and how it is checked at the next start. Pure."""
