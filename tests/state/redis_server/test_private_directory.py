@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from state.redis_server import embedded
 from state.errors import StateRefusedError
+from state.redis_server import embedded
 from state.redis_server.embedded import EmbeddedServer, make_private
 
 OURS = frozenset({"lock"})

@@ -11,8 +11,8 @@ from coordinator.operating.ui.views.topologies_view import Heading
 from coordinator.operating.ui.views.words import Clock, Tone
 from coordinator.watching.durations import brief
 from state.printable import counted
+from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import LOWER_FAILED, AttemptStory, ComponentStory, TransactionStory
-from state.redis_topology.history import KnownTransaction
 
 
 @dataclass(frozen=True, slots=True)
