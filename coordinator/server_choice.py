@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from state.errors import StateRefusedError, TopologyError
+from state.records.topology_overview import ListedTopology
 from state.redis_client.address import redact, require_encryption
 from state.redis_server.embedded import EmbeddedServer
-from state.redis_topology.listing import ListedTopology
 from state.redis_topology.onlooker import Onlooker, onlooker_at
 from state.redis_topology.reader import URL_VARIABLE
 from state.redis_topology.topology import RedisTopology

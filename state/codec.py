@@ -58,11 +58,7 @@ def _pack(value: Any, nesting: int) -> bytes:
 
 
 def unpack(packed: bytes) -> Any:
-    """Returns the value that was given to `pack`.
-
-    Raises:
-        CodecError: the bytes are truncated, too large, or were not made by `pack`.
-    """
+    """Returns the value that was given to `pack`; damaged bytes, and those of others, are a CodecError."""
     return _unpack(packed, 0)
 
 

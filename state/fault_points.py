@@ -75,13 +75,10 @@ _visit: Visit | None = None
 
 
 def reached(point: str) -> None:
-    """Says that the process has reached a point (driver and executor, also in user code's threads).
+    """Says that the process has reached one of `POINTS` (driver and executor, also in user code's threads).
 
     Does nothing, in some 40 ns, unless a visit is installed. Whatever the visit raises passes, as it must if it is to
-    look like the end of a process.
-
-    Args:
-        point: one of `POINTS`, as a literal; a test compares them.
+    look like the end of a process. The point is a literal, so that a test can compare them.
     """
     if _visit is not None:
         _visit(point)
@@ -90,8 +87,7 @@ def reached(point: str) -> None:
 def install(visit: Visit | None) -> None:
     """Has `visit` called at every point that this process reaches from now on; None removes it. For tests.
 
-    Args:
-        visit: may kill the process, wait, or raise. It decides by itself at which visit of which point.
+    A visit may kill the process, wait, or raise. It decides by itself at which visit of which point.
     """
     global _visit  # noqa: PLW0603 - the price of a point that needs nothing handed down to it
     _visit = visit

@@ -22,8 +22,6 @@ _RIGHT = "text-align:right;vertical-align:top"
 
 
 class _BoundedRepr(reprlib.Repr):
-    """A repr that shows few entries and short texts."""
-
     def __init__(self) -> None:
         super().__init__()
         self.maxlevel = 4
@@ -49,10 +47,7 @@ def cell(value: Any) -> Markup:
 def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str = "") -> Markup:
     """Returns a table; numbers are aligned to the right, everything else to the left.
 
-    Args:
-        headers: one for each column; none leaves out the row of headers, and the first cell of each row heads it.
-        rows: cells, shown by `cell`.
-        caption: shown above the table.
+    Without headers there is no row of them, and the first cell of each row heads it.
     """
     parts = ["<table>"]
     if caption:
@@ -67,12 +62,10 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[Any]], *, caption: str
 
 
 def section(*parts: str) -> str:
-    """Returns parts of HTML as one output of a cell."""
     return f'<div class="txbatch">{"".join(parts)}</div>'
 
 
 def paragraph(text: str) -> Markup:
-    """Returns text as a paragraph."""
     return Markup(f"<p>{cell(text)}</p>")
 
 

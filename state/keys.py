@@ -22,15 +22,7 @@ _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")  # as a step of a path or an
 
 
 def check_name(kind: str, name: str) -> str:
-    """Returns `name` if it is a valid name for a topology, component, stream or state.
-
-    Args:
-        kind: what is being named, for the message ("topology id", "state name").
-        name: any value.
-
-    Raises:
-        TopologyError: the name is not a string or breaks the rule.
-    """
+    """Returns a valid name for a topology, component, stream or state; a TopologyError calls any other value `kind`."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise TopologyError(f"{kind} {name!r} is not a valid name; use {NAME_RULE}")
     return name
@@ -38,11 +30,7 @@ def check_name(kind: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The Redis keys of one topology.
-
-    Attributes:
-        topology_id: a valid name, unique on its server.
-    """
+    """The Redis keys of one topology, whose id is unique on its server."""
 
     topology_id: str
 
@@ -119,7 +107,6 @@ def metadata_field(scope: str, txid: int) -> str:
 
 
 def parse_metadata_field(field: str) -> tuple[str, int]:
-    """Inverse of `metadata_field`."""
     scope, _, txid = field.rpartition(":")
     return scope, int(txid)
 

@@ -21,12 +21,7 @@ from state.troubles import Trouble
 
 @dataclass(frozen=True, slots=True)
 class MetadataChanges:
-    """Metadata to store and to delete, in the form `RedisStore.store_metadata` and `Commit` take.
-
-    Attributes:
-        puts: metadata field -> value.
-        forgets: metadata fields to delete.
-    """
+    """Metadata to store, field -> value, and fields to delete, as `RedisStore.store_metadata` and `Commit` take it."""
 
     puts: dict[str, Any] = field(default_factory=dict)
     forgets: tuple[str, ...] = ()
@@ -36,10 +31,10 @@ class MetadataChanges:
 
 
 class TransactionalState:
-    """Values by scope and txid; lives in the driver (or in a test), never does I/O.
+    """Values by scope and txid, from what `RedisStore.acquire` returned; in the driver (or in a test), never does I/O.
 
-    Args:
-        metadata: what was stored, as `RedisStore.acquire` returned it.
+    The coordinator and the emitters of a topology each own a scope ("coordinator", "partition.3"). The driver takes the
+    recorded changes and stores them in one fenced call, before anything is emitted.
 
     Source: backtype.storm.transactional.state.TransactionalState.
     Differs from Storm: holds the values and records changes instead of writing to ZooKeeper one by one.
@@ -54,7 +49,6 @@ class TransactionalState:
             self._scopes.setdefault(scope, {})[txid] = value
 
     def scopes(self) -> list[str]:
-        """Every scope that holds a value, sorted."""
         return sorted(scope for scope, values in self._scopes.items() if values)
 
     def values(self, scope: str) -> Mapping[int, Any]:
@@ -62,7 +56,6 @@ class TransactionalState:
         return self._scopes.get(scope, {})
 
     def put(self, scope: str, txid: int, value: Any) -> None:
-        """Sets a value and records the change."""
         self._scopes.setdefault(scope, {})[txid] = value
         name = metadata_field(scope, txid)
         self._forgets.pop(name, None)
@@ -93,12 +86,8 @@ class RotatingTransactionalState:
     """The sorted map txid -> value of one scope; used by the coordinator, and by emitters for each partition.
 
     Once a txid has a value, every replay gets that value. None is a value too: it says that a later batch was
-    already emitted, so this one must be empty.
-
-    Args:
-        state: where the values are kept.
-        scope: which map of `state` this is.
-        is_strict: whether values must be made in txid order from 1 without gaps.
+    already emitted, so this one must be empty. A strict state makes values in txid order from 1 without gaps; any other
+    order is a ProtocolError.
 
     Source: backtype.storm.transactional.state.RotatingTransactionalState.
     """
@@ -110,9 +99,6 @@ class RotatingTransactionalState:
         """Returns the value of a txid; `initialize` makes it on the first call.
 
         If a greater txid has a value, `initialize` is not called and the value is None.
-
-        Raises:
-            ProtocolError: the state is strict and the txid does not follow the greatest known one.
         """
         values = self._state.values(self._scope)
         if txid in values:
@@ -128,11 +114,7 @@ class RotatingTransactionalState:
         return value
 
     def get_state_or_create(self, txid: int, initialize: StateInitializer) -> Any:
-        """Returns the value of a txid if it has one; otherwise makes it and returns None.
-
-        Raises:
-            ProtocolError: as `get_state`.
-        """
+        """Returns the value of a txid if it has one; otherwise makes it and returns None."""
         values = self._state.values(self._scope)
         if txid in values:
             return values[txid]
@@ -140,7 +122,6 @@ class RotatingTransactionalState:
         return None
 
     def has_cache(self, txid: int) -> bool:
-        """Returns whether the txid has a value, None included."""
         return txid in self._state.values(self._scope)
 
     def cleanup_before(self, txid: int) -> None:
@@ -158,12 +139,7 @@ class RotatingTransactionalState:
 
 @dataclass(frozen=True, slots=True)
 class MetadataSumChange:
-    """How one write changes a `MetadataSum`; accepted once the server has applied the write.
-
-    Attributes:
-        sum_after: the checksum the write stores.
-        digests: metadata field -> digest of its new entry, 0 if deleted.
-    """
+    """How one write changes a `MetadataSum`: the sum it stores, and field -> digest of its new entry, 0 if deleted."""
 
     sum_after: int
     digests: Mapping[str, int]
@@ -173,11 +149,7 @@ class MetadataSumChange:
 
 
 class MetadataSum:
-    """The xor of one digest per entry, so order does not matter.
-
-    Args:
-        entries: metadata field -> packed value, for every stored entry.
-    """
+    """The xor of one digest per entry, so order does not matter; made of all stored entries, field -> packed value."""
 
     def __init__(self, entries: Mapping[str, bytes]) -> None:
         self._digests: dict[str, int] = {}
@@ -185,12 +157,7 @@ class MetadataSum:
         self.accept(self.change(entries, ()))
 
     def change(self, puts: Mapping[str, bytes], forgets: Iterable[str]) -> MetadataSumChange:
-        """Returns the change if `puts` are stored and `forgets` then deleted; does not apply it.
-
-        Args:
-            puts: metadata field -> packed value.
-            forgets: fields, which need not exist.
-        """
+        """Returns the change if `puts` are stored and `forgets`, which need not exist, then deleted."""
         digests = {field: digest64(field.encode(), packed) for field, packed in puts.items()}
         digests |= dict.fromkeys(forgets, 0)
         sum_after = self._sum
@@ -199,7 +166,6 @@ class MetadataSum:
         return MetadataSumChange(sum_after, digests)
 
     def accept(self, change: MetadataSumChange) -> None:
-        """Applies a change, once the server has applied its write."""
         self._sum = change.sum_after
         for name, digest in change.digests.items():
             if digest:
@@ -216,11 +182,7 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 
 
 def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tuple[dict[str, bytes], MetadataSum]:
-    """Returns stored metadata, field -> packed value, and its checksum; `items` is a flat list of both.
-
-    Raises:
-        StateRefusedError: the checksum differs from the stored one.
-    """
+    """Returns stored metadata, field -> packed value, and its checksum; `items` is a flat list of both."""
     packed = {str(items[i], "utf-8", "backslashreplace"): bytes(items[i + 1]) for i in range(0, len(items), 2)}
     found_sum = MetadataSum(packed)
     if str(found_sum) != stored_sum:
@@ -234,11 +196,6 @@ def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tupl
 
 
 def unpack_metadata(keys: Keys, packed: Mapping[str, bytes]) -> dict[str, Any]:
-    """Returns metadata field -> value.
-
-    Raises:
-        StateRefusedError: a field or value does not have the form txbatch writes.
-    """
     metadata: dict[str, Any] = {}
     for name, value in packed.items():
         fault, metadata[name] = _read(name, value)
@@ -257,11 +214,6 @@ def unreadable_metadata(packed: Mapping[str, bytes]) -> str:
 
 
 def checked_control(keys: Keys, control: dict[str, str]) -> dict[str, str]:
-    """Returns the control hash once its numbers are checked.
-
-    Raises:
-        StateRefusedError: one is not a whole number.
-    """
     for name in ("committed", "revision"):
         if name in control:
             _number(keys, name, control[name])

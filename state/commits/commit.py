@@ -57,9 +57,7 @@ class CommitStatus(StrEnum):
 class SetAside:
     """A batch to quarantine in the step that commits its transaction empty.
 
-    Attributes:
-        record: what is stored of it.
-        limit: the server refuses the commit (FULL) if the topology has this many quarantined batches already.
+    The server refuses the commit (FULL) if the topology has `limit` quarantined batches already.
     """
 
     record: QuarantineRecord
@@ -93,12 +91,9 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class CommitReply:
-    """The answer to a commit.
+    """The answer to a commit: its outcome, and what the server found; for TYPE and LIMIT it names state key and field.
 
-    Attributes:
-        status: the outcome.
-        detail: what the server found; for TYPE and LIMIT it names state key and field.
-        byte_count: size of the arguments that were sent; 0 if none were.
+    `byte_count` is the size of the arguments that were sent, 0 if none were.
     """
 
     status: CommitStatus

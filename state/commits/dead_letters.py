@@ -42,6 +42,9 @@ class LetterLimits:
         per_transaction: most letters of one transaction.
         total: most letters stored at a time.
         letter_bytes: largest letter, packed.
+
+    Raises:
+        TopologyError: a limit is not an integer within its range.
     """
 
     per_transaction: int = 1_000
@@ -49,11 +52,6 @@ class LetterLimits:
     letter_bytes: int = 64 * 1024
 
     def __post_init__(self) -> None:
-        """Checks the limits.
-
-        Raises:
-            TopologyError: a limit is not an integer within its range.
-        """
         _check("per_transaction", self.per_transaction, PER_TRANSACTION_MAX)
         _check("total", self.total, TOTAL_MAX)
         _check("letter_bytes", self.letter_bytes, LETTER_BYTES_MAX)
@@ -116,22 +114,14 @@ def pack_letter(
     values: Sequence[Any],
     reason: str,
 ) -> bytes:
-    """Packs a letter where it is refused (executor); its txid and number are added when it is published.
-
-    Raises:
-        CodecError: a value cannot be stored.
-    """
+    """Packs a letter where it is refused (executor); its txid and number are added when it is published."""
     said = reason if len(reason) <= REASON_LIMIT else reason[: REASON_LIMIT - 1] + "…"
     valid = said.encode("utf-8", "backslashreplace").decode()
     return pack([component_id, task_index, source_component, stream_id, list(fields), list(values), valid])
 
 
 def letter_of(txid: int, member: bytes) -> DeadLetter:
-    """Returns the letter that is stored as this member of the sorted set.
-
-    Raises:
-        StateRefusedError: the member is not a letter.
-    """
+    """Returns the letter that is stored as this member of the sorted set."""
     letter_id, _, packed = member.partition(b":")
     try:
         component_id, task_index, source_component, stream_id, fields, values, reason = unpack(packed)
@@ -177,7 +167,6 @@ def add_letters(
 
 
 def letter_count(write_set: WriteSet) -> int:
-    """Returns how many letters `add_letters` has added."""
     return 0 if write_set.letters is None else len(write_set.letters.added)
 
 

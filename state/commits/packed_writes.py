@@ -28,23 +28,14 @@ _WIDTHS = ((1, "b"), (2, "h"), (8, "q"))
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Signed integers of at most 64 bits, big-endian, each as wide as the widest needs.
-
-    Attributes:
-        width: bytes per number: 1, 2 or 8.
-        packed: the numbers.
-    """
+    """Signed integers of at most 64 bits, big-endian, each in 1, 2 or 8 bytes: as wide as the widest needs."""
 
     width: int
     packed: bytes
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> Numbers:
-        """Packs numbers.
-
-        Raises:
-            OverflowError: a number needs more than 64 bits.
-        """
+        """Packs numbers; an OverflowError says that one needs more than 64 bits."""
         for width, code in _WIDTHS:
             try:
                 packed = array(code, numbers)
@@ -56,7 +47,6 @@ class Numbers:
         raise AssertionError("unreachable: the last width raises")
 
     def unpacked(self) -> Sequence[int]:
-        """Returns the numbers."""
         return _big_endian(array(dict(_WIDTHS)[self.width], self.packed))
 
 
@@ -66,10 +56,8 @@ class IncrementBlock:
 
     Attributes:
         field_type: name of the type that all fields are given back as: str, bytes or int.
-        count: number of fields.
         lengths: length in bytes of each field's name.
         names: the names, with a newline between each two.
-        amounts: what to add to each field.
     """
 
     field_type: str
@@ -80,11 +68,7 @@ class IncrementBlock:
 
     @classmethod
     def of(cls, fields: Sequence[Any], amounts: Sequence[int]) -> IncrementBlock:
-        """Packs fields and their amounts; fields of several types are given back as bytes.
-
-        Raises:
-            OverflowError: an amount needs more than 64 bits.
-        """
+        """Packs fields and their amounts; fields of several types are given back as bytes."""
         types = {*map(type, fields)}
         field_type = types.pop() if len(types) == 1 else bytes
         lengths, names = _joined(fields, field_type)
@@ -99,7 +83,6 @@ class IncrementBlock:
         return self.names.split(_SEPARATOR)
 
     def items(self) -> Iterator[tuple[Any, int]]:
-        """Yields each field, as it was packed, and its amount."""
         names: Iterator[Any] = self._split()
         if self.field_type == "str":
             names = map(bytes.decode, names)
@@ -119,23 +102,17 @@ class IncrementBlock:
         return [str(self.count), str(lengths.width), lengths.packed, self.names, str(amounts.width), amounts.packed]
 
     def to_wire(self) -> list[Any]:
-        """Returns plain data for the codec."""
         lengths, amounts = self.lengths, self.amounts
         return [self.field_type, self.count, lengths.width, lengths.packed, self.names, amounts.width, amounts.packed]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> IncrementBlock:
-        """Inverse of `to_wire`."""
         field_type, count, length_width, lengths, names, amount_width, amounts = wire
         return cls(field_type, count, Numbers(length_width, lengths), names, Numbers(amount_width, amounts))
 
 
 def increment_blocks(increments: Mapping[Any, int]) -> list[IncrementBlock]:
-    """Packs field -> amount; called by commit tasks (executor) once per group, and by the driver for what is left.
-
-    Raises:
-        OverflowError: as `IncrementBlock.of`.
-    """
+    """Packs field -> amount; called by commit tasks (executor) once per group, and by the driver for what is left."""
     items = iter(increments.items())
     blocks = []
     while part := list(islice(items, SECTION_LIMIT)):
@@ -145,7 +122,6 @@ def increment_blocks(increments: Mapping[Any, int]) -> list[IncrementBlock]:
 
 
 def _joined(fields: Sequence[Any], field_type: type) -> tuple[Sequence[int], bytes]:
-    """Returns the length of each name in bytes, and all names in one string."""
     if field_type is str:
         text = "\n".join(fields)
         joined = text.encode()
@@ -165,10 +141,7 @@ def _big_endian(numbers: array[int]) -> array[int]:
 class PackedWrites:
     """The packed changes to one state, from one commit task or from several that share no field.
 
-    Args:
-        blocks: what to add; no field is in two of them.
-        reach: see `StateWrites.reach`.
-        retention: see `StateWrites.retention`.
+    No field is in two of the blocks; `reach` and `retention` are those of `StateWrites`.
     """
 
     __slots__ = ("_pieces", "_seen", "blocks", "reach", "retention")
@@ -188,15 +161,12 @@ class PackedWrites:
         return f"PackedWrites({self.blocks!r}, {self.reach!r})"
 
     def operations(self) -> int:
-        """Returns how many changes the server will make."""
         return sum(block.count for block in self.blocks)
 
     def items(self) -> Iterator[tuple[Any, int]]:
-        """Yields each field, as it was packed, and its amount."""
         return chain.from_iterable(block.items() for block in self.blocks)
 
     def fields(self) -> Iterator[Field]:
-        """Yields every field this changes, each once."""
         return (field for field, _ in self.items())
 
     def unpacked(self) -> StateWrites:
@@ -226,21 +196,16 @@ class PackedWrites:
         return True
 
     def to_wire(self) -> list[Any]:
-        """Returns plain data for the codec."""
         return [[block.to_wire() for block in self.blocks], self.reach, self.retention.to_wire()]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> PackedWrites:
-        """Inverse of `to_wire`."""
         blocks, reach, retention = wire
         return cls(map(IncrementBlock.from_wire, blocks), reach, Retention.from_wire(retention))
 
 
 def packed(writes: StateWrites) -> StateWrites | PackedWrites:
-    """Returns changes packed, or as they are if they are more than increments that a server would take.
-
-    Called by commit tasks, once per group.
-    """
+    """Returns changes packed, or as they are if they are more than increments that a server would take."""
     increments = writes.increments
     if not increments or (writes.kind, writes.value_type) != (PackedWrites.kind, PackedWrites.value_type):
         return writes
@@ -252,5 +217,4 @@ def packed(writes: StateWrites) -> StateWrites | PackedWrites:
 
 
 def unpacked(writes: StateWrites | PackedWrites) -> StateWrites:
-    """Inverse of `packed`."""
     return writes.unpacked() if isinstance(writes, PackedWrites) else writes

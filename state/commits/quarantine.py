@@ -57,14 +57,20 @@ class PoisonCause:
     tuple_text: str = ""
 
 
+_STORED = (
+    ("number", "metadata", "positions", "starts"),
+    ("reason", "attempt_count", "component_id", "task_index", "traceback_text", "tuple_text"),
+    ("set_aside_at_s", "topology_fingerprint", "source_fingerprint"),
+)
+"""What is stored, in this order, of the batch, of the cause and of the record itself; as they are declared, too."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuarantineRecord:
     """One quarantined batch, as it is stored.
 
     Attributes:
         txid: of the transaction that was committed empty in its place.
-        batch: what re-creates it.
-        cause: why it was set aside.
         set_aside_at_s: when, in seconds since the epoch, by the driver's clock.
         topology_fingerprint: digest of the topology's description at that time.
         source_fingerprint: of the input at that time.
@@ -78,58 +84,22 @@ class QuarantineRecord:
     source_fingerprint: str
 
     def packed(self) -> bytes:
-        """Returns the record as it is stored.
-
-        Raises:
-            CodecError: some of the metadata would not be read back unchanged.
-        """
-        batch, cause = self.batch, self.cause
-        return pack_exact(
-            {
-                "number": batch.number,
-                "metadata": batch.metadata,
-                "positions": dict(batch.positions),
-                "starts": dict(batch.starts),
-                "reason": cause.reason,
-                "attempt_count": cause.attempt_count,
-                "component_id": cause.component_id,
-                "task_index": cause.task_index,
-                "traceback_text": cause.traceback_text,
-                "tuple_text": cause.tuple_text,
-                "set_aside_at_s": self.set_aside_at_s,
-                "topology_fingerprint": self.topology_fingerprint,
-                "source_fingerprint": self.source_fingerprint,
-            }
-        )
+        """Returns the record as it is stored; a CodecError says that some metadata would not be read back unchanged."""
+        parts = [
+            (part, name) for part, names in zip((self.batch, self.cause, self), _STORED, strict=True) for name in names
+        ]
+        found = {name: getattr(part, name) for part, name in parts}
+        return pack_exact(found | {name: dict(found[name]) for name in ("positions", "starts")})
 
 
 def unpack_record(keys: Keys, field_name: str, packed: bytes) -> QuarantineRecord:
-    """Inverse of `QuarantineRecord.packed`.
-
-    Args:
-        keys: of the topology, for the message.
-        field_name: the txid as stored.
-        packed: the stored value.
-
-    Raises:
-        StateRefusedError: txbatch did not write it, or it is damaged.
-    """
+    """Inverse of `QuarantineRecord.packed`; `field_name` is the txid as stored."""
     try:
         if not _TXID.fullmatch(field_name):
             raise ValueError("its name is not a txid")
         found = unpack(packed)
-        batch = BatchInput(*(found[name] for name in ("number", "metadata", "positions", "starts")))
-        cause = PoisonCause(
-            **{
-                name: found[name]
-                for name in (
-                    *("reason", "attempt_count", "component_id", "task_index"),
-                    *("traceback_text", "tuple_text"),
-                )
-            }
-        )
-        stamps = (found[name] for name in ("set_aside_at_s", "topology_fingerprint", "source_fingerprint"))
-        return QuarantineRecord(int(field_name), batch, cause, *stamps)
+        batch, cause, stamps = ([found[name] for name in names] for names in _STORED)
+        return QuarantineRecord(int(field_name), BatchInput(*batch), PoisonCause(*cause), *stamps)
     except (CodecError, LookupError, TypeError, ValueError) as error:
         raise StateRefusedError(
             f"topology {keys.topology_id!r} has field {field_name!r} in key {keys.quarantine!r}, which is not a "

@@ -70,7 +70,6 @@ class StateWrites:
     retention: Retention = KEEP_ALL
 
     def most(self) -> float:
-        """Returns the largest number a field may hold."""
         return MAX_INTEGER if self.value_type is ValueType.INT else sys.float_info.max
 
     def put(self, key: Field, value: Any) -> None:
@@ -142,11 +141,7 @@ class StateWrites:
             del self.appends[: -self.retention.most]
 
     def merge(self, other: StateWrites) -> None:
-        """Joins the changes of another task over the same transactions.
-
-        Raises:
-            OrderMattersError: both changed a field in ways that do not commute.
-        """
+        """Joins the changes of another task over the same transactions, or raises OrderMattersError."""
         self._check_commutes(other)
         self.reach = self.moved() + other.moved()
         for key in self.increments.keys() & other.increments.keys():
@@ -162,12 +157,10 @@ class StateWrites:
         self.overwritten.update(other.overwritten)
 
     def add_columns(self, fields: Sequence[Field], amounts: Sequence[int], reach: float | None = None) -> None:
-        """Adds integers to fields of a state that was neither put nor deleted.
+        """Adds integers to fields of a state that was neither put nor deleted; a field may be named more than once.
 
-        Args:
-            fields: the fields, any of them more than once.
-            amounts: one for each.
-            reach: no field gets farther than this from where it was, if they are of a later transaction than the rest.
+        With `reach`, they are of a later transaction than the rest, and get no field farther than that from where it
+        was.
         """
         if reach is not None:
             self.reach = self.moved() + reach
@@ -238,7 +231,6 @@ class StateWrites:
         return self.moved() > 0
 
     def to_wire(self) -> list[Any]:
-        """Returns plain data for the codec."""
         return [
             self.kind.value,
             self.value_type.value,
@@ -253,7 +245,6 @@ class StateWrites:
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
-        """Inverse of `to_wire`."""
         kind, value_type, puts, increments, deletes, appends, overwritten, reach, retention = wire
         removed = dict.fromkeys(deletes, True)
         kept = Retention.from_wire(retention)

@@ -31,7 +31,6 @@ class DeadLetterWrites:
     total_max: int
 
     def operations(self) -> int:
-        """Returns how many changes the server will make."""
         return len(self.added) + len(self.taken)
 
 
@@ -50,11 +49,9 @@ __all__ = [
 
 @dataclass(slots=True)
 class WriteSet:
-    """The changes of one or more transactions to all states of a topology.
+    """The changes of one or more transactions to all states of a topology: state name -> its changes.
 
-    Attributes:
-        states: state name -> its changes.
-        letters: changes to the dead letters; set by the driver just before it publishes.
+    The driver sets the changes to the dead letters just before it publishes.
     """
 
     states: dict[str, StateWrites | PackedWrites] = field(default_factory=dict)
@@ -69,7 +66,6 @@ class WriteSet:
         return writes
 
     def operations(self) -> int:
-        """Returns how many changes the server will make."""
         letters = 0 if self.letters is None else self.letters.operations()
         return letters + sum(writes.operations() for writes in self.states.values())
 
@@ -88,12 +84,9 @@ class WriteSet:
                 self.state(name, writes.kind, writes.value_type, writes.retention).then(unpacked(writes))
 
     def merge(self, other: WriteSet) -> None:
-        """Joins the changes of another task over the same transactions.
+        """Joins the changes of another task over the same transactions, or raises OrderMattersError.
 
         Takes over the parts of `other`, which must not be used afterwards.
-
-        Raises:
-            OrderMattersError: both changed a field in ways that do not commute.
         """
         for name, writes in other.states.items():
             if name not in self.states:
@@ -106,12 +99,10 @@ class WriteSet:
         self.states = {name: packed(unpacked(writes)) for name, writes in self.states.items()}
 
     def to_wire(self) -> dict[str, Any]:
-        """Returns plain data for the codec."""
         return {name: [isinstance(writes, PackedWrites), writes.to_wire()] for name, writes in self.states.items()}
 
     @classmethod
     def from_wire(cls, wire: dict[str, Any]) -> WriteSet:
-        """Inverse of `to_wire`."""
         made = ((name, (PackedWrites if is_packed else StateWrites), own) for name, (is_packed, own) in wire.items())
         return cls({name: form.from_wire(own) for name, form, own in made})
 
@@ -134,13 +125,7 @@ thousand transactions with less are far from the range of a field."""
 
 
 class IncrementColumns(NamedTuple):
-    """Fields and what to add to each; a field may be there more than once.
-
-    Attributes:
-        fields: the fields.
-        amounts: one for each.
-        reach: no field gets farther than this from where it was.
-    """
+    """Fields, any of them more than once, and what to add to each; none gets farther than `reach` from where it was."""
 
     fields: list[Any]
     amounts: list[int]
@@ -157,13 +142,7 @@ class IncrementColumns(NamedTuple):
 
 
 class TaskWrites:
-    """The changes to one state in one transaction on one task.
-
-    Args:
-        kind: Redis type of the state.
-        value_type: declared type of its values, as they are stored.
-        retention: how much of the state is kept, and for how long.
-    """
+    """The changes to one state in one transaction on one task."""
 
     __slots__ = ("_columns", "_writes", "kind", "retention", "value_type")
 
@@ -184,7 +163,6 @@ class TaskWrites:
         return self._writes
 
     def is_empty(self) -> bool:
-        """Returns whether nothing was changed."""
         return not self._columns and not self._writes.operations()
 
     def add_to(self, total: StateWrites) -> None:
@@ -198,11 +176,7 @@ class TaskWrites:
 
 
 class TaskWriteSet:
-    """The changes to all states in one transaction on one task.
-
-    Attributes:
-        states: state name -> its changes.
-    """
+    """The changes to all states in one transaction on one task, by name."""
 
     def __init__(self) -> None:
         self.states: dict[str, TaskWrites] = {}
@@ -215,7 +189,6 @@ class TaskWriteSet:
         return writes
 
     def drop_empty(self) -> None:
-        """Forgets states that were not changed."""
         self.states = {name: writes for name, writes in self.states.items() if not writes.is_empty()}
 
     def settled(self) -> WriteSet:

@@ -43,9 +43,6 @@ def declared_states(committer_class: type) -> Mapping[str, DeclaredState]:
     """Returns attribute name -> handle for every state a committer class declares, bases included.
 
     Called for each committer in every attempt, so the answer is kept: a class declares its states when it is defined.
-
-    Raises:
-        TopologyError: two attributes declare the same state name.
     """
     known = _declared.get(committer_class)
     if known is None:
@@ -78,11 +75,7 @@ def key_shown(declared: DeclaredState, keys: Keys) -> str:
 
 
 def bind_states(committer: object, session: StateSession) -> None:
-    """Puts a live handle for every declared state into a committer instance; the executor calls it once per instance.
-
-    Raises:
-        TopologyError: the class forbids instance attributes with ``__slots__``.
-    """
+    """Puts a live handle for every declared state into a committer instance; the executor calls it once for each."""
     for attribute, handle in declared_states(type(committer)).items():
         if not hasattr(committer, "__dict__"):
             raise TopologyError(f"committer {type(committer).__name__} has __slots__; remove them to use state")

@@ -31,11 +31,7 @@ class StateReader(Protocol):
     """Reads committed state; `RedisReader` on executors, a fake in tests."""
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """Returns the stored bytes of each field as of that committed txid.
-
-        Raises:
-            StaleReadError: the state is no longer at that txid.
-        """
+        """Returns the stored bytes of each field; a StaleReadError says that the state is no longer at that txid."""
         ...
 
 
@@ -45,12 +41,9 @@ def nothing_waits(_names: Sequence[str]) -> Iterator[Sequence[Any]]:
 
 
 class CommittedValues:
-    """The committed values that one task has read during one group.
+    """The committed values that one task has read during one group; without a reader, reads are impossible.
 
-    Args:
-        reader: reads committed values; None where reads are impossible.
-        as_of_txid: the committed txid of all reads.
-        waiting: what still waits to be executed in the group.
+    All reads are as of `as_of_txid`; `waiting` is what the group still has to execute.
     """
 
     def __init__(self, reader: StateReader | None, as_of_txid: int = 0, waiting: WaitingValues = nothing_waits) -> None:
@@ -65,14 +58,7 @@ class CommittedValues:
     ) -> list[bytes | None]:
         """Returns the stored bytes of each field, in at most one round trip.
 
-        Args:
-            name: name of the state.
-            kind: its Redis type.
-            fields: fields, members, or just `VALUE_FIELD`.
-            prefetched: gives what else to read, if anything has to be read.
-
-        Raises:
-            StaleReadError: the state is no longer at that txid.
+        If anything has to be read, it reads what `prefetched` gives along with it.
         """
         known = self._known.setdefault(name, {})
         missing = [field for field in fields if field not in known]
@@ -112,9 +98,6 @@ class Binding(Protocol):
 class StateSession:
     """The state of one committer task; its executor opens it around each `finish_batch`.
 
-    Args:
-        reader: reads committed values; None where reads are impossible.
-
     Attributes:
         writes: changes made by the current, or just ended, transaction.
         reads: every (state name, field) it read whose value another task may have written.
@@ -130,19 +113,16 @@ class StateSession:
         self._bindings: dict[str, Binding] = {}
 
     def begin_group(self, as_of_txid: int, waiting: WaitingValues = nothing_waits) -> None:
-        """Forgets what was read; called before the first transaction of a group.
+        """Forgets what was read; called before the first transaction of a group, with the committed txid below it.
 
-        Args:
-            as_of_txid: the committed txid before the group.
-            waiting: the group's tuples that wait to be executed, for states that read ahead.
+        `waiting` gives the group's tuples that wait to be executed, for states that read ahead.
         """
         self._committed = CommittedValues(self._reader, as_of_txid, waiting)
 
     def open(self, earlier: WriteSet | None = None) -> None:
         """Starts a transaction with nothing written and nothing read; handles become usable.
 
-        Args:
-            earlier: what this task wrote in lower transactions of the group; it is not changed.
+        `earlier` is what this task wrote in lower transactions of the group; it is not changed.
         """
         self.writes, self.earlier = TaskWriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
@@ -175,12 +155,7 @@ class StateSession:
         fields: Sequence[Field],
         prefetched: Prefetched | None = None,
     ) -> dict[Field, Any]:
-        """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles.
-
-        Raises:
-            StaleReadError: the committed state is no longer as it was before the group.
-            StateRefusedError: a stored value does not have the declared type.
-        """
+        """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles."""
         layers = [unpacked(self.earlier.states[name])] if name in self.earlier.states else []
         own = self.writes.states[name].settled() if name in self.writes.states else None
         if own is not None:

@@ -29,8 +29,6 @@ ExpireAt = Callable[[Any], date | datetime | int]
 
 
 class PartType(StrEnum):
-    """Declared type of the parts of a state."""
-
     STR = "str"
     INT = "int"
     DATE = "date"
@@ -197,11 +195,7 @@ def part_text(part: Any) -> str:
 
 
 def part_of_text(text: str, part_type: PartType) -> Any:
-    """Inverse of `part_text`.
-
-    Raises:
-        ValueError: no part of that type is spelled so.
-    """
+    """Inverse of `part_text`, or a ValueError."""
     match part_type:
         case PartType.INT:
             part: Any = int(text)

@@ -59,7 +59,6 @@ class StateHandle:
         self._form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
-        """Notes that a class body declares the handle."""
         self._is_declared = True
 
     def per(self, part_name: str, part: type | str = str, *, expire_at: ExpireAt | None = None) -> StateFamily[Self]:
@@ -130,11 +129,6 @@ class StateHandle:
         return self._session.read(self.name, self.kind, self.value_type.stored, fields)
 
     def _to_stored(self, what: str, value: Any) -> Any:
-        """Returns what is written for a value that the state is given.
-
-        Raises:
-            TypeError, ValueError: the value has another type than declared, or cannot be kept.
-        """
         if self._form is None:
             return self._check(what, value, self.value_type)
         try:
@@ -145,15 +139,9 @@ class StateHandle:
             ) from None
 
     def _from_stored(self, stored: Any) -> Any:
-        """Inverse of `_to_stored`."""
         return stored if self._form is None else self._form.from_stored(stored)
 
     def _declare_value(self, what: str, value: type | str, scale: int | None) -> None:
-        """Notes the declared type of the values.
-
-        Raises:
-            TopologyError: the state cannot hold that type.
-        """
         self.value_type = declared_type(f"{what} of state {self.name!r}", value)
         self.scale = check_scale(f"state {self.name!r}", self.value_type, scale)
         self._form = form_of(self.value_type, self.scale)
@@ -196,8 +184,7 @@ class StateHandle:
     def _as_float(self, what: str, value: Any) -> Any:
         """Returns the float that equals an integer, and anything else unchanged.
 
-        Raises:
-            ValueError: there is no such float, and the nearest one would be another number.
+        The nearest float to any other integer would be another number, which is a ValueError.
         """
         value = _as_int(value)
         if type(value) is not int:
@@ -215,12 +202,7 @@ class StateHandle:
         return number
 
     def _columns(self, call: str, first: Any, second: Any) -> tuple[list[Any], list[Any]]:
-        """Returns the two columns that a call was given, either as such or as the items of a mapping.
-
-        Raises:
-            TypeError: one of them is not a column.
-            ValueError: they differ in length.
-        """
+        """Returns the two columns that a call was given, either as such or as the items of a mapping."""
         if second is None and isinstance(first, Mapping):
             return list(first), list(first.values())
         columns = (self._column(call, first), self._column(call, second))
@@ -293,11 +275,7 @@ def _as_int(value: Any) -> Any:
 
 
 def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] = tuple(ValueType)) -> ValueType:
-    """Returns the value type of a handle declared with a type or the name of one.
-
-    Raises:
-        TopologyError: the state cannot hold that type.
-    """
+    """Returns the value type of a handle declared with a type or the name of one."""
     name = given.__name__ if isinstance(given, type) else given
     if name not in [value_type.value for value_type in allowed]:
         raise TopologyError(f"{what} is declared as {name!r}; use one of {', '.join(allowed)}")
@@ -305,11 +283,7 @@ def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] =
 
 
 def check_most(what: str, most: object) -> int:
-    """Returns how many entries a declaration keeps.
-
-    Raises:
-        TopologyError: it is not an integer from 1 to `KEPT_MAX`.
-    """
+    """Returns how many entries a declaration keeps, from 1 to `KEPT_MAX`."""
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= KEPT_MAX:
         raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
     return most

@@ -31,12 +31,9 @@ class DurabilityLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Durability:
-    """What a run asks for.
+    """What a run asks for: a level, and for level replica how many have to confirm.
 
-    Attributes:
-        level: to be reached.
-        replicas: how many have to confirm, for level replica.
-        because: why, as in "done files are deleted", if the run chose the level and not its user.
+    `because` says why, as in "done files are deleted", if the run chose the level and not its user.
     """
 
     level: DurabilityLevel = DurabilityLevel.MEMORY
@@ -45,7 +42,6 @@ class Durability:
 
     @property
     def waits(self) -> bool:
-        """Whether anything has to be waited for."""
         return self.level is not DurabilityLevel.MEMORY
 
 
@@ -55,8 +51,7 @@ class ServerDurability:
 
     Attributes:
         name: product and version, as in "redis 7.2.4".
-        has_append_file: it keeps an append-only file.
-        appendfsync: how often it syncs that file: "always", "everysec", "no" or `ALMOST_ALWAYS`.
+        appendfsync: how often it syncs its append-only file: "always", "everysec", "no" or `ALMOST_ALWAYS`.
         snapshots: it makes snapshots by itself.
         confirms_replicas: this user may call WAIT.
         replicas: how many are connected and in step.
@@ -88,13 +83,9 @@ class ServerDurability:
         return f"{SNAPSHOTS_ONLY} (appendonly no)" if self.snapshots else "everything (appendonly no, no snapshots)"
 
     def can_lose_of(self, *, committed_txid: int, synced_txid: int) -> str:
-        """Returns what a power cut may take of a topology, after whatever its runs have had confirmed.
+        """Returns what a power cut may take of a topology, beyond what its runs have had confirmed at durability fsync.
 
         A server may be set differently now than it was for a run: every run sets the private one as it asks.
-
-        Args:
-            committed_txid: last committed transaction.
-            synced_txid: last one that was confirmed at durability fsync, 0 without any.
         """
         if not synced_txid or not self.has_append_file or self.appendfsync == "always":
             return f"a power cut may take from this server {self.can_lose()}"
@@ -151,18 +142,12 @@ class ServerDurability:
 
 @dataclass(frozen=True, slots=True)
 class DurabilityReport:
-    """What a run waits for, and on what server; shown by the command line.
-
-    Attributes:
-        asked: the level the run asks for.
-        server_can_lose: what a power cut may take from the server; see `ServerDurability.can_lose`.
-    """
+    """What a run waits for, and what a power cut may take from its server; shown by the command line."""
 
     asked: Durability = Durability()
     server_can_lose: str = ""
 
     def first_line(self) -> str:
-        """Returns what is said when a run starts."""
         return f"a power cut may take from this server {self.server_can_lose}; {self._waiting()}"
 
     def last_line(self, released_txid: int) -> str:
@@ -179,7 +164,6 @@ class DurabilityReport:
         return ""
 
     def to_dict(self, released_txid: int) -> dict[str, str | int]:
-        """Returns the fields of the final JSON line."""
         return {
             "level": self.asked.level.value,
             "released_txid": released_txid,

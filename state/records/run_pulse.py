@@ -63,13 +63,9 @@ class RunIdentity:
     """Who runs a topology, where, and with what; written once, when the run owns it.
 
     Attributes:
-        fence: of the run; another fence in the control key means that another run has taken over since.
-        host, pid, user: the driver process.
+        fence: another one in the control key means that another run has taken over since.
         started_at: seconds since the epoch.
         versions: of python, pyspark and txbatch.
-        master: Spark master.
-        durability: the level that the run waits for.
-        server_can_lose: what a power cut may take from the server.
         history: how many transactions keep their receipt, metadata and story.
         pid_space: where `pid` counts; see `state.redis_client.presence`.
     """
@@ -89,12 +85,7 @@ class RunIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How some recent durations are spread, in seconds.
-
-    Attributes:
-        count: how many there are.
-        p50, p95, p99, maximum: half of them, 95 %, 99 % and all are at most this long.
-    """
+    """How some recent durations are spread, in seconds: half of them, 95 %, 99 % and all are at most this long."""
 
     count: int = 0
     p50: float = 0.0
@@ -124,15 +115,10 @@ class ComponentFigures:
 
 @dataclass(frozen=True, slots=True)
 class LastFailure:
-    """The attempt that failed last.
+    """The attempt that failed last, and when, in seconds since the epoch; for its kind see `RunFigures.failures`.
 
-    Attributes:
-        txid, attempt: of the attempt, as messages print it.
-        kind: see `RunFigures.failures`.
-        reason: first line of what it said.
-        at: seconds since the epoch.
-        last_txid: above `txid` if it was one of the transactions from there up to this one, not known which: their
-            wave crashed.
+    `last_txid` is above `txid` if it was one of the transactions from there up to this one, not known which: their wave
+    crashed.
     """
 
     txid: int = 0
@@ -198,11 +184,7 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class PulseSample:
-    """A few figures of one second, for lines in a dashboard; `at` in seconds since the epoch, the rest as `RunFigures`.
-
-    Attributes:
-        latency_s, commit_s, wave_s: medians of recent ones.
-    """
+    """A few figures of one second, for lines in a dashboard, as `RunFigures` has them; durations are medians."""
 
     at: float = 0.0
     last_txid: int = 0
@@ -223,8 +205,6 @@ class RunPulse:
     """What a topology's last run has told.
 
     Attributes:
-        run: who it is.
-        now: its last figures.
         seen_at: when it last wrote, seconds since the epoch by its own clock.
         samples: of the last minutes, ascending; of earlier runs too, if they are as recent.
         is_gone: its process ran where the reader runs, and is not there any more.
@@ -237,12 +217,7 @@ class RunPulse:
     is_gone: bool = False
 
     def standing(self, *, now: float, connected: int) -> Standing:
-        """Returns what to conclude about the run.
-
-        Args:
-            now: seconds since the epoch.
-            connected: runs of the topology that the server says are connected.
-        """
+        """Returns what to conclude at `now`, in seconds since the epoch, with so many runs connected to the server."""
         if self.now.state.has_ended:
             return Standing.ENDED
         if connected:
@@ -250,7 +225,6 @@ class RunPulse:
         return Standing.SILENT if self.is_gone or now - self.seen_at >= SILENT_AFTER_S else Standing.RUNNING
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain data for JSON, without the samples."""
         return {"run": asdict(self.run), "now": asdict(self.now), "seen_at": self.seen_at}
 
 

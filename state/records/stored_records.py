@@ -15,13 +15,12 @@ MISSING = "none"
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """What txbatch itself stores of a topology, all of one moment.
+    """What txbatch itself stores of a topology, all of one moment; what is of another type than it should be is empty.
 
     Attributes:
         kinds: key -> its Redis type, `MISSING` if there is none; of the control, metadata and receipts keys.
-        control: the control hash, empty if its key is not a hash.
-        metadata: metadata field -> packed value, empty likewise.
-        receipts: txid -> receipt as stored, empty likewise.
+        metadata: metadata field -> packed value.
+        receipts: txid -> receipt as stored.
     """
 
     kinds: Mapping[str, str]
@@ -32,12 +31,9 @@ class StoredRecords:
 
 @dataclass(frozen=True, slots=True)
 class StoredKey:
-    """A key below a topology's hash tag.
+    """A key below a topology's hash tag; bytes of its name that are not valid UTF-8 are escaped.
 
-    Attributes:
-        key: its name; bytes that are not valid UTF-8 are escaped.
-        kind: its Redis type.
-        ttl_ms: how long it still lives, in milliseconds; -1 for ever, which is what txbatch leaves every key at.
+    `ttl_ms` is how long it still lives; -1 for ever, which is what txbatch leaves every key at.
     """
 
     key: str
@@ -51,11 +47,9 @@ Content = Mapping[bytes, bytes] | frozenset[bytes] | tuple[bytes, ...] | bytes |
 
 @dataclass(frozen=True, slots=True)
 class StateImage:
-    """Whole states at one moment.
+    """Whole states at one moment: state name -> content, an empty one if its key is missing.
 
-    Attributes:
-        committed: last committed txid, as stored; "" if there is none.
-        states: state name -> content; an empty one if its key is missing.
+    `committed` is the last committed txid as stored, "" if there is none.
     """
 
     committed: str
@@ -77,13 +71,9 @@ OWN_KINDS: Mapping[str, StateKind] = {
 
 @dataclass(frozen=True, slots=True)
 class StoredPiece:
-    """Some entries of one key.
+    """Some entries of one key; `name` is that of a state, or of one part of it, as `Keys.state` takes it.
 
-    Attributes:
-        name: of the state, or of one part of it, as `Keys.state` takes it.
-        kind: of the state.
-        entries: field and value, or member and score; an empty one stands for what a kind has none of.
-        expires_ms: when the key goes, in milliseconds since 1970; None if it stays.
+    `expires_ms` is when the key goes, in milliseconds since 1970; None if it stays.
     """
 
     name: str

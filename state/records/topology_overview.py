@@ -12,24 +12,11 @@ from state.records.transaction_story import TransactionStory
 
 
 @dataclass(frozen=True, slots=True)
-class Acquired:
-    """What a coordinator owns after `RedisStore.acquire`, and where it continues.
+class FoundTopology:
+    """What earlier runs left of a topology, as `RedisStore.look` finds it and `RedisStore.acquire` takes it over.
 
     Attributes:
         committed_txid: last committed transaction, 0 at first.
-        metadata: stored metadata field -> value.
-    """
-
-    committed_txid: int
-    metadata: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTopology:
-    """What earlier runs left of a topology, as `RedisStore.look` finds it.
-
-    Attributes:
-        committed_txid: last committed transaction.
         source_fingerprint: of the input of its last run.
         topology: its description as of its last run.
         metadata: stored metadata field -> value.
@@ -64,20 +51,36 @@ class TopologyStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedTopology:
+    """A topology that a server holds.
+
+    Attributes:
+        committed: last committed txid as stored, "" if it cannot be read.
+        pulse: what the run that owns it has told, None if it tells nothing.
+        connected: its runs that are connected, as far as the server says.
+        fault: why it cannot be read, "" if it can.
+    """
+
+    topology_id: str
+    committed: str = ""
+    fence: str = ""
+    is_dropping: bool = False
+    pulse: RunPulse | None = None
+    connected: int = 0
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TopologyOverview:
     """A topology at one look.
 
     Attributes:
-        topology_id: its id.
         at: when it was looked at, seconds since the epoch.
-        committed_txid: last committed one; None if what is stored is not a number.
-        fence, generation: as stored.
+        committed_txid: None if what is stored is not a number.
         description: of the topology as of its last run.
         source: fingerprint of its input.
-        is_dropping: a drop was begun and not finished.
         durable: level -> last txid that a server has confirmed at it.
         history_from: the lowest txid that may have a record; None if no commit has made one.
-        quarantined, dead_letters: how many there are.
         pulse: what the run that owns it has told, with samples; None if it tells nothing.
         connected: its runs that are connected, as far as the server says.
         can_lose: what a power cut may take from the server.
@@ -107,13 +110,7 @@ class TopologyOverview:
 
 @dataclass(frozen=True, slots=True)
 class BriefTransaction:
-    """A committed transaction as a list shows it.
-
-    Attributes:
-        txid: its number.
-        receipt: what was published for it, None if that is not kept.
-        story: what its run has told of it, None if nothing.
-    """
+    """A committed transaction as a list shows it; None is what is not kept, or was never told."""
 
     txid: int
     receipt: Receipt | None = None
@@ -125,9 +122,7 @@ class TransactionPage:
     """Some committed transactions, the newest first.
 
     Attributes:
-        committed_txid: the last committed one.
         first_kept: the lowest txid of which anything is kept, at most one above the last committed.
-        rows: the transactions.
         next_before: where the next page begins: below this txid; None if nothing older is kept.
     """
 
@@ -139,13 +134,7 @@ class TransactionPage:
 
 @dataclass(frozen=True, slots=True)
 class LettersShown:
-    """Some dead letters, the newest transactions first.
-
-    Attributes:
-        stored_count: how many there are in all.
-        letters: some of them.
-        offset: how many newer ones were left out.
-    """
+    """Some of all stored dead letters, the newest transactions first, after `offset` newer ones."""
 
     stored_count: int
     letters: tuple[DeadLetter, ...] = ()

@@ -15,6 +15,7 @@ from state.codec import CodecError, unpack
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.metadata import damage_remedy
+from state.records.transaction_story import TransactionStory
 from state.troubles import Trouble
 
 RECEIPTS_KEPT = 1_024
@@ -23,12 +24,9 @@ RECEIPTS_KEPT = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was published for a txid.
+    """What was published for a txid: its attempt, and the group it was published with.
 
-    Attributes:
-        attempt_id: the attempt that was committed.
-        digest: content address of the group's changes, hexadecimal.
-        first_txid, last_txid: the group it was published with.
+    `digest` is the content address of the group's changes, hexadecimal.
     """
 
     attempt_id: int
@@ -38,11 +36,7 @@ class Receipt:
 
 
 def parse_receipt(keys: Keys, text: str) -> Receipt | None:
-    """Parses "attempt digest first last"; returns None for empty text.
-
-    Raises:
-        StateRefusedError: the text has another form.
-    """
+    """Parses "attempt digest first last"; returns None for empty text."""
     if not text:
         return None
     try:
@@ -62,12 +56,9 @@ KEPT_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class KeptTransaction:
-    """What is kept of a committed transaction.
+    """What is kept of a committed transaction: its receipt, and scope -> metadata.
 
-    Attributes:
-        receipt: what was published for it.
-        metadata: scope -> metadata; that of the spout's coordinator has scope "coordinator".
-        left_out: scope -> size in bytes, of metadata that was too long to keep.
+    The spout's coordinator has scope "coordinator". `left_out` has the sizes in bytes of metadata too long to keep.
     """
 
     receipt: Receipt
@@ -75,12 +66,49 @@ class KeptTransaction:
     left_out: Mapping[str, int] = field(default_factory=dict)
 
 
-def parse_record(keys: Keys, txid: int, record: bytes) -> KeptTransaction:
-    """Parses what the commit has written of a transaction.
+@dataclass(frozen=True, slots=True)
+class KnownTransaction:
+    """What a server knows of a transaction.
 
-    Raises:
-        StateRefusedError: the record has another form.
+    Attributes:
+        history_from: the lowest txid that may have a record; None if no commit has made one yet.
+        receipt: what was published for it, None if that is not known any more, or it is not committed.
+        metadata: scope -> metadata: what it was cut from, or will be. That of a replay is carried over from the
+            transaction below, for the next one to be cut from: the replay itself contained none of it.
+        left_out: scope -> size in bytes of metadata that was too long to keep.
+        source_fingerprint: of the input of the last run.
+        has_replay_mark: it is stored that it was a replay of what had been set aside; old marks are forgotten.
     """
+
+    txid: int
+    committed_txid: int
+    history_from: int | None = None
+    receipt: Receipt | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    story: TransactionStory | None = None
+    is_quarantined: bool = False
+    source_fingerprint: str = ""
+    has_replay_mark: bool = False
+
+    @property
+    def is_replay(self) -> bool:
+        """Whether it published what had been set aside, and nothing of the input."""
+        story = self.story
+        return self.has_replay_mark or (story is not None and bool(story.replay_of or story.replayed_letters))
+
+    @property
+    def is_committed(self) -> bool:
+        return 0 < self.txid <= self.committed_txid
+
+    @property
+    def is_forgotten(self) -> bool:
+        """Whether it is committed and nothing is known of it any more."""
+        return self.is_committed and self.receipt is None
+
+
+def parse_record(keys: Keys, txid: int, record: bytes) -> KeptTransaction:
+    """Parses what the commit has written of a transaction."""
     head, _, rest = record.partition(b"\n")
     try:
         receipt = parse_receipt(keys, head.decode())

@@ -18,16 +18,9 @@ ATTEMPTS_TOLD = 10
 
 @dataclass(frozen=True, slots=True)
 class AttemptStory:
-    """An attempt at a transaction.
+    """An attempt at a transaction; its id in 16 hexadecimal digits, times in seconds since the epoch.
 
-    Attributes:
-        attempt_id: 16 hexadecimal digits.
-        wave: the wave that took it.
-        started_at: seconds since the epoch.
-        ended_at: when it was committed, failed or dropped.
-        failed: why it failed, in one of few words; "lower failed" if it was dropped because a lower
-            one had; "" if committed.
-        reason: the first line of what the failure said.
+    `failed` says why in one of few words, "lower failed" if it was dropped because a lower one had, "" if committed.
     """
 
     attempt_id: str
@@ -45,7 +38,6 @@ class ComponentStory:
     Attributes:
         tuples_in: ``source component/stream`` -> tuples executed; an edge of the topology.
         tuples_out: stream id -> tuples emitted.
-        busy_ms: time of its tasks, in milliseconds.
         dead_letters: tuples refused.
     """
 
@@ -92,11 +84,9 @@ class TransactionStory:
     replayed_letters: int = 0
 
     def to_json(self) -> str:
-        """Returns the text that is stored."""
         return json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns plain data for JSON."""
         return asdict(self)
 
 

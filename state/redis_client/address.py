@@ -39,11 +39,7 @@ _ADDRESS = re.compile(rf"(?P<host>{_HOST})(?P<port>:[^/]*)?(?P<db>/.*)?")
 
 
 def check_address(url: str) -> None:
-    """Refuses a malformed address; called before every connection (driver, executor).
-
-    Raises:
-        TopologyError: the address is malformed; the message shows the host and not the credentials.
-    """
+    """Refuses a malformed address; called before every connection (driver, executor). Messages show no credentials."""
     scheme, separator, rest = url.partition("://")
     if not url:
         raise TopologyError(f"redis url is empty; {FORMS}").about(Trouble.SERVER_ADDRESS)
@@ -207,9 +203,6 @@ def require_encryption(
         allow_plaintext: whether the user allows plain text.
         environment: ``TXBATCH_ALLOW_PLAINTEXT=1`` in it allows plain text too.
         resolve: host -> its addresses; None asks the system.
-
-    Raises:
-        TopologyError: the address is malformed, or would need plain text that is not allowed.
     """
     check_address(url)
     if not url.startswith("redis://") or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":

@@ -30,7 +30,6 @@ def text_of(item: Any) -> str:
 
 
 def texts_by_name(items: Sequence[Any] | Mapping[Any, Any]) -> dict[str, str]:
-    """Returns names and values as a mapping of texts."""
     return {text_of(name): text_of(value) for name, value in pairs_of(items)}
 
 
@@ -62,12 +61,7 @@ _LOG = logging.getLogger("txbatch")
 def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:
     """Returns a client that is not connected yet and never retries on its own.
 
-    Args:
-        url: of the server.
-        socket_timeout_s: how long one answer may take, `SOCKET_TIMEOUT_S` by default.
-
-    Raises:
-        TopologyError: the URL is malformed; see `check_address`.
+    One answer may take `socket_timeout_s`, by default `SOCKET_TIMEOUT_S`.
     """
     check_address(url)
     timeout_s = SOCKET_TIMEOUT_S if socket_timeout_s is None else socket_timeout_s
@@ -96,7 +90,7 @@ class _Encrypted(redis.SSLConnection):
 
 
 class RedisConnection:
-    """Wraps a client in our retry loop; used by `RedisStore` and `RedisReader`, from any thread.
+    """Wraps a client in our retry loop; used from any thread.
 
     Args:
         client: a redis-py or fakeredis client.
@@ -183,23 +177,13 @@ class RedisConnection:
         )
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
-        """Calls function `name` of the library; `arguments` start with the number of keys.
-
-        Raises:
-            StateRefusedError, StateUnreachableError, ProtocolError: as `call`.
-        """
+        """Calls function `name` of the library; `arguments` start with the number of keys."""
         return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
 
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
-        """Yields the keys of a server, or the entries of one key, in pieces; one that moves meanwhile may come twice.
+        """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.
 
-        Args:
-            command: SCAN, HSCAN, SSCAN or ZSCAN.
-            key: whose entries, unless all keys are scanned.
-            match: a glob, if not all are wanted.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `call`.
+        What moves meanwhile may come twice.
         """
         cursor, pattern = "0", () if match is None else ("MATCH", match)
         while True:  # ends when the server's cursor has come round
@@ -213,12 +197,7 @@ class RedisConnection:
         """Loads the function library unless the server already has exactly this code.
 
         A user without the right to manage functions gets no error here: another user loads the library for them.
-
-        Returns:
-            Whether the server has the library now, as far as this user may know.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `call`.
+        Returns whether the server has the library now, as far as this user may know.
         """
         code = function_library.library_code()
         try:
@@ -234,7 +213,6 @@ class RedisConnection:
         return True
 
     def close(self) -> None:
-        """Closes the sockets."""
         self.client.close()
 
 

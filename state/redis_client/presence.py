@@ -68,9 +68,7 @@ def pid_space() -> str:
 def is_gone(pid: int, space: str) -> bool:
     """Returns whether a process has certainly ended; one whose id was given to another counts as there.
 
-    Args:
-        pid: of the process.
-        space: what `pid_space` returned in it.
+    `space` is what `pid_space` returned in it.
     """
     if not space or space != pid_space() or not isinstance(pid, int) or pid <= 0:
         return False
@@ -84,7 +82,6 @@ def is_gone(pid: int, space: str) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Returns whether the process has ended and its parent has not asked how."""
     try:
         return (
             Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] == "Z"

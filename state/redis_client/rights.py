@@ -9,53 +9,19 @@ from __future__ import annotations
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import DurabilityLevel
-from state.redis_client.connection import RedisConnection
+from state.redis_client.connection import RedisConnection, text_of
 from state.troubles import Trouble
 
 COMMANDS_ON_KEYS = (
-    "DEL",
-    "EXISTS",
-    "GET",
-    "GETRANGE",
-    "HDEL",
-    "HEXISTS",
-    "HGET",
-    "HGETALL",
-    "HINCRBY",
-    "HLEN",
-    "HMGET",
-    "HSET",
-    "LTRIM",
-    "PEXPIREAT",
-    "PFADD",
-    "RPUSH",
-    "SADD",
-    "SET",
-    "SMISMEMBER",
-    "SREM",
-    "TYPE",
-    "UNLINK",
-    "ZADD",
-    "ZCARD",
-    "ZCOUNT",
-    "ZMSCORE",
-    "ZRANGEBYSCORE",
-    "ZREM",
-    "ZREMRANGEBYRANK",
-    "ZREMRANGEBYSCORE",
+    *("DEL", "EXISTS", "GET", "GETRANGE", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HLEN", "HMGET"),
+    *("HSET", "LTRIM", "PEXPIREAT", "PFADD", "RPUSH", "SADD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK"),
+    *("ZADD", "ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
 )
 """Every command that a run has the function library call on keys, whatever state the topology declares."""
 
 COMMANDS = (
-    "CLIENT|LIST",
-    "CLIENT|SETNAME",
-    "FCALL",
-    "FCALL_RO",
-    "FUNCTION|LIST",
-    "FUNCTION|LOAD",
-    "INFO",
-    "SCAN",
-    "SELECT",
+    *("CLIENT|LIST", "CLIENT|SETNAME", "FCALL", "FCALL_RO", "FUNCTION|LIST", "FUNCTION|LOAD"),
+    *("INFO", "SCAN", "SELECT"),
 )
 """Commands that the driver and its readers send directly: SELECT if the URL names a database, CLIENT to tell a drop
 that a run is connected."""
@@ -65,24 +31,8 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 
 
 COMMANDS_TO_VERIFY = (
-    "EXEC",
-    "HSCAN",
-    "KEYS",
-    "LLEN",
-    "LRANGE",
-    "MULTI",
-    "PEXPIRETIME",
-    "PFCOUNT",
-    "PTTL",
-    "RENAME",
-    "SCARD",
-    "SISMEMBER",
-    "SMEMBERS",
-    "SSCAN",
-    "ZCARD",
-    "ZRANGE",
-    "ZSCAN",
-    "ZSCORE",
+    *("EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
+    *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
 """Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
 them."""
@@ -93,17 +43,10 @@ def require_all_rights(
 ) -> None:
     """Checks that the user may run every command of the function library; called once at start.
 
-    Args:
-        connection: of the user.
-        keys: of the topology.
-        level: the durability that the run asks for, so that the message names the command that grants it too.
-
-    Raises:
-        StateRefusedError: the user lacks rights, or the server lacks commands; the message names all of them.
-        StateUnreachableError: no answer in time.
+    The message names everything that is lacking, and the command that grants it at this level of durability.
     """
     reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
-    lacking = [name.decode() if isinstance(name, bytes) else str(name) for name in reply]
+    lacking = [text_of(name) for name in reply]
     if lacking:
         option = f" --durability {level.value}" if level in COMMANDS_OF_LEVEL else ""
         raise StateRefusedError(
@@ -118,10 +61,7 @@ def acl_rules(
 ) -> list[str]:
     """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
 
-    Args:
-        keys: of the topology.
-        loads_functions: False if another user loads the function library, which this one then cannot change.
-        level: the durability that its runs ask for.
+    Without `loads_functions`, another user loads the function library, which this one then cannot change.
     """
     commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
     if not loads_functions:

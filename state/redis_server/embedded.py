@@ -42,9 +42,7 @@ def make_private(path: Path, *, own_names: frozenset[str], is_ours: bool = False
 
     The user may have named a folder that others work in by mistake. A folder open to others is therefore closed
     only if it holds nothing but files of `own_names`, or if `is_ours` says that it is txbatch's whatever it holds.
-
-    Raises:
-        OSError: it belongs to another user, is open to others and holds other files, or cannot be created.
+    Anything else is an OSError.
     """
     path.mkdir(mode=PRIVATE_MODE, parents=True, exist_ok=True)
     for found in (path.lstat(), path.stat()):  # a symbolic link, possibly somebody else's, and its target

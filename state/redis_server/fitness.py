@@ -18,12 +18,9 @@ OLDEST = {"redis": (7, 0, 0), "valkey": (7, 2, 0)}
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """A reason why a server cannot hold a topology.
+    """A reason why a server cannot hold a topology: its "version", that it is no "primary", or "eviction".
 
-    Attributes:
-        about: "version", "primary" or "eviction".
-        found: what the server is, to follow its name in a sentence.
-        remedy: what to do.
+    What was found follows the server's name in a sentence.
     """
 
     about: str
@@ -32,11 +29,7 @@ class Unfit:
 
 
 def unfitness(info: Mapping[str, Any]) -> Iterator[Unfit]:
-    """Yields every reason why a server is unfit, the gravest first.
-
-    Args:
-        info: INFO as a mapping of name to value.
-    """
+    """Yields every reason in the reply to INFO why a server is unfit, the gravest first."""
     product, version = product_of(info)
     oldest = OLDEST[product]
     if _numbers(version) < oldest:
@@ -57,15 +50,7 @@ def unfitness(info: Mapping[str, Any]) -> Iterator[Unfit]:
 
 
 def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
-    """Judges the reply to INFO; called at start, and again during a run.
-
-    Args:
-        info: INFO as a mapping of name to value.
-        server: how messages name the server.
-
-    Raises:
-        StateRefusedError: the server is too old, a replica or a sentinel, or may evict state.
-    """
+    """Judges the reply to INFO; called at start, and again during a run."""
     for unfit in unfitness(info):
         raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}").about(Trouble.SERVER_UNFIT)
 
@@ -77,7 +62,6 @@ def evicted_keys(info: Mapping[str, Any]) -> int:
 
 
 def product_of(info: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the product and its version."""
     if "valkey_version" in info:
         return "valkey", _text(info, "valkey_version")
     return "redis", _text(info, "redis_version")
@@ -130,11 +114,7 @@ class ServerWatch:
         return self._connection.away_s
 
     def look(self) -> None:
-        """Checks the server again if it is time to; leaves a server that does not answer to the next commit.
-
-        Raises:
-            StateRefusedError: the server has evicted state, may do so now, or has become a replica.
-        """
+        """Checks the server again if it is time to; leaves a server that does not answer to the next commit."""
         if self._clock() < self._next_s:
             return
         self._next_s = self._clock() + self._every_s

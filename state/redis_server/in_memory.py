@@ -9,11 +9,7 @@ from state.troubles import Trouble
 
 
 def in_memory_client() -> Any:
-    """Returns a client of a fresh, empty server that lives as long as the client.
-
-    Raises:
-        StateRefusedError: fakeredis is not installed.
-    """
+    """Returns a client of a fresh, empty server that lives as long as the client."""
     try:
         import fakeredis
     except ImportError as error:

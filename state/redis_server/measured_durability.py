@@ -19,15 +19,9 @@ _REPLICA = re.compile(r"(slave|replica)\d+")
 def measure_durability(
     connection: RedisConnection, info: Mapping[str, Any], asked: DurabilityLevel = DurabilityLevel.MEMORY
 ) -> ServerDurability:
-    """Returns what a server does for its data; called at the start of a run, and by ``txbatch status``.
+    """Returns what a server with this reply to INFO does for its data; writes nothing.
 
-    Args:
-        connection: to the server; nothing is written.
-        info: the reply to INFO.
-        asked: only what confirms this level is tried.
-
-    Raises:
-        StateUnreachableError: no answer in time.
+    Called at the start of a run, and by ``txbatch status``. Only what confirms the level asked for is tried.
     """
     syncs = _allowed(connection, *SYNC_SETTINGS)
     save = _allowed(connection, "CONFIG", "GET", "save")

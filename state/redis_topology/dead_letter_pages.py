@@ -15,14 +15,9 @@ PAGE_LETTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class LetterPage:
-    """Some dead letters, all from one moment.
+    """Some dead letters by transaction and number, all from one moment.
 
-    Attributes:
-        committed_txid: the last committed transaction at that moment, 0 before the first.
-        generation: identifies this life of the topology; empty if nothing is stored.
-        stored_count: dead letters stored in all.
-        letters: by transaction and number.
-        is_last: whether no more follow.
+    `generation` identifies this life of the topology; it is empty if nothing is stored.
     """
 
     committed_txid: int
@@ -35,9 +30,8 @@ class LetterPage:
 class RedisDeadLetters:
     """Reads and deletes the dead letters of one topology; needs no ownership, and may be used during a run.
 
-    Args:
-        connection: to the server; the function library is loaded on demand.
-        keys: of the topology.
+    Every call raises StateRefusedError if the server refuses it or what is stored cannot be read, and
+    StateUnreachableError without an answer in time; every call may be repeated.
     """
 
     def __init__(self, connection: RedisConnection, keys: Keys) -> None:
@@ -53,10 +47,6 @@ class RedisDeadLetters:
             after: txid and number of the last letter already seen; None begins with the first.
             until_txid: leaves out later transactions.
             limit: most letters to return, at least 1.
-
-        Raises:
-            StateRefusedError: what is stored cannot be read.
-            StateUnreachableError: no answer in time.
         """
         first, seen = ("-inf", 0) if after is None else (str(after[0]), after[1] + 1)
         last = "+inf" if until_txid is None else str(until_txid)
@@ -69,11 +59,7 @@ class RedisDeadLetters:
         return LetterPage(int(committed or 0), generation, int(reply[2]), tuple(letters[:limit]), is_last)
 
     def all(self, *, until_txid: int | None = None) -> Iterator[DeadLetter]:
-        """Yields every letter of the transactions committed when it is called, page by page.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `page`.
-        """
+        """Yields every letter of the transactions committed when it is called, page by page."""
         page = self.page(until_txid=until_txid)
         until = page.committed_txid if until_txid is None else until_txid
         yield from (letter for letter in page.letters if letter.txid <= until)
@@ -85,26 +71,12 @@ class RedisDeadLetters:
     def drop(self, *, until_txid: int, generation: str) -> int:
         """Deletes the letters of all transactions up to `until_txid`, which must be committed; returns how many.
 
-        Args:
-            until_txid: the last transaction whose letters are deleted.
-            generation: of the page they were seen on, so that a topology started since is left alone.
-
-        Raises:
-            StateRefusedError: the transaction is not committed, the topology is another one now, or a right is missing.
-            StateUnreachableError: no answer in time; drop again, which is safe.
+        `generation` is that of the page they were seen on, so that a topology started since is left alone.
         """
         return self._dropped(generation, until_txid)
 
     def drop_these(self, letters: Sequence[DeadLetter], *, generation: str) -> int:
-        """Deletes these letters; returns how many of them were still there.
-
-        Args:
-            letters: at least one, as they were read.
-            generation: see `drop`.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `drop`.
-        """
+        """Deletes these letters, at least one; returns how many of them were still there. See `drop`."""
         members = [letter.member for letter in letters]
         return self._dropped(generation, max(letter.txid for letter in letters), *members)
 

@@ -27,17 +27,13 @@ KEYS_PER_CALL = 500
 
 
 def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int:
-    """Deletes every key of a topology and returns how many there were; called by `RedisStore.drop`.
+    """Deletes every key of a topology and returns how many there were; called by `RedisTopology.drop`.
 
-    Args:
-        connection: to the topology's server.
-        keys: of the topology.
-        nonce: 128 random bits in hexadecimal, new for every drop.
+    `nonce` is 128 random bits in hexadecimal, new for every drop.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
             part of this drop; drop it again.
-        StateUnreachableError: no answer in time; drop the topology again.
         FencedError: other coordinators keep taking over at the same time.
     """
     own = [keys.control, keys.metadata, keys.receipts]

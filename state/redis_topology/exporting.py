@@ -29,19 +29,11 @@ class MovedError(TransactionError):
 
 
 class RedisExport:
-    """One topology's stored state (driver); made for each command.
-
-    Args:
-        connection: to the server.
-        keys: of the topology.
-    """
-
     def __init__(self, connection: RedisConnection, keys: Keys) -> None:
         self._connection, self.keys = connection, keys
         self._records = RedisRecords(connection, keys)
 
     def control(self) -> dict[str, str]:
-        """Returns the control hash, empty if there is none."""
         return dict(self._records.records().control)
 
     def pieces(
@@ -49,14 +41,10 @@ class RedisExport:
     ) -> Iterator[dict[str, str] | StoredPiece]:
         """Yields the control hash and then everything else, all of one committed transaction.
 
-        Args:
-            kinds: state name -> its declared kind.
-            with_parts: those of them that have one key for each part.
+        The states in `with_parts` have one key for each part.
 
         Raises:
             MovedError: at the end; what was yielded must be discarded, and the caller tries again.
-            StateRefusedError: a key has another type, or the server refuses a command.
-            StateUnreachableError: no answer.
         """
         moment = self._moment()
         names = {name: kind for name, kind in kinds.items() if name not in with_parts} | dict(OWN_KINDS)

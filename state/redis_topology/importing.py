@@ -25,13 +25,7 @@ TRIES = 20
 
 
 class RedisImport:
-    """One import into a topology (driver).
-
-    Args:
-        connection: to the server.
-        keys: of the topology.
-        nonce: 128 random bits in hexadecimal, new for every import.
-    """
+    """One import into a topology (driver); `nonce` is 128 random bits in hexadecimal, new for each."""
 
     def __init__(self, connection: RedisConnection, keys: Keys, *, nonce: str) -> None:
         self._connection, self._keys, self._nonce = connection, keys, nonce
@@ -52,12 +46,6 @@ class RedisImport:
         self._stage(self._keys.staging, "begin", [])
 
     def stage(self, piece: StoredPiece) -> None:
-        """Stages some entries.
-
-        Raises:
-            StateRefusedError: there are too many keys, or the server refuses them.
-            StateUnreachableError: no answer in time; import again.
-        """
         known = self._staged.get(piece.name)
         if known is None:
             if len(self._staged) == KEYS_MAX:
@@ -79,7 +67,7 @@ class RedisImport:
         reached("import.staged")
 
     def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
-        """Puts everything staged into place, in one step, and returns how many keys it replaced.
+        """Puts everything staged into place, in one step or not at all, and returns how many keys it replaced.
 
         Args:
             control: fields of the control hash to write.
@@ -88,8 +76,6 @@ class RedisImport:
 
         Raises:
             TopologyError: the topology exists, and `replaces` is false.
-            StateRefusedError: the server has lost part of what was staged, or refuses; nothing was changed.
-            StateUnreachableError: no answer in time.
         """
         for _ in range(TRIES):
             found = texts_by_name(self._connection.call("HGETALL", self._keys.control) or [])

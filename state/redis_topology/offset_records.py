@@ -18,14 +18,7 @@ class RedisOffsetRecords:
     """One hash of a topology; used by one spout task, on its thread.
 
     Nothing is fenced: two runs of one topology overwrite each other's records, and both process at least once.
-
-    Args:
-        url: redis://, rediss:// or unix:// address. Credentials in it never appear in a message.
-        topology_id: a valid name.
-        client: used instead of connecting to `url` (fakeredis in tests).
-
-    Raises:
-        TopologyError: the address is malformed, or the topology id is not a valid name.
+    `client` is used instead of connecting to `url` (fakeredis in tests).
     """
 
     def __init__(self, url: str, topology_id: str, *, client: Any = None) -> None:
@@ -34,20 +27,14 @@ class RedisOffsetRecords:
         self._connection = RedisConnection(connect(url) if client is None else client, server, timeout_s=TIMEOUT_S)
 
     def load(self, field: str) -> str | None:
-        """Returns the record of a partition, None if there is none.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: see `RedisConnection.call`.
-        """
         found = self._connection.call("HGET", self._key, field)
         return None if found is None else bytes(found).decode("utf-8", "replace")
 
     def save(self, texts: Mapping[str, str]) -> None:
-        """Replaces the records of partitions, all or none; raises as `load`."""
+        """Replaces the records of partitions, all or none."""
         reached("offset.saving")
         self._connection.call("HSET", self._key, *chain.from_iterable(texts.items()))
         reached("offset.saved")
 
     def close(self) -> None:
-        """Closes the sockets."""
         self._connection.close()

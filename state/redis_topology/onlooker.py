@@ -1,4 +1,4 @@
-"""Looks at all topologies of a server for a dashboard, with plain commands that change nothing.
+"""Looks at all topologies of a server with plain commands that change nothing, each in one place for all who look.
 
 It needs neither ownership nor the function library, so a read-only user is enough, and looking loads nothing into the
 server.
@@ -6,24 +6,33 @@ server.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Any
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, letter_of
 from state.commits.quarantine import QuarantineRecord, unpack_record
-from state.errors import StateRefusedError
-from state.keys import Keys
+from state.errors import StateRefusedError, TopologyError
+from state.keys import Keys, parse_metadata_field
+from state.metadata import unpack_metadata
+from state.printable import said_by
 from state.records.durability import ServerDurability, durable_txids
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
-from state.records.topology_overview import BriefTransaction, LettersShown, TopologyOverview, TransactionPage
-from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_record
-from state.records.transaction_story import StoryChoice
+from state.records.topology_overview import (
+    BriefTransaction,
+    LettersShown,
+    ListedTopology,
+    TopologyOverview,
+    TransactionPage,
+)
+from state.records.transaction_history import RECEIPTS_KEPT, KnownTransaction, Receipt, parse_receipt, parse_record
+from state.records.transaction_story import StoryChoice, story_of
 from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect, pairs_of, text_of, texts_by_name
-from state.redis_client.presence import connected_runs
+from state.redis_client.presence import connected_runs, connected_topologies
 from state.redis_server.measured_durability import measure_durability
-from state.redis_topology.history import KnownTransaction, known_transaction
-from state.redis_topology.listing import ListedTopology, list_topologies
 from state.redis_topology.pulse import read_pulse
 
 ANSWER_TIMEOUT_S = 3.0
@@ -31,14 +40,15 @@ ANSWER_TIMEOUT_S = 3.0
 RETRY_S = 0.5
 PIECE = 500
 """Stories in one reply, so that a search never blocks a server that commits."""
+CONTROL_PATTERN = "{*}:txbatch:control"
+_CONTROL = re.compile(r"\{([^{}]*)\}:txbatch:control", re.DOTALL)
 
 
 class Onlooker:
     """Looks at one server; used by one thread at a time.
 
-    Args:
-        connection: to the server.
-        clock: seconds since the epoch.
+    Every call raises StateRefusedError if the server refuses a command, StateUnreachableError without an answer in
+    time, and TopologyError if a topology id is not a valid name. The clock gives seconds since the epoch.
     """
 
     def __init__(self, connection: RedisConnection, *, clock: Callable[[], float] = time.time) -> None:
@@ -46,28 +56,18 @@ class Onlooker:
 
     @property
     def server(self) -> str:
-        """The server's address without credentials."""
         return self._connection.server
 
     def topologies(self) -> list[ListedTopology]:
-        """Returns the topologies of the server, by id.
-
-        Raises:
-            StateRefusedError: the server refuses a command.
-            StateUnreachableError: no answer in time.
-        """
-        return list_topologies(self._connection)
+        connected = connected_topologies(self._connection)
+        keys = chain.from_iterable(self._connection.scanned("SCAN", match=CONTROL_PATTERN))
+        ids = sorted({named[1] for key in keys if (named := _CONTROL.fullmatch(text_of(key)))})
+        return [self._listed(topology_id, connected[topology_id]) for topology_id in ids]
 
     def overview(self, topology_id: str, *, with_samples: bool = True) -> TopologyOverview | None:
         """Returns what is known of a topology, None if it is not stored.
 
-        Args:
-            topology_id: of the topology.
-            with_samples: read the samples of the last minutes, and what the server can lose.
-
-        Raises:
-            TopologyError: the id is not a valid name.
-            StateRefusedError, StateUnreachableError: as `topologies`.
+        `with_samples` also reads the samples of the last minutes, and what the server can lose.
         """
         keys, call = Keys(topology_id), self._connection.call
         control = texts_by_name(call("HGETALL", keys.control))
@@ -95,42 +95,51 @@ class Onlooker:
     def transaction(self, topology_id: str, txid: int) -> KnownTransaction | None:
         """Returns what is known of a transaction, None if the topology is not stored.
 
-        Raises:
-            TopologyError, StateRefusedError, StateUnreachableError: as `overview`.
+        Metadata is read before the history, into which a commit may move it meanwhile, so it cannot be missed.
         """
-        return known_transaction(self._connection, Keys(topology_id), txid)
+        keys, call, name = Keys(topology_id), self._connection.call, str(txid)
+        metadata, has_replay_mark = self._metadata(keys, txid)
+        record = call("HGET", keys.history, name)
+        receipt = call("HGET", keys.receipts, name)
+        story = call("HGET", keys.stories, name)
+        is_quarantined = bool(int(call("HEXISTS", keys.quarantine, name)))
+        committed, history_from, source = call("HMGET", keys.control, "committed", "history_from", "source_fingerprint")
+        if committed is None:
+            return None
+        kept = None if record is None else parse_record(keys, txid, bytes(record))
+        return KnownTransaction(
+            txid=txid,
+            committed_txid=_txid(keys, committed),
+            history_from=None if history_from is None else _txid(keys, history_from),
+            receipt=parse_receipt(keys, _text_or_empty(receipt)) if kept is None else kept.receipt,
+            metadata=metadata if kept is None else {**kept.metadata, **metadata},
+            has_replay_mark=has_replay_mark,
+            left_out={} if kept is None else kept.left_out,
+            story=None if story is None else story_of(text_of(story)),
+            is_quarantined=is_quarantined,
+            source_fingerprint=_text_or_empty(source),
+        )
 
     def transactions(
         self, topology_id: str, *, before: int | None = None, choice: StoryChoice = StoryChoice.ALL, limit: int = 50
     ) -> TransactionPage | None:
-        """Returns committed transactions, the newest first; None if the topology is not stored.
+        """Returns committed transactions below `before`, the newest first; None if the topology is not stored.
 
-        Args:
-            topology_id: of the topology.
-            before: only lower txids.
-            choice: which ones. Without stories, all but `StoryChoice.ALL` find nothing.
-            limit: most transactions to return.
-
-        Raises:
-            TopologyError, StateRefusedError, StateUnreachableError: as `overview`.
+        Without stories, every choice but `StoryChoice.ALL` finds nothing.
         """
         keys = Keys(topology_id)
         stored = self._connection.call("HMGET", keys.control, "committed", "history_from")
         if stored[0] is None:
             return None
         committed = _number(text_of(stored[0])) or 0
-        first = self._first_kept(keys, committed, "" if stored[1] is None else text_of(stored[1]))
+        first = self._first_kept(keys, committed, _text_or_empty(stored[1]))
         newest = committed if before is None else min(before - 1, committed)
         found = list(self._found(keys, range(newest, first - 1, -1), choice, limit + 1))
         next_before = found[limit - 1].txid if len(found) > limit else None
         return TransactionPage(committed, first, tuple(found[:limit]), next_before)
 
     def letters(self, topology_id: str, *, offset: int = 0, limit: int = 50) -> LettersShown:
-        """Returns dead letters of a topology, the newest transactions first.
-
-        Raises:
-            TopologyError, StateRefusedError, StateUnreachableError: as `overview`.
-        """
+        """Returns dead letters of a topology, the newest transactions first."""
         key = Keys(topology_id).state(DEAD_LETTERS_STATE)
         count = int(self._connection.call("ZCARD", key))
         last = str(offset + limit - 1)
@@ -139,19 +148,37 @@ class Onlooker:
         return LettersShown(count, letters, offset)
 
     def quarantined(self, topology_id: str) -> list[QuarantineRecord]:
-        """Returns the quarantined batches of a topology, by txid; their number is limited.
-
-        Raises:
-            TopologyError, StateRefusedError, StateUnreachableError: as `overview`.
-        """
+        """Returns the quarantined batches of a topology, by txid; their number is limited."""
         keys = Keys(topology_id)
         found = self._connection.call("HGETALL", keys.quarantine)
-        records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in pairs_of(found)]
-        return sorted(records, key=lambda record: record.txid)
+        return quarantine_records(keys, found)
 
     def close(self) -> None:
-        """Closes the connection."""
         self._connection.close()
+
+    def _listed(self, topology_id: str, connected: int) -> ListedTopology:
+        try:
+            keys = Keys(topology_id)
+            found = self._connection.call("HMGET", keys.control, "committed", "fence", "dropping")
+            pulse = read_pulse(self._connection, keys)
+        except (StateRefusedError, TopologyError) as error:  # no rights on its keys, or they are somebody else's
+            return ListedTopology(topology_id, connected=connected, fault=said_by(error.__cause__ or error))
+        committed, fence = map(_text_or_empty, found[:2])
+        return ListedTopology(topology_id, committed, fence, found[2] is not None, owners(pulse, fence), connected)
+
+    def _metadata(self, keys: Keys, txid: int) -> tuple[dict[str, Any], bool]:
+        """Returns scope -> what is still stored as metadata of a transaction, and whether it is marked as a replay.
+
+        The whole hash is as large as a window. Notes, and the numbers of replays, are the run's own, and no part of
+        what a transaction contained.
+        """
+        stored = {
+            text_of(name): bytes(value) for name, value in pairs_of(self._connection.call("HGETALL", keys.metadata))
+        }
+        own = {name: value for name, value in stored.items() if name.rpartition(":")[2] == str(txid)}
+        by_scope = {parse_metadata_field(name)[0]: value for name, value in unpack_metadata(keys, own).items()}
+        metadata = {scope: value for scope, value in by_scope.items() if not scope.startswith("note.")}
+        return metadata, metadata.pop("replayed", None) is not None
 
     def _found(self, keys: Keys, txids: range, choice: StoryChoice, limit: int) -> Iterator[BriefTransaction]:
         """Yields the chosen ones of some txids, at most `limit`."""
@@ -179,8 +206,8 @@ class Onlooker:
         return {txid: parse_record(keys, txid, record).receipt for txid, record in records}
 
     def _first_kept(self, keys: Keys, committed: int, history_from: str) -> int:
-        told_from = self._connection.call("HGET", keys.pulse, STORIES_FROM_FIELD)
-        kept = [_number(history_from), _number("" if told_from is None else text_of(told_from))]
+        stories_from = self._connection.call("HGET", keys.pulse, STORIES_FROM_FIELD)
+        kept = [_number(history_from), _number(_text_or_empty(stories_from))]
         first = min((txid for txid in kept if txid is not None), default=committed - RECEIPTS_KEPT + 1)
         return max(1, min(first, committed + 1))
 
@@ -193,18 +220,27 @@ class Onlooker:
 
 
 def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlooker:
-    """Returns an onlooker of the server at this address; it is not connected yet.
-
-    Args:
-        url: of the server.
-        revive: starts a private server again that has ended.
-
-    Raises:
-        TopologyError: the address is malformed.
-    """
+    """Returns an onlooker of the server at this address, not connected yet; `revive` starts an ended private server."""
     client = connect(url, socket_timeout_s=ANSWER_TIMEOUT_S)
     return Onlooker(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
 
 
+def quarantine_records(keys: Keys, reply: Any) -> list[QuarantineRecord]:
+    """Returns the quarantined batches in a reply, by txid."""
+    records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in pairs_of(reply)]
+    return sorted(records, key=lambda record: record.txid)
+
+
 def _number(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
+
+
+def _text_or_empty(item: Any) -> str:
+    return "" if item is None else text_of(item)
+
+
+def _txid(keys: Keys, stored: Any) -> int:
+    text = text_of(stored)
+    if not text.isdecimal():
+        raise StateRefusedError(f"key {keys.control!r} of topology {keys.topology_id!r} holds {text!r} for a txid")
+    return int(text)

@@ -21,12 +21,9 @@ CALL_TIMEOUT_S = 0.5
 
 
 class PulseSender:
-    """Sends the pulses of one run; used by one thread at a time.
+    """Sends the pulses of the run with this fence and generation; used by one thread at a time.
 
-    Args:
-        connection: to the topology's server; calls through it are given up early.
-        keys: of the topology.
-        fence, generation: of the run that owns it.
+    Calls through `connection` are given up early.
     """
 
     def __init__(self, connection: RedisConnection, keys: Keys, *, fence: str, generation: str) -> None:
@@ -35,20 +32,12 @@ class PulseSender:
 
     @property
     def fence(self) -> str:
-        """The owner's fence, as the control key holds it."""
         return self._owner[0]
 
     def send(self, fields: Mapping[str, str], stories: Iterable[tuple[int, str]] = (), *, kept: int = 0) -> bool:
-        """Writes these fields and stories, and returns whether the run still owns the topology.
+        """Writes these fields and stories, by ascending txids, and returns whether the run still owns the topology.
 
-        Args:
-            fields: of the pulse.
-            stories: txids, ascending, with their stories.
-            kept: how many transactions keep their story.
-
-        Raises:
-            StateRefusedError: the server refused, and nothing was written.
-            StateUnreachableError: no answer in time.
+        The last `kept` transactions keep their story.
         """
         keys = self._keys
         arguments: list[Argument] = [*self._owner, str(kept), str(len(fields))]
@@ -64,12 +53,7 @@ class PulseSender:
 
 
 def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
-    """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library.
-
-    Raises:
-        StateRefusedError: the server refuses the command.
-        StateUnreachableError: no answer in time.
-    """
+    """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library."""
     if with_samples:
         return _looked_after(pulse_of(texts_by_name(connection.call("HGETALL", keys.pulse))))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)

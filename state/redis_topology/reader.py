@@ -36,12 +36,6 @@ class RedisReader:
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """Returns the stored bytes of each field, all from one moment; b"1" for a member of a set.
 
-        Args:
-            name: name of the state.
-            kind: its Redis type.
-            fields: fields, members, or just `VALUE_FIELD`.
-            as_of_txid: the last committed txid when this attempt's group started.
-
         Raises:
             StaleReadError: the state is at a later txid, or another run owns it: this attempt is no longer current.
             StateRefusedError: the key has another type, the topology is gone, or the server has returned to an
@@ -63,11 +57,7 @@ class RedisReader:
 
 
 def load_redis_url(path: str | None) -> str:
-    """Returns the server's URL on an executor: from the file the driver wrote, else from the environment.
-
-    Raises:
-        StateRefusedError: neither exists, others may read the file, or the environment's address cannot be used.
-    """
+    """Returns the server's URL on an executor: from the file the driver wrote, else from the environment."""
     file = Path(path) if path else None
     if file is not None and file.exists():
         if file.stat().st_mode & 0o077:
@@ -89,11 +79,7 @@ def load_redis_url(path: str | None) -> str:
 
 
 def save_redis_url(url: str, directory: str | Path) -> str:
-    """Writes the URL to a file that only this user can read, and returns its path; called by the driver.
-
-    Raises:
-        OSError: the directory cannot be written.
-    """
+    """Writes the URL to a file that only this user can read, and returns its path; called by the driver."""
     path = Path(directory) / "redis_url"
     temporary = path.with_name(f".redis_url.{os.getpid()}")
     temporary.unlink(missing_ok=True)
@@ -105,11 +91,7 @@ def save_redis_url(url: str, directory: str | Path) -> str:
 
 @lru_cache(maxsize=8)
 def _process_connection(url: str, _process_id: int) -> RedisConnection:
-    """One connection per process: a forked worker must not share its parent's socket.
-
-    Raises:
-        StateRefusedError: the address cannot be used on this host, for instance for lack of a certificate file.
-    """
+    """One connection per process: a forked worker must not share its parent's socket."""
     try:
         client = connect(url)
     except TopologyError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import StateRefusedError
 from state.troubles import Trouble
@@ -11,6 +13,15 @@ TORN_REMEDY = (
     "time; restore its data from a copy taken at one moment"
 )
 
+_ADVICE = {
+    " more do not fit": (
+        "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id}`, or "
+        "raise the limit with builder.set_dead_letters(total=...)"
+    ),
+    " was dropped meanwhile": ", and nothing was published; run the replay again for the others",
+    " operations": "; cut smaller transactions",
+}
+"""The end of what the library says of a commit -> what to add: what to do; {id} is the topology's."""
 _TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
 
 
@@ -42,8 +53,15 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
     )
 
 
+def advised(topology_id: str, reply: CommitReply) -> CommitReply:
+    """Returns the answer to a commit; its detail ends with what to do, where there is one thing to do."""
+    for ending, advice in _ADVICE.items():
+        if reply.detail.endswith(ending):
+            return replace(reply, detail=reply.detail + advice.format(id=topology_id))
+    return reply
+
+
 def trouble_of(status: str) -> Trouble:
-    """Returns what a refusal by the library is about."""
     return _TROUBLES.get(status, Trouble.STATE_REFUSED)
 
 

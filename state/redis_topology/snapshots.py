@@ -21,6 +21,7 @@ from state.kinds.state_family import StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.printable import said_by
 from state.redis_client.redis_errors import stop_sentence
+from state.redis_topology.all_records import READ_COMMANDS, entries_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
@@ -30,6 +31,7 @@ MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
 TRIES = 5
 """How often keys are looked for again because a run has added some."""
+_KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
 SEARCHED_KEYS_MAX = 1_000_000
 """Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
 
@@ -102,7 +104,6 @@ class _Reading:
         self.members: dict[str, set[str]] = {family.name: set() for family in families}
 
     def read(self) -> dict[str, Any]:
-        """Returns name of a state or part -> reply."""
         moment = self._client.hmget(self._keys.control, *MOMENT) if self._families else None
         for family in self._families:
             self._learn(family, self._client.scan_iter(match=self._keys.parts_pattern(family.name), count=1000))
@@ -137,7 +138,8 @@ class _Reading:
             for family in searched:
                 pipeline.keys(self._keys.parts_pattern(family.name))
             for name, kind in kinds.items():
-                _ask(pipeline, kind, self._keys.state(name))
+                head, tail = READ_COMMANDS[kind]
+                pipeline.execute_command(*head, self._keys.state(name), *tail)
             self.committed, moment, writes, *others = pipeline.execute(raise_on_error=False)
         self.is_torn = isinstance(writes, list) and writes[0] != writes[1]
         found, contents = others[: len(searched)], others[len(searched) :]
@@ -180,41 +182,22 @@ def _of_bytes(client: Any) -> Iterator[Any]:
             own.disconnect()
 
 
-def _ask(pipeline: Any, kind: StateKind, key: str) -> None:
-    match kind:
-        case StateKind.HASH:
-            pipeline.hgetall(key)
-        case StateKind.VALUE:
-            pipeline.get(key)
-        case StateKind.SET:
-            pipeline.smembers(key)
-        case StateKind.SORTED_SET:
-            pipeline.zrange(key, 0, -1, withscores=True)
-        case StateKind.LIST:
-            pipeline.lrange(key, 0, -1)
-        case StateKind.HYPERLOGLOG:
-            pipeline.pfcount(key)
-
-
 def _decoded(handle: StateHandle, reply: Any) -> Any:
+    if handle.kind is StateKind.HYPERLOGLOG:
+        return int(reply)
     where = f"state {handle.name!r}"
-
-    def fields(values: Iterable[bytes]) -> list[Any]:
-        return [decode_stored(value, handle.field_type, where) for value in values]
-
-    def values(stored: Iterable[bytes]) -> list[Any]:
-        return [decode_stored(value, handle.value_type, where, handle.scale) for value in stored]
-
+    entries = entries_of(handle.kind, reply)
+    fields = [decode_stored(field, handle.field_type, where) for field, _ in entries if handle.kind in _KEYED]
+    values = [
+        decode_stored(value, handle.value_type, where, handle.scale)
+        for _, value in entries
+        if handle.kind is not StateKind.SET
+    ]
     match handle.kind:
-        case StateKind.HASH:
-            return dict(zip(fields(reply), values(reply.values()), strict=True))
         case StateKind.VALUE:
-            return None if reply is None else values([reply])[0]
-        case StateKind.SET:
-            return set(fields(reply))
-        case StateKind.SORTED_SET:
-            return dict(zip(fields(member for member, _ in reply), (score for _, score in reply), strict=True))
+            return values[0] if values else None
         case StateKind.LIST:
-            return values(reply)
-        case StateKind.HYPERLOGLOG:
-            return int(reply)
+            return values
+        case StateKind.SET:
+            return set(fields)
+    return dict(zip(fields, values, strict=True))

@@ -19,7 +19,7 @@ from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
-from state.records.topology_overview import Acquired, FoundTopology
+from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import parse_receipt
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.presence import announce_run
@@ -32,8 +32,8 @@ from state.redis_topology.arguments import (
 )
 from state.redis_topology.barrier import Barrier
 from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender
-from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
-from state.redis_topology.topology import CallOptions, ConnectionOptions, RedisTopology
+from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
+from state.redis_topology.topology import ConnectionOptions, RedisTopology
 
 ACQUIRE_TRIES = 20
 
@@ -53,14 +53,15 @@ class Ownership:
     revision: int
 
     def arguments(self) -> list[Argument]:
-        """Returns them in the order the function library reads them."""
         return [self.fence, self.generation, str(self.revision)]
 
 
 class RedisStore(RedisTopology):
     """The only writer of a topology's state; lives in the driver, safe to use from several threads.
 
-    Args and errors are those of `RedisTopology`.
+    Made like a `RedisTopology`. Every call raises FencedError if a newer coordinator owns the topology,
+    StateRefusedError if the server refuses or no longer holds what its owner left, and StateUnreachableError without an
+    answer in time.
     """
 
     def __init__(self, url: str, topology_id: str, **options: Unpack[ConnectionOptions]) -> None:
@@ -79,7 +80,7 @@ class RedisStore(RedisTopology):
         topology: str,
         source_fingerprint: str,
         accepted: FoundTopology | None = None,
-    ) -> Acquired:
+    ) -> FoundTopology:
         """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
 
         Called once at start; repeating it with the same nonce gives the same answer. It leaves the stored topology and
@@ -94,9 +95,6 @@ class RedisStore(RedisTopology):
                 what is stored.
 
         Raises:
-            StateRefusedError: input, topology or format differ, state or metadata is lost, or a drop was left
-                unfinished.
-            StateUnreachableError: no answer in time.
             FencedError: other coordinators keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
@@ -120,11 +118,7 @@ class RedisStore(RedisTopology):
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         """Stores all entries and deletes `forget` in one fenced step; called before attempts are emitted.
 
-        Raises:
-            CodecError: a value would not be read back unchanged; nothing was stored.
-            FencedError: a newer coordinator owns the topology.
-            StateRefusedError: the server's state was lost or replaced, or has another version.
-            StateUnreachableError: no answer in time.
+        A CodecError says that a value would not be read back unchanged; then nothing was stored.
         """
         packed = {field: pack_exact(value) for field, value in entries.items()}
         keys = [self.keys.control, self.keys.metadata]
@@ -155,20 +149,13 @@ class RedisStore(RedisTopology):
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
         reached("commit.answered")
-        return replace(reply, byte_count=sum(map(len, arguments)))
+        return replace(advised(self.keys.topology_id, reply), byte_count=sum(map(len, arguments)))
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
 
-        Called by the coordinator, one question at a time.
-
-        Args:
-            confirmed_txid: the last txid known to be that durable, which is stored on this occasion; 0 if none is.
-
-        Raises:
-            FencedError: a newer coordinator owns the topology.
-            StateRefusedError: the server's state was lost or replaced.
-            StateUnreachableError: no answer in time.
+        Called by the coordinator, one question at a time, with the last txid known to be that durable, 0 if none is; it
+        is stored on this occasion.
         """
         if self._barrier is None:
             self._barrier = self._new_barrier()
@@ -178,44 +165,28 @@ class RedisStore(RedisTopology):
     def barrier_answer(self, timeout_s: float = 0.0) -> bool:
         """Returns whether the question is answered with yes by now; the server is asked again until it is.
 
-        Args:
-            timeout_s: longest wait for the server.
-
-        Raises:
-            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`; the server can no longer give the
-                level.
+        A StateRefusedError may also say that the server can no longer give the level.
         """
         return self._barrier is not None and self._barrier.is_open and self._barrier.answer(timeout_s)
 
     def note_durable(self, confirmed_txid: int) -> None:
-        """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done.
-
-        Raises:
-            FencedError, StateRefusedError, StateUnreachableError: as `ask_barrier`.
-        """
+        """Stores the last txid known to be as durable as was asked, for display; called once, when a run is done."""
         self._write_barrier(self._connection, confirmed_txid)
 
     def pulse_sender(self) -> PulseSender:
         """Returns what writes the pulse of this run, from another thread; called once, after `acquire`."""
         owned = self._ownership()
-        options: CallOptions = {**self._call_options, "timeout_s": CALL_TIMEOUT_S, "revive": None}
+        options = {**self._call_options, "timeout_s": CALL_TIMEOUT_S, "revive": None}
         connection = RedisConnection(self._connection.client, self.server, **options)
         return PulseSender(connection, self.keys, fence=owned.fence, generation=owned.generation)
 
     def close(self) -> None:
-        """Closes the connections; the state stays."""
         if self._barrier is not None:
             self._barrier.close()
         super().close()
 
     def confirm(self) -> None:
-        """Checks that the server still holds every write of this owner; called before a run reports success.
-
-        Raises:
-            FencedError: a newer coordinator owns the topology.
-            StateRefusedError: the server has lost writes it had confirmed.
-            StateUnreachableError: no answer in time.
-        """
+        """Checks that the server still holds every write of this owner; called before a run reports success."""
         if any(self._new_descriptions):  # accepted, but no write has stored them yet
             self.store_metadata({})
         reached("confirm.sending")
@@ -227,15 +198,12 @@ class RedisStore(RedisTopology):
 
         That is the last committed group, or more after a run that was late in telling the spout. Only for the owner,
         so that no spout is told of a group that the server no longer holds.
-
-        Raises:
-            FencedError, StateRefusedError, StateUnreachableError: as `confirm`.
         """
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
 
-    def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> Acquired:
+    def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> FoundTopology:
         fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])
         packed, found_sum = verified_metadata(self.keys, reply[8:], stored_sum)
         metadata = unpack_metadata(self.keys, packed)
@@ -245,7 +213,7 @@ class RedisStore(RedisTopology):
             "" if source_fingerprint == stored_source else source_fingerprint,
             "" if topology == stored_topology else topology,
         )
-        return Acquired(int(committed), metadata)
+        return FoundTopology(int(committed), stored_source, stored_topology, metadata)
 
     def _new_barrier(self) -> Barrier:
         own = self._own_connection(self._connection.client)

@@ -42,7 +42,6 @@ class StreamFacts:
 
     @property
     def removed(self) -> int:
-        """Entries that were trimmed or deleted."""
         return self.added - self.length
 
 
@@ -55,11 +54,8 @@ def id_order(entry_id: str) -> tuple[int, int]:
 class StreamReader:
     """Streams of one server; connections are kept per process and URL (driver, executor).
 
-    Args:
-        url: redis://, rediss:// or unix://.
-
-    Raises:
-        TopologyError: the URL cannot be used, or leads to another machine in plain text.
+    Every call raises SourceError if the key is not a stream or the server does not let us use it, and FailedException
+    without an answer.
     """
 
     def __init__(self, url: str) -> None:
@@ -67,22 +63,12 @@ class StreamReader:
         self._server = redact(url)
 
     def facts(self, key: str) -> StreamFacts:
-        """Returns how long a stream is.
-
-        Raises:
-            SourceError: the key is not a stream, or the server does not let us read it.
-            FailedException: no answer.
-        """
         facts: StreamFacts
         (facts,) = self._ask(key, lambda pipeline: pipeline.execute_command("XINFO", "STREAM", key))
         return facts
 
     def after(self, key: str, entry_id: str, count: int) -> tuple[StreamFacts, list[Entry]]:
-        """Returns the first entries after an id, and how long the stream was at that moment.
-
-        Raises:
-            SourceError, FailedException: as `facts`.
-        """
+        """Returns the first entries after an id, and how long the stream was at that moment."""
 
         def ask(pipeline: Any) -> None:
             pipeline.execute_command("XINFO", "STREAM", key)
@@ -92,28 +78,19 @@ class StreamReader:
         return facts, _entries(entries)
 
     def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
-        """Returns the entries of a range of ids, both included, at most `count` of them.
-
-        Raises:
-            SourceError, FailedException: as `facts`.
-        """
+        """Returns the entries of a range of ids, both included, at most `count` of them."""
         (entries,) = self._ask(
             key, lambda pipeline: pipeline.execute_command("XRANGE", key, first_id, last_id, "COUNT", count)
         )
         return _entries(entries)
 
     def trim(self, key: str, through_id: str) -> None:
-        """Removes every entry up to an id, that one included.
-
-        Raises:
-            SourceError, FailedException: as `facts`.
-        """
+        """Removes every entry up to an id, that one included."""
         milliseconds, sequence = id_order(through_id)
         keep_from = f"{milliseconds}-{sequence + 1}"
         self._ask(key, lambda pipeline: pipeline.execute_command("XTRIM", key, "MINID", keep_from))
 
     def _ask(self, key: str, ask: Callable[[Any], object]) -> list[Any]:
-        """Sends commands as one transaction."""
         try:
             with self._client.pipeline(transaction=True) as pipeline:
                 ask(pipeline)

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypedDict
 
-from state.commits.quarantine import QuarantineRecord, unpack_record
+from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.metadata import checked_control, unpack_metadata, verified_metadata
 from state.records.durability import Durability, DurabilityReport, ServerDurability, durable_txids
 from state.records.run_pulse import RunPulse
-from state.records.topology_overview import FoundTopology, TopologyStatus
-from state.records.transaction_history import parse_receipt
+from state.records.topology_overview import FoundTopology, ListedTopology, TopologyStatus
+from state.records.transaction_history import KnownTransaction, parse_receipt
 from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect, text_of, texts_by_name
 from state.redis_client.presence import connected_runs
@@ -26,9 +26,8 @@ from state.redis_topology.barrier import OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import drop_topology
 from state.redis_topology.exporting import RedisExport
-from state.redis_topology.history import KnownTransaction, known_transaction
 from state.redis_topology.importing import RedisImport
-from state.redis_topology.listing import ListedTopology, list_topologies
+from state.redis_topology.onlooker import Onlooker, quarantine_records
 from state.redis_topology.pulse import read_pulse
 from state.troubles import Trouble
 
@@ -37,8 +36,6 @@ FIRST_CONTACT_TIMEOUT_S = 10.0
 
 
 class ConnectionOptions(TypedDict, total=False):
-    """What `RedisTopology` takes beyond the address and the topology."""
-
     client: Any
     revive: Callable[[], None] | None
     clock: Callable[[], float]
@@ -47,17 +44,11 @@ class ConnectionOptions(TypedDict, total=False):
     own_connection: Callable[[Any], OwnConnection]
 
 
-class CallOptions(TypedDict):
-    """What every `RedisConnection` of a topology takes."""
-
-    timeout_s: float
-    revive: Callable[[], None] | None
-    clock: Callable[[], float]
-    sleep: Callable[[float], None]
-
-
 class RedisTopology:
     """One topology on its server, as anyone may look at it or remove it; safe to use from several threads.
+
+    Nothing but the calls of `RedisStore` needs ownership. Every call raises StateRefusedError if the server refuses it
+    or what is stored cannot be read, and StateUnreachableError without an answer in time.
 
     Args:
         url: redis://, rediss:// or unix:// address. Messages never show its credentials.
@@ -93,7 +84,7 @@ class RedisTopology:
         self._gives = ServerDurability()
         self._clock = clock
         self._own_connection = own_connection
-        self._call_options: CallOptions = {
+        self._call_options: dict[str, Any] = {
             "timeout_s": unreachable_timeout_s,
             "revive": revive,
             "clock": clock,
@@ -105,13 +96,12 @@ class RedisTopology:
     def check_server(self, asked: Durability | None = None) -> None:
         """Checks that the server is fit and loads the function library; called once at start.
 
-        Args:
-            asked: what the run wants the server to confirm; None for level memory.
+        `asked` is what the run wants the server to confirm, by default level memory. An answer is waited for ten
+        seconds.
 
         Raises:
             StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
                 command or the right to use one, or cannot give the durability that was asked for.
-            StateUnreachableError: no answer within ten seconds.
         """
         self._asked = asked or Durability()
         info = self._info()
@@ -143,10 +133,6 @@ class RedisTopology:
         """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
 
         Called once at start, before `acquire`, so a start that is refused for what it finds fences no other run out.
-
-        Raises:
-            StateRefusedError: some of the stored metadata is lost or altered.
-            StateUnreachableError: no answer in time.
         """
         reply = self._connection.function("look", "2", self.keys.control, self.keys.metadata, read_only=True)
         if not reply:
@@ -157,11 +143,7 @@ class RedisTopology:
         return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
     def status(self) -> TopologyStatus | None:
-        """Returns what is stored about the topology, or None; needs no ownership.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
+        """Returns what is stored about the topology, or None."""
         reply = self._status()
         control = checked_control(self.keys, texts_by_name(reply[3:]))
         if not control:
@@ -181,17 +163,12 @@ class RedisTopology:
         )
 
     def server_durability(self) -> ServerDurability:
-        """Returns what the server does for its data as it is set now, for display.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
+        """Returns what the server does for its data as it is set now, for display."""
         info = self._info()
         return ServerDurability() if info is None else measure_durability(self._connection, info)
 
     @property
     def dead_letters(self) -> RedisDeadLetters:
-        """The topology's dead letters; needs no ownership."""
         return RedisDeadLetters(self._connection, self.keys)
 
     def has_records(self) -> bool:
@@ -201,73 +178,41 @@ class RedisTopology:
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
         """Returns those of the named states that exist on the server; called once at start, before `acquire`.
 
-        Args:
-            names: of states with one key.
-            with_parts: of states with one key for each part; any of them will do.
+        Those in `with_parts` have one key for each part; any of them will do.
         """
         existing = [name for name in names if int(self._connection.call("EXISTS", self.keys.state(name)))]
         records = self.records()
         return existing + [name for name in with_parts if records.has_keys(self.keys.parts_pattern(name))]
 
     def quarantined(self) -> list[QuarantineRecord]:
-        """Returns the quarantined batches, by txid; needs no ownership and changes nothing.
-
-        Raises:
-            StateRefusedError: a record cannot be read.
-            StateUnreachableError: no answer in time.
-        """
+        """Returns the quarantined batches, by txid."""
         found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
-        records = [
-            unpack_record(self.keys, str(found[i], "utf-8", "backslashreplace"), bytes(found[i + 1]))
-            for i in range(0, len(found), 2)
-        ]
-        return sorted(records, key=lambda record: record.txid)
+        return quarantine_records(self.keys, found)
 
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
 
         A run that replays the batch meanwhile either has published it before, or finds the record gone and publishes
-        nothing of it.
-
-        Returns:
-            Whether this call has removed exactly that record. False if it was gone, or another one was in its place.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `quarantined`.
+        nothing of it. Returns whether this call has removed exactly that record, not whether there was one.
         """
         txid, packed = str(record.txid), record.packed()
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
 
     def pulse(self, *, with_samples: bool = False) -> RunPulse | None:
-        """Returns what the topology's last run has told, None if no run has; needs no ownership.
-
-        Args:
-            with_samples: read the samples of the last minutes too.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
+        """Returns what the topology's last run has told, None if no run has."""
         return read_pulse(self._connection, self.keys, with_samples=with_samples)
 
     def transaction(self, txid: int) -> KnownTransaction | None:
-        """Returns what is known of a transaction, None if the topology is not stored; needs no ownership.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
-        return known_transaction(self._connection, self.keys, txid)
+        """Returns what is known of a transaction, None if the topology is not stored."""
+        return Onlooker(self._connection).transaction(self.keys.topology_id, txid)
 
     def connected_runs(self) -> int:
-        """Returns how many runs of the topology are connected, 0 if the server does not say; needs no ownership."""
+        """Returns how many runs of the topology are connected, 0 if the server does not say."""
         return connected_runs(self._connection, self.keys)
 
     def all_topologies(self) -> list[ListedTopology]:
-        """Returns every topology on the same server, by id.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-        """
-        return list_topologies(self._connection)
+        """Returns every topology on the same server, by id."""
+        return Onlooker(self._connection).topologies()
 
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
@@ -278,23 +223,18 @@ class RedisTopology:
         return RedisExport(self._connection, self.keys)
 
     def importer(self) -> RedisImport:
-        """Returns what puts exported state back; for `txbatch state import`."""
         return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def drop(self) -> int:
         """Deletes every key of the topology and returns how many there were.
 
-        It fences a running coordinator first and deletes the control key last, so nothing of the topology can
-        reappear. If it is interrupted, the topology stays unusable until it is dropped again.
-
-        Raises:
-            StateRefusedError, StateUnreachableError: as `acquire`.
-            FencedError: other coordinators keep taking over at the same time.
+        It fences a running coordinator first and deletes the control key last, so nothing of the topology can reappear.
+        If it is interrupted, the topology stays unusable until it is dropped again. A FencedError says that other
+        coordinators keep taking over at the same time.
         """
         return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def close(self) -> None:
-        """Closes the connection; the state stays."""
         self._connection.close()
 
     def _info(self) -> Mapping[str, Any] | None:

@@ -39,10 +39,8 @@ _HINTS = {
 def own_copy(value: Any) -> Any:
     """Returns the value, or a copy if it is mutable; called for each value of an emitted row that is not plain.
 
-    What `operator.index` accepts becomes an int.
-
-    Raises:
-        CodecError: a value in it cannot travel; the message continues a sentence that names the holder.
+    What `operator.index` accepts becomes an int. The message of a CodecError continues a sentence that names the
+    holder.
     """
     try:
         return _copied(value, 0, 0)
@@ -51,11 +49,7 @@ def own_copy(value: Any) -> Any:
 
 
 def check_text(text: str) -> None:
-    """Refuses text that cannot be encoded.
-
-    Raises:
-        CodecError: it holds half a surrogate pair.
-    """
+    """Refuses text that holds half a surrogate pair, which cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

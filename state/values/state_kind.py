@@ -53,8 +53,6 @@ _STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR}
 
 
 class Side(StrEnum):
-    """Which entries a bounded state keeps."""
-
     HIGHEST = "highest"
     LOWEST = "lowest"
     LAST = "last"
@@ -90,7 +88,6 @@ class Retention:
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> Retention:
-        """Inverse of `to_wire`."""
         if not wire:
             return KEEP_ALL
         side, most, expires_ms = wire

@@ -18,12 +18,7 @@ SCALE_MAX = 15
 
 @dataclass(frozen=True, slots=True)
 class ValueForm:
-    """How values are written and read back.
-
-    Attributes:
-        to_stored: a user's value -> what is written; called by handles (executor).
-        from_stored: the inverse.
-    """
+    """How handles write a user's values (executor), and how they are read back."""
 
     to_stored: Callable[[Any], Any]
     from_stored: Callable[[Any], Any]
@@ -40,11 +35,7 @@ def form_of(value_type: ValueType, scale: int = 0) -> ValueForm | None:
 
 
 def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
-    """Returns the digits after the point that a declaration gives; 0 for values other than Decimals.
-
-    Raises:
-        TopologyError: it gives none, or not as many as can be kept, or the values have no point.
-    """
+    """Returns the digits after the point that a declaration gives; 0 for values other than Decimals."""
     if value_type is not ValueType.DECIMAL:
         if scale is not None:
             raise TopologyError(f"{what} is given scale {scale!r}, which only Decimal values have; leave it out")
@@ -60,9 +51,7 @@ def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
 def scaled(value: Any, scale: int) -> int:
     """Returns a Decimal, or an int, as a number of its smallest units; exact, or refused.
 
-    Raises:
-        TypeError: the value is something else. A float is refused because it rarely is the number that was meant.
-        ValueError: it has more digits after the point, is out of range, or is not finite.
+    A float is refused because it rarely is the number that was meant.
     """
     if type(value) is int:
         units = value * _power(scale)
@@ -105,9 +94,7 @@ def unscaled(units: int, scale: int) -> Decimal:
 def canonical_json(value: Any) -> str:
     """Returns the one text of a JSON value: keys sorted, no spaces, characters as they are.
 
-    Raises:
-        TypeError: the value would be read back as another one, as a tuple or a key that is not a string would.
-        ValueError: it holds a number that is not finite, or invalid Unicode.
+    A value that would be read back as another one, as a tuple or a key that is not a string would, is a TypeError.
     """
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
     restored = json.loads(text)
@@ -121,17 +108,7 @@ def canonical_json(value: Any) -> str:
 
 
 def decode_stored(stored: bytes, declared: ValueType, where: str, scale: int = 0) -> Any:
-    """Returns a stored value, field or member in its declared type.
-
-    Args:
-        stored: the bytes that Redis holds.
-        declared: the type that the handle declares.
-        where: names the state or field, for the message.
-        scale: of Decimals, the digits after the point.
-
-    Raises:
-        StateRefusedError: the bytes are not of that type.
-    """
+    """Returns a stored value, field or member in its declared type; a refusal says `where` it is."""
     try:
         match declared:
             case ValueType.INT:

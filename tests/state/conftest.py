@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from state.redis_topology.store import RedisStore
-from tests.support.stores.builders import acquire
+from tests.support.stores.builders import NONCE, acquire
 
 OpenStore = Callable[..., RedisStore]
 
@@ -30,11 +30,21 @@ def open_store(backend: Any) -> Iterator[OpenStore]:
 
 
 @pytest.fixture
-def store(open_store: OpenStore) -> RedisStore:
+def started(open_store: OpenStore) -> OpenStore:
+    """Makes stores that own topology "wc", the last one of them."""
+
+    def start(nonce: str = NONCE, **changes: Any) -> RedisStore:
+        store = open_store()
+        acquire(store, nonce, **changes)
+        return store
+
+    return start
+
+
+@pytest.fixture
+def store(started: OpenStore) -> RedisStore:
     """A store that owns topology "wc"."""
-    store = open_store()
-    acquire(store)
-    return store
+    return started()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology
-from state.redis_topology.history import KnownTransaction
+from state.records.transaction_history import KnownTransaction
 from state.redis_topology.store import RedisStore
 
 NONCE = "0" * 32

@@ -6,11 +6,7 @@ local NO_METADATA = '0000000000000000'
 local function acquired(control, metadata)
   local found = redis.call('HMGET', control, 'fence', 'generation', 'revision', 'committed', 'metadata_sum',
     'source_fingerprint', 'topology')
-  local reply = {'OK', found[1], found[2], found[3], found[4], found[5], found[6] or '', found[7] or ''}
-  for _, item in ipairs(redis.call('HGETALL', metadata)) do
-    reply[#reply + 1] = item
-  end
-  return reply
+  return append_hash({'OK', found[1], found[2], found[3], found[4], found[5], found[6] or '', found[7] or ''}, metadata)
 end
 
 local function start_first(keys, given)
@@ -95,11 +91,7 @@ local function look(keys, argv)
   if found[5] ~= FORMAT or found[6] or not found[1] or half_written(found[7], found[8]) then
     return {}
   end
-  local reply = {found[1], found[2] or '', found[3] or '', found[4] or ''}
-  for _, item in ipairs(redis.call('HGETALL', keys[2])) do
-    reply[#reply + 1] = item
-  end
-  return reply
+  return append_hash({found[1], found[2] or '', found[3] or '', found[4] or ''}, keys[2])
 end
 
 redis.register_function{function_name = LIBRARY .. '_acquire', callback = acquire}

@@ -111,6 +111,14 @@ local function require_rights(key, ...)
   end
 end
 
+-- Adds all fields and values of a hash to a reply.
+local function append_hash(reply, key)
+  for _, item in ipairs(redis.call('HGETALL', key)) do
+    reply[#reply + 1] = item
+  end
+  return reply
+end
+
 local function put_pairs(key, argv, first, last)
   for i = first, last, SECTION_LIMIT do
     redis.call('HSET', key, unpack(argv, i, math.min(i + SECTION_LIMIT - 1, last)))

@@ -46,11 +46,7 @@ local function status(keys, argv)
   end
   local committed = redis.call('HGET', keys[1], 'committed')
   local receipt = committed and redis.call('HGET', keys[3], committed)
-  local reply = {redis.call('HLEN', keys[2]), redis.call('HLEN', keys[4]), receipt or ''}
-  for _, item in ipairs(redis.call('HGETALL', keys[1])) do
-    reply[#reply + 1] = item
-  end
-  return reply
+  return append_hash({redis.call('HLEN', keys[2]), redis.call('HLEN', keys[4]), receipt or ''}, keys[1])
 end
 
 --[[ KEYS any key of the topology

@@ -7,11 +7,8 @@ local function plan_bound(section)
   section.at = section.at + 2
   local held = redis.call('ZCARD', section.key)
   if added > 0 and held + added > most then
-    local id = string.match(section.key, '{(.-)}')
     return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
-      ', and ' .. decimal(added) .. ' more do not fit; look at them with `txbatch dead-letters list ' .. id ..
-      '`, make room with `txbatch dead-letters drop ' .. id .. '`, or raise the limit with ' ..
-      'builder.set_dead_letters(total=...)')
+      ', and ' .. decimal(added) .. ' more do not fit')
   end
   return nil, nil
 end
@@ -44,8 +41,7 @@ local function plan_taking_letters(section)
   local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
   for i = 1, section.count do
     if not found[i] then
-      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile, and ' ..
-        'nothing was published; run the replay again for the others')
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile')
     end
   end
   return nil, step('ZREM', section.key, section.argv, first, section.at - 1)

@@ -23,7 +23,7 @@ from state.redis_client.rights import COMMANDS, COMMANDS_ON_KEYS, COMMANDS_TO_VE
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
 from tests.conftest import redis_program, running_server
-from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, writes
+from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
 
 pytestmark = pytest.mark.redis
 
@@ -135,11 +135,10 @@ def test_a_right_that_is_taken_away_under_a_run_tears_no_commit(limited, client,
         store.check_server()
         acquire(store)
         assert store.commit(commit_of(EVERY_WRITE, attempt(1))).status is CommitStatus.OK
-        before = dump(client)
-        client.execute_command("ACL", "SETUSER", "alice", f"-{command.lower()}")
-        with pytest.raises(StateRefusedError, match=f"this user may not run {command} on key '.wc.:.*'; nothing was"):
-            store.commit(commit_of(EVERY_WRITE, attempt(2)))
-        assert dump(client) == before
+        with unchanged(client):
+            client.execute_command("ACL", "SETUSER", "alice", f"-{command.lower()}")
+            with pytest.raises(StateRefusedError, match=f"this user may not run {command} on key '.wc.:.*'; nothing"):
+                store.commit(commit_of(EVERY_WRITE, attempt(2)))
         client.execute_command("ACL", "SETUSER", "alice", f"+{command.lower()}")
         assert store.commit(commit_of(EVERY_WRITE, attempt(2))).status is CommitStatus.OK
     assert client.hget("{wc}:h", "i") == b"20"
@@ -170,12 +169,11 @@ def test_a_key_that_may_not_be_written_tears_no_commit(limited, client):
     with opened(limited) as store:
         store.check_server()
         acquire(store)
-        before = dump(client)
-        rules = ["resetkeys", "~{wc}:txbatch:*", "~{wc}:[hvwzlk]", "%R~{wc}:s"]
-        client.execute_command("ACL", "SETUSER", "alice", *rules)
-        with pytest.raises(StateRefusedError, match=r"(?i)no permissions to access"):
-            store.commit(commit_of(EVERY_WRITE))
-        assert dump(client) == before
+        with unchanged(client):
+            rules = ["resetkeys", "~{wc}:txbatch:*", "~{wc}:[hvwzlk]", "%R~{wc}:s"]
+            client.execute_command("ACL", "SETUSER", "alice", *rules)
+            with pytest.raises(StateRefusedError, match=r"(?i)no permissions to access"):
+                store.commit(commit_of(EVERY_WRITE))
 
 
 @pytest.mark.parametrize("command", ["HDEL", "RPUSH", "HSET", "UNLINK"])

@@ -11,11 +11,12 @@ from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology import arguments as redis_arguments
 from state.redis_topology.store import RedisStore
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered, writes
+from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged, writes
 
 MAX_TXID = 2**53 - 1
 """The largest integer that is exact in Lua too."""
 
+CONTROL = "{wc}:txbatch:control"
 HASH, VALUE, SET, SORTED_SET, LIST = (
     StateKind.HASH,
     StateKind.VALUE,
@@ -153,9 +154,8 @@ class TestOrderAndIdentity:
         commit = commit_of(counts(a=1), attempt(1), attempt(2), metadata={"p:2": 1})
         with unanswered(store):
             assert store.commit(commit).status is CommitStatus.OK
-        before = dump(client)
-        assert store.commit(commit).status is CommitStatus.ALREADY
-        assert dump(client) == before
+        with unchanged(client):
+            assert store.commit(commit).status is CommitStatus.ALREADY
         commit_ok(store, counts(a=1), 3)
         assert client.hget("{wc}:counts", "a") == b"2"
 
@@ -164,34 +164,31 @@ class TestOrderAndIdentity:
         with unanswered(store):
             commit_ok(store, counts(a=1), 1)
             commit_ok(store, counts(a=1), 2)
-        before = dump(client)
-        assert store.commit(commit).status is CommitStatus.CONFLICT
-        assert dump(client) == before
+        with unchanged(client):
+            assert store.commit(commit).status is CommitStatus.CONFLICT
 
     def test_other_content_in_the_place_of_an_unanswered_commit_conflicts(self, store, client):
         with unanswered(store):
             store.commit(commit_of(counts(a=1), attempt(1)))
-        before = dump(client)
-        for other in (
-            commit_of(counts(a=2), attempt(1)),
-            commit_of(counts(b=1), attempt(1)),
-            commit_of(counts(a=1), attempt(1), metadata={"p:1": 1}),
-            commit_of(counts(a=1), attempt(1), forget=("p:1",)),
-            commit_of(counts(a=1), attempt(1, 77)),
-        ):
-            reply = store.commit(other)
-            assert reply.status is CommitStatus.CONFLICT
-            assert reply.detail == "revision is '2' by another write, expected 1"
-        assert dump(client) == before
+        with unchanged(client):
+            for other in (
+                commit_of(counts(a=2), attempt(1)),
+                commit_of(counts(b=1), attempt(1)),
+                commit_of(counts(a=1), attempt(1), metadata={"p:1": 1}),
+                commit_of(counts(a=1), attempt(1), forget=("p:1",)),
+                commit_of(counts(a=1), attempt(1, 77)),
+            ):
+                reply = store.commit(other)
+                assert reply.status is CommitStatus.CONFLICT
+                assert reply.detail == "revision is '2' by another write, expected 1"
 
     @pytest.mark.parametrize("txids", [(1,), (1, 2), (3,)], ids=["again", "overlapping", "ahead"])
     def test_a_group_that_does_not_follow_the_committed_txid_is_out_of_order(self, store, client, txids):
         commit_ok(store, counts(a=1), 1)
-        before = dump(client)
-        reply = store.commit(commit_of(counts(a=1), *map(attempt, txids)))
-        assert reply.status is CommitStatus.ORDER
-        assert reply.detail == f"group {txids[0]}..{txids[-1]} does not follow committed txid 1"
-        assert dump(client) == before
+        with unchanged(client):
+            reply = store.commit(commit_of(counts(a=1), *map(attempt, txids)))
+            assert reply.status is CommitStatus.ORDER
+            assert reply.detail == f"group {txids[0]}..{txids[-1]} does not follow committed txid 1"
 
     def test_receipt_is_kept_for_the_most_recent_txids(self, store, client):
         for first in range(1, 1101, 100):
@@ -209,7 +206,7 @@ class TestOrderAndIdentity:
         assert client.hlen("{wc}:txbatch:receipts") == 1024
 
     def test_txids_are_exact_up_to_the_limit(self, store, client):
-        client.hset("{wc}:txbatch:control", "committed", str(MAX_TXID - 1))
+        client.hset(CONTROL, "committed", str(MAX_TXID - 1))
         with unanswered(store):
             commit_ok(store, counts(a=1), MAX_TXID)
         assert store.status().committed_txid == MAX_TXID
@@ -221,56 +218,44 @@ class TestOrderAndIdentity:
 
 
 class TestOwnership:
-    def test_a_newer_owner_fences_the_older_out(self, open_store, client):
-        older, newer = open_store(), open_store()
-        acquire(older)
-        acquire(newer, "c" * 32)
-        before = dump(client)
-        assert older.commit(commit_of(counts(a=1))).status is CommitStatus.FENCED
-        assert dump(client) == before
+    def test_a_newer_owner_fences_the_older_out(self, started, client):
+        older, newer = started(), started("c" * 32)
+        with unchanged(client):
+            assert older.commit(commit_of(counts(a=1))).status is CommitStatus.FENCED
         assert newer.commit(commit_of(counts(a=1))).status is CommitStatus.OK
         assert older.commit(commit_of(counts(a=1))).status is CommitStatus.FENCED
 
-    def test_an_older_fence_on_the_server_means_it_regressed(self, open_store, client):
-        store = open_store()
-        acquire(store)
-        before = client.hgetall("{wc}:txbatch:control")
-        acquire(store, "c" * 32)
-        client.hset("{wc}:txbatch:control", mapping=before)
-        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
-
-    def test_an_equal_counter_with_another_nonce_is_fenced(self, store, client):
-        client.hset("{wc}:txbatch:control", "fence", "1:" + "e" * 32)
-        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.FENCED
-
-    def test_an_empty_server_regressed(self, store, client):
-        client.delete("{wc}:txbatch:control")
-        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
-        assert client.exists("{wc}:counts", "{wc}:txbatch:control") == 0
+    @pytest.mark.parametrize(
+        ("damage", "status"),
+        [
+            (("hset", CONTROL, "fence", "0:" + "e" * 32), CommitStatus.REGRESSED),
+            (("hset", CONTROL, "fence", "1:" + "e" * 32), CommitStatus.FENCED),
+            (("hset", CONTROL, "generation", "d" * 32), CommitStatus.REGRESSED),
+            (("hset", CONTROL, "format", "1"), CommitStatus.VERSION),
+            (("del", CONTROL), CommitStatus.REGRESSED),
+        ],
+        ids=["an older fence", "an equal counter with another nonce", "generation", "format", "an empty server"],
+    )
+    def test_a_record_that_is_not_the_owners_takes_no_commit(self, store, client, damage, status):
+        client.execute_command(*damage)
+        with unchanged(client):
+            reply = store.commit(commit_of(counts(a=1)))
+        assert reply.status is status
+        if status is CommitStatus.VERSION:
+            assert reply.detail == f"stored format is '1', expected '{STORED_FORMAT}'"
 
     @pytest.mark.parametrize(
         ("damage", "story"), [(("hdel",), "is gone"), (("hset", "x"), "is 'x', expected a number")]
     )
     def test_a_control_hash_without_its_committed_txid_regressed(self, store, client, damage, story):
         command, *value = damage
-        client.execute_command(command, "{wc}:txbatch:control", "committed", *value)
-        before = dump(client)
-        reply = store.commit(commit_of(counts(a=1)))
-        assert reply.status is CommitStatus.REGRESSED
-        assert reply.detail == f"field 'committed' of key '{{wc}}:txbatch:control' {story}"
-        with pytest.raises(StateRefusedError, match=r"REGRESSED: field 'committed' .* is damaged; .*restore"):
-            store.confirm()
-        assert dump(client) == before
-
-    def test_another_generation_regressed(self, store, client):
-        client.hset("{wc}:txbatch:control", "generation", "d" * 32)
-        assert store.commit(commit_of(counts(a=1))).status is CommitStatus.REGRESSED
-
-    def test_another_format_is_a_version(self, store, client):
-        client.hset("{wc}:txbatch:control", "format", "1")
-        reply = store.commit(commit_of(counts(a=1)))
-        assert reply.status is CommitStatus.VERSION
-        assert reply.detail == f"stored format is '1', expected '{STORED_FORMAT}'"
+        client.execute_command(command, CONTROL, "committed", *value)
+        with unchanged(client):
+            reply = store.commit(commit_of(counts(a=1)))
+            assert reply.status is CommitStatus.REGRESSED
+            assert reply.detail == f"field 'committed' of key '{{wc}}:txbatch:control' {story}"
+            with pytest.raises(StateRefusedError, match=r"REGRESSED: field 'committed' .* is damaged; .*restore"):
+                store.confirm()
 
 
 REFUSED = [
@@ -333,17 +318,16 @@ def test_refused_content_changes_nothing(store, client, case):
     status, write_set, planted, message = case
     if planted:
         client.execute_command(*planted)
-    before = dump(client)
-    fine_ones = {
-        "0first": writes(HASH, INT, puts={"a": 1}, increments={"b": 1}),
-        "1first": writes(LIST, STR, appends=["x"]),
-        "2first": writes(SET, STR, puts={"x": True}),
-    }
-    last = {"last": writes(HASH, FLOAT, increments={"b": [1.0]})}
-    reply = store.commit(commit_of(WriteSet({**fine_ones, **write_set.states, **last}), metadata={"p:1": 1}))
-    assert reply.status == status
-    assert message in reply.detail
-    assert dump(client) == before
+    with unchanged(client):
+        fine_ones = {
+            "0first": writes(HASH, INT, puts={"a": 1}, increments={"b": 1}),
+            "1first": writes(LIST, STR, appends=["x"]),
+            "2first": writes(SET, STR, puts={"x": True}),
+        }
+        last = {"last": writes(HASH, FLOAT, increments={"b": [1.0]})}
+        reply = store.commit(commit_of(WriteSet({**fine_ones, **write_set.states, **last}), metadata={"p:1": 1}))
+        assert reply.status == status
+        assert message in reply.detail
 
 
 TOO_MANY = [
@@ -354,19 +338,17 @@ TOO_MANY = [
 
 @pytest.mark.parametrize("write_set", TOO_MANY, ids=["fields", "floats"])
 def test_too_many_operations_are_not_sent(store, client, write_set):
-    before = dump(client)
-    reply = store.commit(commit_of(write_set))
-    assert reply.status is CommitStatus.LIMIT
-    assert "commit has 500001 operations, more than the limit of 500000" in reply.detail
-    assert dump(client) == before
+    with unchanged(client):
+        reply = store.commit(commit_of(write_set))
+        assert reply.status is CommitStatus.LIMIT
+        assert "commit has 500001 operations, more than the limit of 500000" in reply.detail
 
 
 def test_too_many_bytes_are_not_sent(store, client, monkeypatch):
     monkeypatch.setattr(redis_arguments, "BYTES_LIMIT", 1000)
-    before = dump(client)
-    reply = store.commit(commit_of(one(VALUE, STR, puts={VALUE_FIELD: "x" * 1000})))
-    assert (reply.status, "bytes, more than the limit of 1000" in reply.detail) == (CommitStatus.LIMIT, True)
-    assert dump(client) == before
+    with unchanged(client):
+        reply = store.commit(commit_of(one(VALUE, STR, puts={VALUE_FIELD: "x" * 1000})))
+        assert (reply.status, "bytes, more than the limit of 1000" in reply.detail) == (CommitStatus.LIMIT, True)
 
 
 @pytest.mark.redis
@@ -379,20 +361,18 @@ def test_the_server_has_the_same_limit(redis_backend, monkeypatch, write_set):
     )
     store.check_server()
     acquire(store)
-    before = dump(client)
-    reply = store.commit(commit_of(write_set))
-    assert (reply.status, "more than 500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)
-    assert dump(client) == before
+    with unchanged(client):
+        reply = store.commit(commit_of(write_set))
+        assert (reply.status, "more than 500000 operations" in reply.detail) == (CommitStatus.LIMIT, True)
 
 
 def test_wrong_type_under_a_key_of_ours_changes_nothing(store, client):
     client.delete("{wc}:txbatch:receipts")
     client.set("{wc}:txbatch:receipts", "x")
-    before = dump(client)
-    reply = store.commit(commit_of(counts(a=1)))
-    assert reply.status is CommitStatus.TYPE
-    assert "txbatch:receipts" in reply.detail
-    assert dump(client) == before
+    with unchanged(client):
+        reply = store.commit(commit_of(counts(a=1)))
+        assert reply.status is CommitStatus.TYPE
+        assert "txbatch:receipts" in reply.detail
 
 
 def test_long_and_binary_finds_are_shown_short(store, client):
@@ -403,10 +383,8 @@ def test_long_and_binary_finds_are_shown_short(store, client):
 
 
 def test_unstorable_metadata_is_refused_before_anything_is_sent(store, client):
-    before = dump(client)
-    with pytest.raises(CodecError):
+    with unchanged(client), pytest.raises(CodecError):
         store.commit(Commit((attempt(1),), counts(a=1), metadata={"p:1": object()}))
-    assert dump(client) == before
 
 
 def test_topologies_of_one_server_do_not_meet(open_store, client):

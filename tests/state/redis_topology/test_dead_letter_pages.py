@@ -14,7 +14,7 @@ from state.errors import StateRefusedError, TopologyError
 from state.kinds.handles import SortedSetState
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.store import RedisStore
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered
+from tests.support.stores.builders import attempt, commit_of, counts, dump, unanswered, unchanged
 
 KEY = "{wc}:txbatch:dead_letters"
 
@@ -57,9 +57,8 @@ def read_all(letters: RedisDeadLetters, limit: int) -> list[str]:
 def test_letters_and_state_become_visible_together_and_once(store: RedisStore, client: Any) -> None:
     with unanswered(store):
         assert commit(store, 1, 2).status is CommitStatus.OK
-    before = dump(client)
-    assert commit(store, 1, 2).status is CommitStatus.ALREADY
-    assert dump(client) == before
+    with unchanged(client):
+        assert commit(store, 1, 2).status is CommitStatus.ALREADY
     page = store.dead_letters.page()
     assert (page.committed_txid, page.stored_count, page.is_last) == (1, 2, True)
     assert [(one.letter_id, one["v"], one.reason) for one in page.letters] == [
@@ -93,15 +92,14 @@ def test_a_group_that_would_exceed_the_limit_is_refused_before_anything_changes(
     store: RedisStore, client: Any, total: int
 ) -> None:
     assert commit(store, 1, 2, total=total).status is CommitStatus.OK
-    before = dump(client)
-    reply = commit(store, 2, 1, 2, total=total)
-    assert reply.status is CommitStatus.LIMIT
-    assert reply.detail == (
-        f"state key '{KEY}' holds 2 dead letters of at most {total}, and 3 more do not fit; look at them with "
-        "`txbatch dead-letters list wc`, make room with `txbatch dead-letters drop wc`, or raise the limit with "
-        "builder.set_dead_letters(total=...)"
-    )
-    assert dump(client) == before
+    with unchanged(client):
+        reply = commit(store, 2, 1, 2, total=total)
+        assert reply.status is CommitStatus.LIMIT
+        assert reply.detail == (
+            f"state key '{KEY}' holds 2 dead letters of at most {total}, and 3 more do not fit; look at them with "
+            "`txbatch dead-letters list wc`, make room with `txbatch dead-letters drop wc`, or raise the limit with "
+            "builder.set_dead_letters(total=...)"
+        )
     assert commit(store, 2, 1, total=total).status is CommitStatus.OK  # alone, it fits
     assert commit(store, 3, total - 3, total=total).status is CommitStatus.OK
 
@@ -122,9 +120,8 @@ def test_a_replay_takes_letters_away_in_the_step_that_publishes_them(store: Redi
     members = [one.member for one in store.dead_letters.all()]
     with unanswered(store):
         assert replay(store, 3, members[1:4], refused=1, total=4).status is CommitStatus.OK
-    before = dump(client)
-    assert replay(store, 3, members[1:4], refused=1, total=4).status is CommitStatus.ALREADY
-    assert dump(client) == before
+    with unchanged(client):
+        assert replay(store, 3, members[1:4], refused=1, total=4).status is CommitStatus.ALREADY
     assert [one.letter_id for one in store.dead_letters.all()] == ["1.0", "3.0"]
 
 
@@ -132,11 +129,10 @@ def test_a_replay_of_a_letter_that_is_gone_changes_nothing(store: RedisStore, cl
     commit(store, 1, 2)
     members = [one.member for one in store.dead_letters.all()]
     assert replay(store, 2, members[:1], refused=0, total=4).status is CommitStatus.OK
-    before = dump(client)
-    reply = replay(store, 3, members, refused=0, total=4)
-    assert reply.status is CommitStatus.TYPE
-    assert reply.detail.startswith(f"state key '{KEY}' lacks a dead letter that was to be replayed")
-    assert dump(client) == before
+    with unchanged(client):
+        reply = replay(store, 3, members, refused=0, total=4)
+        assert reply.status is CommitStatus.TYPE
+        assert reply.detail.startswith(f"state key '{KEY}' lacks a dead letter that was to be replayed")
 
 
 def test_a_replay_may_shrink_what_a_lower_limit_has_made_too_large(store: RedisStore) -> None:
@@ -160,24 +156,19 @@ def test_a_drop_deletes_whole_transactions_up_to_the_last_one_named(store: Redis
 
 def test_a_drop_of_what_is_not_committed_is_refused(store: RedisStore, client: Any) -> None:
     commit(store, 1, 1)
-    before = dump(client)
-    with pytest.raises(StateRefusedError, match=r"were not dropped: txid 2 is not committed; the last one is 1;"):
+    with unchanged(client), pytest.raises(StateRefusedError, match=r"were not dropped: txid 2 .*; the last one is 1;"):
         store.dead_letters.drop(until_txid=2, generation=store.dead_letters.page().generation)
-    assert dump(client) == before
 
 
-def test_a_drop_leaves_a_topology_alone_that_was_started_since(open_store: Any, client: Any) -> None:
-    first = open_store()
-    acquire(first)
-    commit(first, 1, 1)
-    generation = first.dead_letters.page().generation
-    first.drop()
+def test_a_drop_leaves_a_topology_alone_that_was_started_since(store, started, client: Any) -> None:
+    commit(store, 1, 1)
+    generation = store.dead_letters.page().generation
+    store.drop()
     assert dump(client) == {}
-    second = open_store()
-    acquire(second, nonce="c" * 32, new_generation="d" * 32)
+    second = started(nonce="c" * 32, new_generation="d" * 32)
     commit(second, 1, 1)
     with pytest.raises(StateRefusedError, match="the topology was dropped, or started again, since its letters"):
-        first.dead_letters.drop(until_txid=1, generation=generation)
+        store.dead_letters.drop(until_txid=1, generation=generation)
     assert second.dead_letters.page().stored_count == 1
 
 

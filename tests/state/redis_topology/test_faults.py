@@ -16,7 +16,7 @@ from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.rights import acl_rules
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
-from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, unchanged
 
 pytestmark = pytest.mark.redis
 SPIN = "local n = 0 for i = 1, 3e7 do n = n + i end return n"
@@ -95,14 +95,13 @@ def test_a_fresh_commit_is_one_call(store, client):
 
 
 def test_out_of_memory_stops_and_changes_nothing(store, client):
-    before = dump(client)
-    client.config_set("maxmemory", 1)
-    try:
-        with pytest.raises(StateRefusedError, match="is out of memory; raise maxmemory"):
-            store.commit(commit_of(counts(a=1)))
-    finally:
-        client.config_set("maxmemory", 0)
-    assert dump(client) == before
+    with unchanged(client):
+        client.config_set("maxmemory", 1)
+        try:
+            with pytest.raises(StateRefusedError, match="is out of memory; raise maxmemory"):
+                store.commit(commit_of(counts(a=1)))
+        finally:
+            client.config_set("maxmemory", 0)
     assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
 
 

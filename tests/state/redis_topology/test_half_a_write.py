@@ -27,7 +27,7 @@ from state.redis_topology.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true
 from tests.support.chaos.nemesis.servers import ALWAYS, Server
-from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, dump
+from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, unchanged
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
 EVERY_BYTES = 61
@@ -158,36 +158,33 @@ def test_an_embedded_server_rewrites_a_file_that_it_has_cut(server, tmp_path_fac
         store.close()
 
 
-def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(backend):
-    store = RedisStore("redis://given", "t", client=backend.client())
-    store.check_server()
-    acquire(store)
+@pytest.fixture
+def torn(store: RedisStore, client) -> RedisStore:
+    """A store whose server has applied the first command of a write that it had lost."""
     store.commit(commit_of(counts(x=1), attempt(1)))
-    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
-    before = dump(backend.client())
-
-    assert store.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
-    for refused in (
-        lambda: store.store_metadata({"coordinator:2": 2}),
-        store.confirm,
-        lambda: acquire(store, "c" * 32),
-    ):
-        with pytest.raises(StateRefusedError, match=r"TORN.* part of a write .*restore its data from a copy"):
-            refused()
-    assert dump(backend.client()) == before
+    client.hincrby("{wc}:txbatch:control", "begun", 1)
+    return store
 
 
-def test_two_lives_of_a_topology_do_not_count_their_writes_alike(backend):
+def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(torn, client):
+    refused = (lambda: torn.store_metadata({"coordinator:2": 2}), torn.confirm, lambda: acquire(torn, "c" * 32))
+    with unchanged(client):
+        assert torn.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
+        for call in refused:
+            with pytest.raises(StateRefusedError, match=r"TORN.* part of a write .*restore its data from a copy"):
+                call()
+
+
+def test_two_lives_of_a_topology_do_not_count_their_writes_alike(open_store, client):
     """A server that has lost its end may apply the beginning of one life under a takeover of the other."""
-    store = RedisStore("redis://given", "t", client=backend.client())
-    store.check_server()
+    store = open_store()
     acquire(store, "a" * 32, new_generation="3" * 32)
     store.store_metadata({"coordinator:1": "one"})
-    ended = backend.client().hget("{t}:txbatch:control", "ended")
+    ended = client.hget("{wc}:txbatch:control", "ended")
     store.drop()
     acquire(store, "b" * 32, new_generation="4" * 32)
-    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
-    backend.client().hset("{t}:txbatch:control", "ended", ended)
+    client.hincrby("{wc}:txbatch:control", "begun", 1)
+    client.hset("{wc}:txbatch:control", "ended", ended)
     with pytest.raises(StateRefusedError, match=r"TORN.* part of a write"):
         acquire(store, "c" * 32)
 
@@ -247,14 +244,9 @@ def items(*found: str) -> StoredPiece:
     return StoredPiece("lines", StateKind.LIST, [(b"", item.encode()) for item in found])
 
 
-def test_no_reader_takes_state_with_half_a_write_in_it_for_committed(backend):
-    store = RedisStore("redis://given", "t", client=backend.client())
-    store.check_server()
-    acquire(store)
-    store.commit(commit_of(counts(x=1), attempt(1)))
-    backend.client().hincrby("{t}:txbatch:control", "begun", 1)
-    reader = RedisReader("redis://given", "t", nonce="a" * 32, connection=store._connection)
+def test_no_reader_takes_state_with_half_a_write_in_it_for_committed(torn, client):
+    reader = RedisReader("redis://given", "wc", nonce="a" * 32, connection=torn._connection)
     with pytest.raises(StateRefusedError, match="part of a write that it had lost"):
         reader.read("counts", StateKind.HASH, ["x"], 1)
-    with pytest.raises(StateRefusedError, match=r"'t' is torn: .* restore its data from a copy"):
-        snapshot(backend.client(), "t", [HashState("counts", value=int)])
+    with pytest.raises(StateRefusedError, match=r"'wc' is torn: .* restore its data from a copy"):
+        snapshot(client, "wc", [HashState("counts", value=int)])

@@ -11,7 +11,7 @@ from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.transaction_history import KEPT_BYTES, parse_record
 from state.records.transaction_story import TransactionStory
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unanswered
+from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged
 
 HISTORY = "{wc}:txbatch:history"
 
@@ -94,17 +94,15 @@ def test_a_commit_that_is_repeated_changes_no_record(store, client) -> None:
     store.store_metadata({"coordinator:1": 1})
     with unanswered(store):
         store.commit(group(1, 1, forget=("coordinator:1",)))
-    before = dump(client)
-    assert store.commit(group(1, 1, forget=("coordinator:1",))).status is CommitStatus.ALREADY
-    assert dump(client) == before
+    with unchanged(client):
+        assert store.commit(group(1, 1, forget=("coordinator:1",))).status is CommitStatus.ALREADY
 
 
 def test_a_key_of_another_type_is_refused_before_anything_changes(store, client) -> None:
     client.set(HISTORY, "x")
-    before = dump(client)
-    reply = store.commit(group(1, 1))
-    assert (reply.status, "txbatch:history" in reply.detail) == (CommitStatus.TYPE, True)
-    assert dump(client) == before
+    with unchanged(client):
+        reply = store.commit(group(1, 1))
+        assert (reply.status, "txbatch:history" in reply.detail) == (CommitStatus.TYPE, True)
 
 
 def test_a_transaction_that_is_not_committed_and_a_topology_that_is_not_there(open_store, client) -> None:

@@ -8,6 +8,7 @@ from coordinator.watching.failure_cause import FailureCause
 from state.errors import StateRefusedError, StateUnreachableError, TopologyError
 from state.keys import Keys
 from state.records.run_pulse import Standing
+from state.records.topology_overview import TopologyOverview, TransactionPage
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.records.transaction_story import LOWER_FAILED, StoryChoice
 from state.redis_topology.onlooker import Onlooker, onlooker_at
@@ -30,17 +31,26 @@ def looking(client) -> Onlooker:
     return onlooker_of(client)
 
 
-def txids(looking: Onlooker, **asked) -> list[int]:
+def page_of(looking: Onlooker, **asked) -> TransactionPage:
     page = looking.transactions("words", **asked)
     assert page is not None
-    return [row.txid for row in page.rows]
+    return page
+
+
+def txids(looking: Onlooker, **asked) -> list[int]:
+    return [row.txid for row in page_of(looking, **asked).rows]
+
+
+def seen_by(looking: Onlooker) -> TopologyOverview:
+    seen = looking.overview("words")
+    assert seen is not None
+    return seen
 
 
 class TestOverview:
     def test_a_topology_is_read_whole(self, client, looking) -> None:
         store_topology(client, "words", told=samples(5), history=range(3, 43), letters=2, quarantined=1)
-        seen = looking.overview("words")
-        assert seen is not None
+        seen = seen_by(looking)
         assert (seen.topology_id, seen.at, seen.committed_txid, seen.fence) == ("words", AT, 42, "1:ab")
         assert (seen.history_from, seen.dead_letters, seen.quarantined) == (3, 2, 1)
         assert (seen.durable, seen.source, seen.is_dropping) == ({"fsync": 42}, "files:/data/*.txt", False)
@@ -52,8 +62,7 @@ class TestOverview:
     def test_a_pulse_of_a_run_that_lost_the_topology_is_not_shown(self, client, looking) -> None:
         store_topology(client, "words")
         client.hset(Keys("words").control, "fence", "2:cd")
-        seen = looking.overview("words")
-        assert seen is not None
+        seen = seen_by(looking)
         assert seen.pulse is None
         assert seen.standing is Standing.UNTOLD
 
@@ -75,16 +84,14 @@ class TestOverview:
 class TestTransactions:
     def test_they_are_read_page_by_page_the_newest_first(self, client, looking) -> None:
         store_topology(client, "words", committed=7, stories={n: story(n) for n in range(1, 8)}, history=range(1, 8))
-        page = looking.transactions("words", limit=3)
-        assert page is not None
+        page = page_of(looking, limit=3)
         assert ([row.txid for row in page.rows], page.next_before) == ([7, 6, 5], 5)
         assert (page.committed_txid, page.first_kept) == (7, 1)
         receipt, told = page.rows[0].receipt, page.rows[0].story
         assert receipt is not None
         assert (receipt.attempt_id, receipt.first_txid, told) == (1007, 7, story(7))
         assert txids(looking, before=5, limit=3) == [4, 3, 2]
-        last = looking.transactions("words", before=2, limit=3)
-        assert last is not None
+        last = page_of(looking, before=2, limit=3)
         assert ([row.txid for row in last.rows], last.next_before) == ([1], None)
         assert txids(looking, before=1) == []
 
@@ -95,29 +102,25 @@ class TestTransactions:
         assert txids(looking, choice=StoryChoice.FAILED) == [4]
         assert txids(looking, choice=StoryChoice.REPLAYED) == [9, 4]
         assert txids(looking, choice=StoryChoice.SET_ASIDE) == [12]
-        page = looking.transactions("words", choice=StoryChoice.REPLAYED, limit=1)
-        assert page is not None
+        page = page_of(looking, choice=StoryChoice.REPLAYED, limit=1)
         assert page.next_before == 9
         assert txids(looking, choice=StoryChoice.REPLAYED, before=9, limit=1) == [4]
 
     def test_a_story_that_cannot_be_read_is_not_told(self, client, looking) -> None:
         store_topology(client, "words", committed=2, stories={1: story(1)}, history=[1, 2])
         client.hset(Keys("words").stories, "2", "{")
-        page = looking.transactions("words")
-        assert page is not None
+        page = page_of(looking)
         assert [row.story for row in page.rows] == [None, story(1)]
         assert txids(looking, choice=StoryChoice.REPLAYED) == []
 
     def test_without_history_and_stories_the_last_ones_are_listed(self, client, looking) -> None:
         store_topology(client, "words", run=None, committed=5_000)
-        page = looking.transactions("words", limit=2)
-        assert page is not None
+        page = page_of(looking, limit=2)
         assert ([row.txid for row in page.rows], page.first_kept) == ([5_000, 4_999], 5_000 - RECEIPTS_KEPT + 1)
 
     def test_nothing_is_listed_before_the_first_commit(self, client, looking) -> None:
         store_topology(client, "words", run=None, committed=0)
-        page = looking.transactions("words")
-        assert page is not None
+        page = page_of(looking)
         assert (page.rows, page.first_kept) == ((), 1)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from state.errors import StateRefusedError
 from state.records.run_pulse import PulseSample, RunFigures, RunIdentity, RunState, to_json
-from state.redis_topology.listing import list_topologies
-from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump
+from state.redis_topology.onlooker import Onlooker
+from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unchanged
 
 PULSE, STORIES = b"{wc}:txbatch:pulse", b"{wc}:txbatch:stories"
 NOW = {"now": to_json(RunFigures(state=RunState.RUNNING, last_txid=3)), "seen": "5.0"}
@@ -50,9 +50,8 @@ def test_a_run_that_was_fenced_out_tells_nothing(open_store, client) -> None:
     acquire(old)
     sender = old.pulse_sender()
     acquire(new, "c" * 32)
-    before = dump(client)
-    assert not sender.send(NOW, [(1, "{}")], kept=10)
-    assert dump(client) == before
+    with unchanged(client):
+        assert not sender.send(NOW, [(1, "{}")], kept=10)
 
 
 def test_a_run_whose_topology_was_dropped_tells_nothing(store, client) -> None:
@@ -119,7 +118,7 @@ class TestList:
         sender.send(NOW | {"run": to_json(RunIdentity(fence=sender.fence))})
         acquire(second)
         client.hset("{other}:control", "committed", "5")
-        found = list_topologies(first._connection)
+        found = Onlooker(first._connection).topologies()
         assert [(each.topology_id, each.committed, each.is_dropping) for each in found] == [
             ("a-1", "0", False),
             ("b.2", "1", False),
@@ -132,7 +131,7 @@ class TestList:
     def test_one_that_cannot_be_read_does_not_hide_the_others(self, store, client) -> None:
         client.set("{broken}:txbatch:control", "x")
         client.hset("{a b}:txbatch:control", "committed", "5")
-        found = {each.topology_id: each.fault for each in list_topologies(store._connection)}
+        found = {each.topology_id: each.fault for each in Onlooker(store._connection).topologies()}
         assert found.keys() == {"wc", "broken", "a b"}
         assert not found["wc"]
         assert "wrong kind of value" in found["broken"]

@@ -7,7 +7,7 @@ import pytest
 from state.commits.commit import Commit, CommitStatus, SetAside
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError
-from tests.support.stores.builders import acquire, attempt, counts, dump, record_of, unanswered
+from tests.support.stores.builders import acquire, attempt, counts, dump, record_of, unanswered, unchanged
 
 KEY = "{wc}:txbatch:quarantine"
 
@@ -31,31 +31,25 @@ class TestSettingAside:
     def test_the_same_commit_again_answers_already_and_adds_nothing(self, store, client):
         with unanswered(store):
             store.commit(set_aside(1, limit=1))
-        before = dump(client)
-        assert store.commit(set_aside(1, limit=1)).status is CommitStatus.ALREADY
-        assert dump(client) == before
+        with unchanged(client):
+            assert store.commit(set_aside(1, limit=1)).status is CommitStatus.ALREADY
 
     def test_a_full_quarantine_refuses_and_changes_nothing(self, store, client):
         for txid in (1, 2):
             store.commit(set_aside(txid, limit=2))
-        before = dump(client)
-        reply = store.commit(set_aside(3, limit=2))
-        assert (reply.status, reply.detail) == (CommitStatus.FULL, "2")
-        assert dump(client) == before
+        with unchanged(client):
+            reply = store.commit(set_aside(3, limit=2))
+            assert (reply.status, reply.detail) == (CommitStatus.FULL, "2")
 
-    def test_an_owner_that_was_fenced_sets_nothing_aside(self, open_store, client):
-        old, new = open_store(), open_store()
-        acquire(old)
-        acquire(new, "c" * 32)
-        before = dump(client)
-        assert old.commit(set_aside(1)).status is CommitStatus.FENCED
-        assert dump(client) == before
+    def test_an_owner_that_was_fenced_sets_nothing_aside(self, started, client):
+        old, _ = started(), started("c" * 32)
+        with unchanged(client):
+            assert old.commit(set_aside(1)).status is CommitStatus.FENCED
 
     def test_a_key_of_another_type_is_refused_before_anything_is_written(self, store, client):
         client.set(KEY, "mine")
-        before = dump(client)
-        assert store.commit(set_aside(1)).status is CommitStatus.TYPE
-        assert dump(client) == before
+        with unchanged(client):
+            assert store.commit(set_aside(1)).status is CommitStatus.TYPE
 
 
 class TestReplaying:
@@ -75,10 +69,9 @@ class TestReplaying:
     def test_a_batch_that_was_dropped_meanwhile_is_not_published(self, store, client):
         store.commit(set_aside(1))
         assert store.discard(record_of(1))
-        before = dump(client)
-        reply = store.commit(replay(1, 2))
-        assert (reply.status, reply.detail) == (CommitStatus.GONE, "1")
-        assert dump(client) == before
+        with unchanged(client):
+            reply = store.commit(replay(1, 2))
+            assert (reply.status, reply.detail) == (CommitStatus.GONE, "1")
 
     def test_a_batch_that_was_replayed_cannot_be_replayed_by_a_later_commit(self, store, client):
         store.commit(set_aside(1))

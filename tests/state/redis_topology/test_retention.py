@@ -14,7 +14,7 @@ from state.commits.write_set import WriteSet
 from state.kinds.handles import HashState, HyperLogLogState, ListState, SortedSetState, ValueState
 from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
-from tests.support.stores.builders import acquire, attempt, commit_of, dump, unanswered
+from tests.support.stores.builders import acquire, attempt, commit_of, unanswered, unchanged
 from tests.support.stores.written import written
 
 FAR = datetime(2100, 1, 1, tzinfo=UTC)
@@ -112,13 +112,12 @@ class TestHyperLogLog:
         spoilt = [b"", b"text", b"HYLL", sound[:-1], b"HYLL\x00" + sound[5:], b"HYLL\x07" + sound[5:], sound + b"\x00"]
         for held in spoilt:
             client.set("{wc}:unique", held)
-            before = dump(client)
-            reply = commit(store, 2, lambda own: (own.money.increment("a", 1), own.unique.add("c")))
-            assert (reply.status, reply.detail) == (
-                CommitStatus.TYPE,
-                "state key '{wc}:unique' holds a string that is not a HyperLogLog",
-            ), held[:20]
-            assert dump(client) == before
+            with unchanged(client):
+                reply = commit(store, 2, lambda own: (own.money.increment("a", 1), own.unique.add("c")))
+                assert (reply.status, reply.detail) == (
+                    CommitStatus.TYPE,
+                    "state key '{wc}:unique' holds a string that is not a HyperLogLog",
+                ), held[:20]
         client.set("{wc}:unique", sound)
         commit_ok(store, 2, lambda own: own.unique.add("c"))
 

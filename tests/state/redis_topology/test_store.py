@@ -24,8 +24,11 @@ from tests.support.stores.builders import (
     counts,
     dump,
     unanswered,
+    unchanged,
     writes,
 )
+
+CONTROL, METADATA, RECEIPTS = OWN = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
 
 
 class TestAcquire:
@@ -35,19 +38,16 @@ class TestAcquire:
         status = store.status()
         assert (status.fence, status.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
         assert acquired.metadata == {}
-        assert client.hget("{wc}:txbatch:control", "format") == STORED_FORMAT.encode()
+        assert client.hget(CONTROL, "format") == STORED_FORMAT.encode()
 
-    def test_same_nonce_again_answers_the_same(self, open_store, client):
-        store = open_store()
-        acquire(store, "0" * 32)
+    def test_same_nonce_again_answers_the_same(self, started, client):
+        store = started("0" * 32)
         first = acquire(store)
-        before = dump(client)
-        assert acquire(store) == first
-        assert dump(client) == before
+        with unchanged(client):
+            assert acquire(store) == first
 
-    def test_restart_goes_on_where_the_last_run_stopped(self, open_store):
-        first = open_store()
-        acquire(first)
+    def test_restart_goes_on_where_the_last_run_stopped(self, started, open_store):
+        first = started()
         first.store_metadata({"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})})
         first.commit(commit_of(counts(a=1), attempt(1)))
         store = open_store()
@@ -60,22 +60,17 @@ class TestAcquire:
         revisions = []
         for nonce in ("c", "d", "d"):  # the same one again changes nothing
             acquire(open_store(), nonce * 32)
-            revisions.append(int(client.hget("{wc}:txbatch:control", "revision")))
+            revisions.append(int(client.hget(CONTROL, "revision")))
         assert revisions == [1, 2, 2]
 
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
-        delayed = [
-            "txbatch_5_acquire",
-            "4",
-            *(f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts", "quarantine")),
-        ]
+        delayed = ["txbatch_5_acquire", "4", *OWN, "{wc}:txbatch:quarantine"]
         given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
         acquire(open_store(), "c" * 32)
-        before = dump(client)
-        assert client.execute_command("FCALL", *delayed, f"1:{NONCE}", *given)[0] == b"RACED"
-        assert client.execute_command("FCALL", *delayed, "", *given)[0] == b"RACED"
-        assert dump(client) == before
+        with unchanged(client):
+            assert client.execute_command("FCALL", *delayed, f"1:{NONCE}", *given)[0] == b"RACED"
+            assert client.execute_command("FCALL", *delayed, "", *given)[0] == b"RACED"
 
     def test_of_two_racing_the_later_one_owns_it(self, open_store):
         stores = [open_store() for _ in range(4)]
@@ -86,19 +81,16 @@ class TestAcquire:
 
     def test_changed_source_is_refused_with_both_values_and_remedies(self, open_store, client):
         acquire(open_store())
-        before = dump(client)
-        with pytest.raises(StateRefusedError) as refused:
-            acquire(open_store(), "c" * 32, source_fingerprint="source-2")
-        for part in ("'wc'", "'source-1'", "'source-2'", "txbatch drop wc", "another topology id", "adopt"):
-            assert part in str(refused.value)
-        assert dump(client) == before
+        with unchanged(client):
+            with pytest.raises(StateRefusedError) as refused:
+                acquire(open_store(), "c" * 32, source_fingerprint="source-2")
+            for part in ("'wc'", "'source-1'", "'source-2'", "txbatch drop wc", "another topology id", "adopt"):
+                assert part in str(refused.value)
 
     def test_a_changed_topology_is_refused_unless_the_caller_has_accepted_what_is_stored(self, open_store, client):
         acquire(open_store())
-        before = dump(client)
-        with pytest.raises(StateRefusedError, match=r"'wc' was changed.*'topology-1', given 'topology-2'"):
+        with unchanged(client), pytest.raises(StateRefusedError, match=r"'wc' was .*'topology-1', given 'topology-2"):
             acquire(open_store(), "c" * 32, topology="topology-2")
-        assert dump(client) == before
 
     @pytest.mark.parametrize("call", ["metadata", "commit"])
     def test_an_accepted_change_is_stored_by_the_first_write_and_not_before(self, open_store, client, call):
@@ -106,7 +98,7 @@ class TestAcquire:
         store, descriptions = open_store(), ["source_fingerprint", "topology"]
         found = store.look()
         acquire(store, "c" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
-        assert client.hmget("{wc}:txbatch:control", descriptions) == [b"source-1", b"topology-1"]
+        assert client.hmget(CONTROL, descriptions) == [b"source-1", b"topology-1"]
         acquire(open_store(), "d" * 32)  # so what was there before may still go on
         acquire(store, "e" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
         for _ in range(2):
@@ -115,15 +107,13 @@ class TestAcquire:
                     store.store_metadata({"coordinator:1": 1})
                 else:
                     assert store.commit(commit_of(counts(a=1))).status in (CommitStatus.OK, CommitStatus.ALREADY)
-        assert client.hmget("{wc}:txbatch:control", descriptions) == [b"source-2", b"topology-2"]
+        assert client.hmget(CONTROL, descriptions) == [b"source-2", b"topology-2"]
         acquire(open_store(), "f" * 32, source_fingerprint="source-2", topology="topology-2")
 
-    def test_what_changed_after_the_look_is_not_accepted(self, open_store):
-        first = open_store()
-        acquire(first)
+    def test_what_changed_after_the_look_is_not_accepted(self, store, open_store):
         found = open_store().look()
-        acquire(first, "c" * 32, source_fingerprint="source-2", accepted=found)
-        first.store_metadata({"coordinator:1": 1})
+        acquire(store, "c" * 32, source_fingerprint="source-2", accepted=found)
+        store.store_metadata({"coordinator:1": 1})
         with pytest.raises(StateRefusedError, match="stored fingerprint 'source-2', given 'source-3'"):
             acquire(open_store(), "d" * 32, source_fingerprint="source-3", accepted=found)
 
@@ -132,45 +122,44 @@ class TestAcquire:
         assert store.look() is None
         acquire(store)
         store.store_metadata({"coordinator:1": [1, 2]})
-        before = dump(client)
-        found = open_store().look()
-        assert (found.committed_txid, found.source_fingerprint, found.topology) == (0, "source-1", "topology-1")
-        assert found.metadata == {"coordinator:1": [1, 2]}
-        assert dump(client) == before
+        with unchanged(client):
+            found = open_store().look()
+            assert (found.committed_txid, found.source_fingerprint, found.topology) == (0, "source-1", "topology-1")
+            assert found.metadata == {"coordinator:1": [1, 2]}
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
 
     def test_a_look_finds_nothing_where_acquire_refuses(self, open_store, client):
         acquire(open_store())
-        client.hset("{wc}:txbatch:control", "format", "9")
+        client.hset(CONTROL, "format", "9")
         assert open_store().look() is None
-        client.set("{wc}:txbatch:control", "x")
+        client.set(CONTROL, "x")
         assert open_store().look() is None
 
-    def test_a_look_at_damaged_metadata_is_refused(self, open_store, client):
-        store = open_store()
-        acquire(store)
+    def test_a_look_at_damaged_metadata_is_refused(self, store, open_store, client):
         store.store_metadata({"coordinator:1": 1, "coordinator:2": 2})
-        client.hdel("{wc}:txbatch:metadata", "coordinator:1")
+        client.hdel(METADATA, "coordinator:1")
         with pytest.raises(
             StateRefusedError, match=r"lost or altered some of its stored metadata .checksum over 1 field is"
         ):
             open_store().look()
 
-    @pytest.mark.parametrize("left", ["metadata", "receipts"])
-    def test_control_gone_while_others_are_there_regressed(self, open_store, client, left):
-        client.hset(f"{{wc}}:txbatch:{left}", "coordinator:1", "x")
-        with pytest.raises(StateRefusedError, match=r"'wc' cannot start: REGRESSED.*restore the server's data"):
+    @pytest.mark.parametrize(
+        ("damage", "message"),
+        [
+            (("hset", METADATA, "coordinator:1", "x"), r"'wc' cannot start: REGRESSED.*restore the server's data"),
+            (("hset", RECEIPTS, "coordinator:1", "x"), r"'wc' cannot start: REGRESSED.*restore the server's data"),
+            (("set", CONTROL, "x"), "is a string on the server, expected a hash"),
+        ],
+    )
+    def test_keys_of_ours_that_nobody_can_have_left_so_are_refused(self, open_store, client, damage, message):
+        client.execute_command(*damage)
+        with pytest.raises(StateRefusedError, match=message):
             acquire(open_store())
 
     def test_another_format_is_refused(self, store, client):
-        client.hset("{wc}:txbatch:control", "format", "9")
+        client.hset(CONTROL, "format", "9")
         with pytest.raises(StateRefusedError, match=f"VERSION: stored format is '9', expected '{STORED_FORMAT}'"):
             acquire(store, "c" * 32)
-
-    def test_another_type_under_a_key_of_ours_is_refused(self, open_store, client):
-        client.set("{wc}:txbatch:control", "x")
-        with pytest.raises(StateRefusedError, match="is a string on the server, expected a hash"):
-            acquire(open_store())
 
 
 class TestMetadata:
@@ -180,25 +169,19 @@ class TestMetadata:
         store.store_metadata({}, [f"partition.{i}:1" for i in range(1, 3000)])
         assert acquire(store, "c" * 32).metadata == {"partition.0:1": (0, None)}
 
-    def test_an_older_owner_is_fenced(self, open_store, client):
-        older = open_store()
-        acquire(older)
+    def test_an_older_owner_is_fenced(self, store, open_store, client):
         acquire(open_store(), "c" * 32)
-        before = dump(client)
-        with pytest.raises(FencedError, match="'wc' was taken over by a newer coordinator"):
-            older.store_metadata({"coordinator:1": 1})
-        assert dump(client) == before
+        with unchanged(client), pytest.raises(FencedError, match="'wc' was taken over by a newer coordinator"):
+            store.store_metadata({"coordinator:1": 1})
 
     def test_a_lost_topology_is_refused(self, store, client):
-        client.delete("{wc}:txbatch:control")
+        client.delete(CONTROL)
         with pytest.raises(StateRefusedError, match="REGRESSED"):
             store.store_metadata({"coordinator:1": 1})
 
     def test_a_value_that_would_not_come_back_is_refused_before_sending(self, store, client):
-        before = dump(client)
-        with pytest.raises(CodecError, match="would be read back"):
+        with unchanged(client), pytest.raises(CodecError, match="would be read back"):
             store.store_metadata({"coordinator:1": 1, "coordinator:2": bytearray(b"x")})
-        assert dump(client) == before
 
     def test_before_acquire_is_our_bug(self, open_store):
         with pytest.raises(ProtocolError):
@@ -207,45 +190,32 @@ class TestMetadata:
     def test_an_unanswered_call_is_repeated_and_changes_nothing_twice(self, store, client):
         with unanswered(store):
             store.store_metadata({"coordinator:1": 1})
-        before = dump(client)
-        store.store_metadata({"coordinator:1": 1})
-        assert dump(client) == before
+        with unchanged(client):
+            store.store_metadata({"coordinator:1": 1})
         store.store_metadata({"coordinator:2": 2}, ["coordinator:1"])
         assert acquire(store, "c" * 32).metadata == {"coordinator:2": 2}
 
     def test_another_call_in_the_place_of_an_unanswered_one_is_refused(self, store, client):
         with unanswered(store):
             store.store_metadata({"coordinator:1": 1})
-        before = dump(client)
-        with pytest.raises(StateRefusedError, match=r"CONFLICT: revision is '2' by another write, expected 1"):
+        with unchanged(client), pytest.raises(StateRefusedError, match="CONFLICT: revision is '2' by another write"):
             store.store_metadata({"coordinator:1": 2})
-        assert dump(client) == before
 
-    @pytest.mark.parametrize("field", ["coordinator:1", "coordinator:2", "coordinator:3"])
-    def test_a_missing_entry_is_refused_at_the_next_start(self, store, open_store, client, field):
+    @pytest.mark.parametrize(
+        ("damage", "count"),
+        [
+            *((("hdel", METADATA, f"coordinator:{txid}"), "2 fields") for txid in (1, 2, 3)),
+            (("hset", METADATA, "coordinator:4", b"\x01"), "4 fields"),
+            (("hset", METADATA, "coordinator:1", b"\x02"), "3 fields"),
+        ],
+    )
+    def test_an_entry_that_is_missing_altered_or_too_many_is_refused_at_the_next_start(
+        self, store, open_store, client, damage, count
+    ):
         store.store_metadata({f"coordinator:{txid}": txid for txid in (1, 2, 3)})
-        client.hdel("{wc}:txbatch:metadata", field)
-        with pytest.raises(
-            StateRefusedError,
-            match=r"'wc' cannot start: .*lost or altered .*metadata .checksum over 2 fields",
-        ):
+        client.execute_command(*damage)
+        with pytest.raises(StateRefusedError, match=rf"cannot start: .*altered some .*metadata .checksum over {count}"):
             acquire(open_store(), "c" * 32)
-
-    def test_an_entry_too_many_or_altered_is_refused_at_the_next_start(self, store, open_store, client):
-        store.store_metadata({"coordinator:1": 1})
-        before = client.hgetall("{wc}:txbatch:metadata")
-        client.hset("{wc}:txbatch:metadata", "coordinator:2", before[b"coordinator:1"])
-        with pytest.raises(
-            StateRefusedError,
-            match=r"lost or altered some of its stored metadata .checksum over 2 fields",
-        ):
-            acquire(open_store(), "c" * 32)
-        client.hdel("{wc}:txbatch:metadata", "coordinator:2")
-        client.hset("{wc}:txbatch:metadata", "coordinator:1", b"\x02")
-        with pytest.raises(
-            StateRefusedError, match=r"lost or altered some of its stored metadata .checksum over 1 field is"
-        ):
-            acquire(open_store(), "d" * 32)
 
 
 class TestGoneBack:
@@ -274,19 +244,14 @@ class TestGoneBack:
         ids=["metadata", "the same metadata again", "confirm", "last group"],
     )
     def test_takes_no_call_of_its_owner(self, gone_back, client, call):
-        before = dump(client)
-        with pytest.raises(
-            StateRefusedError, match=r"REGRESSED: revision is '2', expected 4; .*returned to an earlier"
-        ):
+        with unchanged(client), pytest.raises(StateRefusedError, match=r"REGRESSED: revision is '2', .*returned to an"):
             call(gone_back)
-        assert dump(client) == before
 
     def test_takes_no_commit_not_even_the_one_that_would_follow(self, gone_back, client):
-        before = dump(client)
-        for txid in (1, 2):
-            reply = gone_back.commit(commit_of(counts(a=1), attempt(txid)))
-            assert reply.status is CommitStatus.REGRESSED
-        assert dump(client) == before
+        with unchanged(client):
+            for txid in (1, 2):
+                reply = gone_back.commit(commit_of(counts(a=1), attempt(txid)))
+                assert reply.status is CommitStatus.REGRESSED
 
     def test_is_continued_from_what_it_holds_by_the_next_owner(self, gone_back, open_store):
         successor = open_store()
@@ -301,11 +266,9 @@ class TestStatusAndDrop:
     def test_status_of_nothing_is_none(self, open_store):
         assert open_store().status() is None
 
-    def test_status_needs_no_ownership(self, open_store):
-        owner = open_store()
-        acquire(owner)
-        owner.store_metadata({"coordinator:1": 1, "coordinator:2": 1})
-        owner.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
+    def test_status_needs_no_ownership(self, store, open_store):
+        store.store_metadata({"coordinator:1": 1, "coordinator:2": 1})
+        store.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
         status = open_store().status()
         assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:{NONCE}")
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
@@ -313,117 +276,94 @@ class TestStatusAndDrop:
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
 
     @pytest.mark.case(id="P-08")
-    def test_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, open_store):
+    def test_the_group_that_was_committed_last_is_known_attempt_by_attempt(self, started):
         """Whoever has to be told of it after a crash is told of each attempt."""
-        owner = open_store()
-        acquire(owner)
+        owner = started()
         assert owner.last_group() == ()
         owner.commit(commit_of(counts(a=1), attempt(1)))
         assert owner.last_group() == (attempt(1),)
         group = (attempt(2, 2**64 - 1), attempt(3, 0), attempt(4))
         owner.commit(commit_of(counts(a=1), *group))
         assert owner.last_group() == group
-        successor = open_store()
-        acquire(successor, "c" * 32)
+        successor = started("c" * 32)
         assert successor.last_group() == group
         with pytest.raises(FencedError):
             owner.last_group()
 
-    def test_of_a_group_that_has_more_txids_than_receipts_the_last_are_known(self, open_store):
-        owner = open_store()
-        acquire(owner)
-        owner.commit(commit_of(WriteSet(), *map(attempt, range(1, RECEIPTS_KEPT + 7))))
-        assert owner.last_group() == tuple(map(attempt, range(7, RECEIPTS_KEPT + 7)))
+    def test_of_a_group_that_has_more_txids_than_receipts_the_last_are_known(self, store):
+        store.commit(commit_of(WriteSet(), *map(attempt, range(1, RECEIPTS_KEPT + 7))))
+        assert store.last_group() == tuple(map(attempt, range(7, RECEIPTS_KEPT + 7)))
 
-    def test_after_a_run_that_told_late_everything_it_may_not_have_told_is_known(self, open_store, client):
-        owner = open_store()
-        acquire(owner)
-        owner.commit(commit_of(counts(a=1), attempt(1)))
-        owner.commit(commit_of(counts(a=1), attempt(2), told=0))
-        owner.commit(commit_of(counts(a=1), attempt(3), attempt(4), told=1))
-        successor = open_store()
-        acquire(successor, "c" * 32)
+    def test_after_a_run_that_told_late_everything_it_may_not_have_told_is_known(self, store, started, client):
+        store.commit(commit_of(counts(a=1), attempt(1)))
+        store.commit(commit_of(counts(a=1), attempt(2), told=0))
+        store.commit(commit_of(counts(a=1), attempt(3), attempt(4), told=1))
+        successor = started("c" * 32)
         assert successor.last_group() == (attempt(2), attempt(3), attempt(4))
         successor.commit(commit_of(counts(a=1), attempt(5)))
         assert successor.last_group() == (attempt(5),)
-        assert not client.hexists("{wc}:txbatch:control", "told")
+        assert not client.hexists(CONTROL, "told")
 
-    def test_what_is_durable_is_stored_by_level_and_shown_by_status(self, open_store):
-        owner = open_store()
-        acquire(owner)
-        owner.commit(commit_of(counts(a=1), attempt(1)))
+    def test_what_is_durable_is_stored_by_level_and_shown_by_status(self, store, open_store):
+        store.commit(commit_of(counts(a=1), attempt(1)))
         for level, txid in ((DurabilityLevel.FSYNC, 1), (DurabilityLevel.REPLICA, 7), (DurabilityLevel.FSYNC, 3)):
-            owner._asked = Durability(level)
-            owner.note_durable(txid)
+            store._asked = Durability(level)
+            store.note_durable(txid)
         assert open_store().status().durable == {"fsync": 3, "replica": 7}
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.OK
+        assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.OK
 
-    def test_a_barrier_is_a_write_of_the_owner_and_refused_like_one(self, open_store, client):
-        owner = open_store()
-        acquire(owner)
+    def test_a_barrier_is_a_write_of_the_owner_and_refused_like_one(self, store, open_store, client):
         acquire(open_store(), "c" * 32)
-        before = dump(client)
-        with pytest.raises(FencedError):
-            owner.note_durable(1)
-        assert dump(client) == before
+        with unchanged(client), pytest.raises(FencedError):
+            store.note_durable(1)
 
-    def test_a_barrier_whose_answer_was_lost_is_made_again_once_in_effect(self, open_store, client):
-        owner = open_store()
-        acquire(owner)
-        with unanswered(owner):
-            owner.note_durable(1)
-        revision = client.hget("{wc}:txbatch:control", "revision")
-        owner.note_durable(1)
-        assert client.hget("{wc}:txbatch:control", "revision") == revision
-        assert owner.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
+    def test_a_barrier_whose_answer_was_lost_is_made_again_once_in_effect(self, store, client):
+        with unanswered(store):
+            store.note_durable(1)
+        revision = client.hget(CONTROL, "revision")
+        store.note_durable(1)
+        assert client.hget(CONTROL, "revision") == revision
+        assert store.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
 
-    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
-        owner = open_store()
-        acquire(owner)
+    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, store, open_store, client):
         write_set = WriteSet()
         for i in range(700):
             write_set.state(f"s{i}", StateKind.VALUE, ValueType.INT).put(VALUE_FIELD, i)
-        owner.commit(commit_of(write_set))
+        store.commit(commit_of(write_set))
         client.set("{wcx}:counts", "other")
         assert open_store().drop() == 703
         assert client.keys("*") == [b"{wcx}:counts"]
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
+        assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         assert client.keys("*") == [b"{wcx}:counts"]
         assert open_store().drop() == 0
 
-    def test_an_unfinished_drop_blocks_until_it_is_finished(self, open_store, client):
-        owner = open_store()
-        acquire(owner)
-        owner.commit(commit_of(counts(a=1)))
-        own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
-        fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, fence, "e" * 32)
-        assert owner.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
+    def test_an_unfinished_drop_blocks_until_it_is_finished(self, store, open_store, client):
+        store.commit(commit_of(counts(a=1)))
+        fence = client.hget(CONTROL, "fence")
+        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *OWN, fence, "e" * 32)
+        assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
-            owner.store_metadata({"coordinator:2": 1})
+            store.store_metadata({"coordinator:2": 1})
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
         assert open_store().status().is_dropping
         assert open_store().drop() == 4
         assert acquire(open_store(), "c" * 32).committed_txid == 0
 
-    def test_an_owner_whose_topology_was_dropped_and_started_again_is_told_of_the_drop(self, open_store):
-        owner = open_store()
-        acquire(owner)
+    def test_an_owner_whose_topology_was_dropped_and_started_again_is_told_of_the_drop(self, store, open_store):
         open_store().drop()
         acquire(open_store(), "c" * 32, new_generation="9" * 32)
-        for call in (owner.confirm, lambda: owner.store_metadata({"coordinator:1": 1})):
+        for call in (store.confirm, lambda: store.store_metadata({"coordinator:1": 1})):
             with pytest.raises(FencedError, match="topology 'wc' was dropped during this run"):
                 call()
 
-    def test_what_was_dropped_and_is_put_back_by_hand_can_be_run_again(self, open_store, client):
+    def test_what_was_dropped_and_is_put_back_by_hand_can_be_run_again(self, started, open_store, client):
         """That a generation was dropped once decides nothing: it only explains why its state is gone."""
         acquire(open_store())
-        kept = client.hgetall("{wc}:txbatch:control")
+        kept = client.hgetall(CONTROL)
         open_store().drop()
-        client.hset("{wc}:txbatch:control", mapping=kept)
-        again = open_store()
-        acquire(again, "c" * 32)
+        client.hset(CONTROL, mapping=kept)
+        again = started("c" * 32)
         again.store_metadata({"coordinator:1": 1})
 
     def test_state_without_control_is_dropped_too(self, open_store, client):
@@ -431,21 +371,20 @@ class TestStatusAndDrop:
         assert open_store().drop() == 1
         assert client.keys("*") == []
 
-    def test_a_drop_of_which_the_server_has_lost_a_part_is_not_done(self, open_store, client):
+    def test_a_drop_of_which_the_server_has_lost_a_part_is_not_done(self, started, open_store, client):
         """The server is set back by one write before the last call: the state is there again."""
-        owner = open_store()
-        acquire(owner)
+        owner = started()
         owner.commit(commit_of(counts(a=1)))
         dropper = open_store()
         send = dropper._connection.function
 
         def function(name, *arguments, **more):
             if name == "drop_end":
-                client.hset("{wc}:txbatch:control", "dropping", begun["dropping"])
+                client.hset(CONTROL, "dropping", begun["dropping"])
                 client.hset("{wc}:counts", "a", 1)
             reply = send(name, *arguments, **more)
             if name == "drop_begin":
-                begun["dropping"] = client.hget("{wc}:txbatch:control", "dropping")
+                begun["dropping"] = client.hget(CONTROL, "dropping")
             return reply
 
         begun: dict[str, bytes] = {}
@@ -458,25 +397,24 @@ class TestStatusAndDrop:
         assert dropper.drop() == 3
         assert client.keys("*") == []
 
-    def test_a_late_call_of_a_drop_spares_what_was_started_since(self, open_store, client):
-        own = [f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts")]
+    def test_a_late_call_of_a_drop_spares_what_was_started_since(self, started, open_store, client):
         acquire(open_store())
-        fence = client.hget("{wc}:txbatch:control", "fence")
-        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, fence, "e" * 32)
-        ours = client.hget("{wc}:txbatch:control", "fence")
-        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, ours, "0")[0] == b"OK"
-        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, ours, "0")[0] == b"ALREADY"
-        owner = open_store()
-        acquire(owner)
+        fence = client.hget(CONTROL, "fence")
+        client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *OWN, fence, "e" * 32)
+        ours = client.hget(CONTROL, "fence")
+        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *OWN, ours, "0")[0] == b"OK"
+        assert client.execute_command("FCALL", "txbatch_5_drop_end", "3", *OWN, ours, "0")[0] == b"ALREADY"
+        owner = started()
         owner.commit(commit_of(counts(a=1)))
-        before = dump(client)
-        late_begin = client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *own, "9:9", "e" * 32)
-        assert late_begin[0] == b"RACED"
-        for given in (ours, b""):
-            late_keys = client.execute_command("FCALL", "txbatch_5_drop_keys", "2", own[0], "{wc}:counts", given, "1")
-            late_end = client.execute_command("FCALL", "txbatch_5_drop_end", "3", *own, given, "1")
-            assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
-        assert dump(client) == before
+        with unchanged(client):
+            late_begin = client.execute_command("FCALL", "txbatch_5_drop_begin", "3", *OWN, "9:9", "e" * 32)
+            assert late_begin[0] == b"RACED"
+            for given in (ours, b""):
+                late_keys = client.execute_command(
+                    "FCALL", "txbatch_5_drop_keys", "2", CONTROL, "{wc}:counts", given, "1"
+                )
+                late_end = client.execute_command("FCALL", "txbatch_5_drop_end", "3", *OWN, given, "1")
+                assert (late_keys[0], late_end[0]) == (b"FENCED", b"FENCED")
 
 
 class TestReader:
@@ -542,12 +480,11 @@ class TestLibrary:
         client.function_flush()
         assert store.status().committed_txid == 1
 
-    def test_other_code_under_our_name_is_replaced(self, open_store, client):
+    def test_other_code_under_our_name_is_replaced(self, started, client):
         client.function_load(
             f"#!lua name={LIBRARY_NAME}\nredis.register_function('txbatch_5_commit', function() return 'no' end)"
         )
-        store = open_store()
-        acquire(store)
+        store = started()
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
 
     def test_loading_twice_leaves_it_alone(self, open_store, client):

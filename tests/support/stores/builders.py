@@ -11,7 +11,7 @@ from state.commits.commit import Commit
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
 from state.metadata import MetadataSum
-from state.records.topology_overview import Acquired
+from state.records.topology_overview import FoundTopology
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.store import RedisStore
 
@@ -42,7 +42,7 @@ def commit_of(write_set: WriteSet, *attempts: TransactionAttempt, **more: Any) -
     return Commit(attempts or (attempt(1),), write_set, **more)
 
 
-def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> Acquired:
+def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopology:
     given: dict[str, Any] = {
         "new_generation": GENERATION,
         "topology": "topology-1",
@@ -79,6 +79,14 @@ def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:
             content = client.lrange(key, 0, -1)
         found[key] = (kind, content)
     return found
+
+
+@contextmanager
+def unchanged(client: Any) -> Iterator[None]:
+    """The server holds afterwards what it held before."""
+    before = dump(client)
+    yield
+    assert dump(client) == before
 
 
 def record_of(txid: int, **changes: Any) -> QuarantineRecord:

@@ -13,8 +13,8 @@ from coordinator.operating.inspection.wording import WordsByScope, words_or_valu
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.durations import brief
 from state.printable import SENTENCE_LIMIT, counted, one_line
+from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
-from state.redis_topology.history import KnownTransaction
 
 COMMITTED, IN_FLIGHT, NOT_CUT = "committed", "in flight", "not cut"
 

@@ -11,7 +11,7 @@ from coordinator.operating.cli.terminal import say, say_json, table_lines
 from coordinator.watching.durations import duration
 from state.printable import one_line
 from state.records.run_pulse import RunState, Standing, standing_of
-from state.redis_topology.listing import ListedTopology
+from state.records.topology_overview import ListedTopology
 
 HEADINGS = ("TOPOLOGY", "COMMITTED", "RUN", "SINCE", "LAG", "TRANSACTIONS/S", "WHERE")
 RIGHT = {HEADINGS.index(name) for name in ("COMMITTED", "LAG", "TRANSACTIONS/S")}

@@ -9,8 +9,7 @@ from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
 from coordinator.watching.durations import duration
 from state.records.run_pulse import Standing, standing_of
-from state.records.topology_overview import TopologyOverview
-from state.redis_topology.listing import ListedTopology
+from state.records.topology_overview import ListedTopology, TopologyOverview
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from coordinator.operating.ui.views.words import UNKNOWN, Clock, ShownTime, Tone
 from coordinator.watching.durations import brief
 from state.printable import counted
 from state.records.topology_overview import BriefTransaction, TransactionPage
+from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import LOWER_FAILED, AttemptStory, ComponentStory, StoryChoice, TransactionStory
-from state.redis_topology.history import KnownTransaction
 
 CHOICES = {
     StoryChoice.ALL: "All",

@@ -17,8 +17,8 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from examples.word_count import CountWords, StoreCounts
 from state.errors import TopologyError
+from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import TransactionStory
-from state.redis_topology.history import KnownTransaction
 from state.redis_topology.topology import RedisTopology
 from tests.support.stores.builders import dump
 

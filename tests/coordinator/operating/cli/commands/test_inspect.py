@@ -10,8 +10,8 @@ import pytest
 
 from coordinator.operating.cli.commands.inspect import lines
 from coordinator.server_choice import choose_server
+from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
-from state.redis_topology.history import KnownTransaction
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch

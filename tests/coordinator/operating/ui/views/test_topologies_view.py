@@ -9,7 +9,7 @@ import pytest
 from coordinator.operating.ui.views.topologies_view import TopologyRow, topologies_view
 from coordinator.operating.ui.views.words import Clock, Tone
 from state.records.run_pulse import RunFigures, RunPulse, RunState
-from state.redis_topology.listing import ListedTopology
+from state.records.topology_overview import ListedTopology
 from tests.support.dashboard.stored import FIGURES, MARKUP, NOW, RUN
 
 CLOCK = Clock(NOW + 1)

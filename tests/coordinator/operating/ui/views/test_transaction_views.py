@@ -16,9 +16,8 @@ from coordinator.operating.ui.views.transaction_views import (
 )
 from coordinator.operating.ui.views.words import Clock, Tone
 from state.records.topology_overview import BriefTransaction, TransactionPage
-from state.records.transaction_history import Receipt
+from state.records.transaction_history import KnownTransaction, Receipt
 from state.records.transaction_story import StoryChoice
-from state.redis_topology.history import KnownTransaction
 from tests.support.dashboard.drawn import labels_of
 from tests.support.dashboard.stored import MARKUP, NOW, failed_story, story
 
