@@ -21,6 +21,7 @@ from coordinated_bolt.transport.blocks import Block
 from coordinated_bolt.transport.frames import frame_target
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm, Deadline, alarm_for
+from coordinator.engines.spark.spark_versions import keep_archives_listed
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
@@ -141,6 +142,7 @@ def settle_worker() -> None:
     """
     if TaskContext.get() is None:  # a test that runs stages in its own process
         return
+    keep_archives_listed()
     gc.set_threshold(50_000, 20, 20)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if next(_TASKS) <= FREEZING_TASKS:
