@@ -25,6 +25,7 @@ from pyspark.java_gateway import launch_gateway
 
 from coordinator.engines.spark.java_output import JavaOutput, reason_of
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
+from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
@@ -47,6 +48,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     try:
         if gateway is None:
             output, gateway = _launched(conf, is_local=is_local)
+            check_spark(java_version_of_spark(gateway.jvm))
         with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
             context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
             if not conf.contains(LOG_LEVEL):

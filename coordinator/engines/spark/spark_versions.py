@@ -1,62 +1,81 @@
 """What differs between the versions of Spark: which ones run txbatch, and names that not all of them have.
 
-Nothing else here imports a private name that has moved, so that a version that cannot be used is refused in a sentence
-and never by an `ImportError`. PySpark itself is imported only where it is asked for.
+No other module imports a private name that has moved, so a version that cannot be used is refused in a sentence and
+never by an `ImportError`.
 """
 
 from __future__ import annotations
 
-import sys
-from contextlib import AbstractContextManager
-from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
-from zipimport import zipimporter
+from collections.abc import Sequence
+from typing import Any
+
+import pyspark
 
 from state.errors import EngineError
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
-OLDEST_SPARK, NEXT_SPARK = (3, 5), (5,)
-SUPPORTED = "3.5 to 4.3"
-"""The versions that are tried; newer ones before `NEXT_SPARK` are allowed."""
+OLDEST_SPARK, NEWEST_SPARK, NEXT_SPARK = (3, 5), (4, 3), (5, 0)
+"""The oldest and the newest that were tried, and the first one that is refused for what it may have changed."""
+SUPPORTED = "PySpark 3.5 to 4.3"
 
 
 def numbers_of(version: str) -> tuple[int, ...]:
-    """Returns the first two numbers of a version; fewer if it does not begin with two."""
-    parts = version.split(".")[:2]
-    return tuple(int(part) for part in parts if part.isdecimal())
+    """Returns the first two numbers of a version."""
+    return tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
 
 
-def load_records(answer: Any, serializer: Any) -> list[Any]:
+def oldest_java(spark_version: str) -> int:
+    """Returns the oldest Java that a version of Spark runs on."""
+    return 17 if numbers_of(spark_version) >= (4, 0) else 8
+
+
+def check_pyspark() -> None:
+    """Returns if this process's PySpark is one that txbatch runs on (driver, before anything else of the engine).
+
+    Raises:
+        EngineError: it is too old or too new.
+    """
+    if not OLDEST_SPARK <= numbers_of(pyspark.__version__) < NEXT_SPARK:
+        raise EngineError(
+            f"PySpark {pyspark.__version__} is installed, and txbatch runs on {SUPPORTED}: install one of those, the "
+            "version of your cluster, as in pip install 'pyspark==4.1.*'"
+        )
+
+
+def check_spark(version: str) -> None:
+    """Returns if Java's Spark is the one that this process's PySpark is made for (driver, at the start of a session).
+
+    Args:
+        version: of Java's Spark.
+
+    Raises:
+        EngineError: they differ in one of the first two numbers.
+    """
+    if numbers_of(version) != numbers_of(pyspark.__version__):
+        wanted = ".".join(map(str, numbers_of(version)))
+        raise EngineError(
+            f"PySpark {pyspark.__version__} would drive Spark {version}, which it was not made for: install the "
+            f"same version with pip install 'pyspark=={wanted}.*', or unset SPARK_HOME to use PySpark's own Spark"
+        )
+
+
+def java_version_of_spark(jvm: Any) -> str:
+    """Returns the version of Spark that a Java process has loaded, with a context or without."""
+    return str(getattr(jvm.org.apache.spark, "package").SPARK_VERSION())  # noqa: B009 - a keyword of Java's, not ours
+
+
+def load_records(answer: Sequence[Any], serializer: Any) -> list[Any]:
     """Returns the records of a job's partitions.
 
     Args:
-        answer: port and secret, or path, from which Java sends them.
+        answer: port or path where Java sends them, and the secret.
         serializer: pyspark's, which reads them.
     """
     try:
-        from pyspark.util import _load_from_socket as load
+        from pyspark.util import local_connect_and_auth
     except ImportError:  # PySpark 3.5
-        from pyspark.rdd import _load_from_socket as load  # type: ignore[attr-defined,no-redef]
-    loaded: Any = load(answer, serializer)
-    if isinstance(loaded, AbstractContextManager):  # from PySpark 4.2 on
-        with loaded as records:
-            return list(records)
-    return list(loaded)
-
-
-def keep_archives_listed() -> None:
-    """Has imports of this process list no archive twice (executor, at the beginning of a task).
-
-    Up to PySpark 4.1 a worker forgets before each task what the folders and archives of its path contain, and reads the
-    list of every archive again for every package in it: most of a worker's time. Ours is named by its content, and
-    from 4.2 on no archive is listed again, unless a new one has come.
-    """
-    for finder in sys.path_importer_cache.values():
-        if isinstance(finder, zipimporter):
-            vars(finder)["invalidate_caches"] = _keep
-
-
-def _keep() -> None:
-    """In place of `zipimporter.invalidate_caches`."""
+        from pyspark.java_gateway import local_connect_and_auth  # type: ignore[attr-defined,no-redef]
+    # pyspark's own function for this leaves the socket open up to 4.1
+    stream, connection = local_connect_and_auth(*answer)
+    with connection, stream:
+        connection.settimeout(None)
+        return list(serializer.load_stream(stream))

@@ -6,22 +6,17 @@ it is computed again. Frames for stages further down pass through.
 
 from __future__ import annotations
 
-import gc
-import itertools
-import signal
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
-
-from pyspark import TaskContext
 
 from coordinated_bolt.plain.wave_frames import WaveFrame
 from coordinated_bolt.transport.blocks import Block
 from coordinated_bolt.transport.frames import frame_target
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm, Deadline, alarm_for
-from coordinator.engines.spark.spark_versions import keep_archives_listed
+from coordinator.engines.spark.worker_settling import settle_worker
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
@@ -36,11 +31,6 @@ FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[byt
 """Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
 PlanT = TypeVar("PlanT", Plan, PlainPlan)
 FrameT = TypeVar("FrameT", Block, WaveFrame)
-
-FREEZING_TASKS = 8
-"""The first tasks of a worker freeze what there is: enough to have imported and unpickled what all stages need."""
-_TASKS = itertools.count(1)
-"""The tasks this worker has begun; a fact of the process, like its collector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +118,3 @@ class Post(Generic[FrameT]):
         """Returns what was sent since the last call."""
         held, self._held = self._held, []
         return held
-
-
-def settle_worker() -> None:
-    """Readies the worker for many small tasks; called at the beginning of each.
-
-    The cycle collector looks less often: it would walk all tuples of a wave again and again. And it no longer
-    walks what a worker has loaded for good, modules and code: pyspark has it look at everything after every task,
-    which took most of a worker's time. What is frozen by mistake is freed as ever once nothing refers to it, unless
-    it is part of a cycle, and there are only the first few tasks for that.
-
-    Ctrl-C is not for workers, so a `KeyboardInterrupt` in one is the user's own.
-    """
-    if TaskContext.get() is None:  # a test that runs stages in its own process
-        return
-    keep_archives_listed()
-    gc.set_threshold(50_000, 20, 20)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if next(_TASKS) <= FREEZING_TASKS:
-        gc.freeze()
