@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from coordinator.engines.spark.worker_settling import settle_worker
+from coordinator.engines.spark.stage_entry import settle_worker
 from tests.support.spark.bolts import Pass, exact_counts, note, notes, numbers_topology
 
 

@@ -41,7 +41,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     """Starts a context, and the Java process unless an earlier session of this process has left it.
 
     Raises:
-        EngineError: the Java process ends or freezes meanwhile.
+        EngineError: the Java process ends or freezes meanwhile, or has another version of Spark than PySpark.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
     gateway, output = running_gateway(), output_of(running_gateway())

@@ -1,15 +1,13 @@
 """What differs between the versions of Spark: which ones run txbatch, and names that not all of them have.
 
 No other module imports a private name that has moved, so a version that cannot be used is refused in a sentence and
-never by an `ImportError`.
+never by an `ImportError`. PySpark is imported where it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
-
-import pyspark
 
 from state.errors import EngineError
 
@@ -28,16 +26,24 @@ def oldest_java(spark_version: str) -> int:
     return 17 if numbers_of(spark_version) >= (4, 0) else 8
 
 
+def pyspark_version() -> str:
+    """Returns the version of this process's PySpark."""
+    import pyspark
+
+    return str(pyspark.__version__)
+
+
 def check_pyspark() -> None:
     """Returns if this process's PySpark is one that txbatch runs on (driver, before anything else of the engine).
 
     Raises:
         EngineError: it is too old or too new.
     """
-    if not OLDEST_SPARK <= numbers_of(pyspark.__version__) < NEXT_SPARK:
+    version = pyspark_version()
+    if not OLDEST_SPARK <= numbers_of(version) < NEXT_SPARK:
         raise EngineError(
-            f"PySpark {pyspark.__version__} is installed, and txbatch runs on {SUPPORTED}: install one of those, the "
-            "version of your cluster, as in pip install 'pyspark==4.1.*'"
+            f"PySpark {version} is installed, and txbatch runs on {SUPPORTED}; install the one of these that your "
+            "cluster has, as in pip install 'pyspark==4.1.*'"
         )
 
 
@@ -50,11 +56,12 @@ def check_spark(version: str) -> None:
     Raises:
         EngineError: they differ in one of the first two numbers.
     """
-    if numbers_of(version) != numbers_of(pyspark.__version__):
+    own = pyspark_version()
+    if numbers_of(version) != numbers_of(own):
         wanted = ".".join(map(str, numbers_of(version)))
         raise EngineError(
-            f"PySpark {pyspark.__version__} would drive Spark {version}, which it was not made for: install the "
-            f"same version with pip install 'pyspark=={wanted}.*', or unset SPARK_HOME to use PySpark's own Spark"
+            f"PySpark {own} drives Spark {version}, for which it was not made; install the same version, pip install "
+            f"'pyspark=={wanted}.*', or unset SPARK_HOME to use the Spark that PySpark brings"
         )
 
 
@@ -73,7 +80,7 @@ def load_records(answer: Sequence[Any], serializer: Any) -> list[Any]:
     try:
         from pyspark.util import local_connect_and_auth
     except ImportError:  # PySpark 3.5
-        from pyspark.java_gateway import local_connect_and_auth  # type: ignore[attr-defined,no-redef]
+        from pyspark.java_gateway import local_connect_and_auth  # type: ignore[attr-defined]
     # pyspark's own function for this leaves the socket open up to 4.1
     stream, connection = local_connect_and_auth(*answer)
     with connection, stream:

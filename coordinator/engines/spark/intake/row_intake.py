@@ -16,8 +16,7 @@ from coordinator.engines.spark.alarm import alarm_for
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.row_values import Shape, row_converter, shape_of
 from coordinator.engines.spark.stage import WaveInput
-from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry
-from coordinator.engines.spark.worker_settling import settle_worker
+from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, settle_worker
 from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.emitter_task import EmitterTask, chained_to, report_chain
