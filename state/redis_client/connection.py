@@ -21,6 +21,7 @@ from state.printable import said_by
 from state.redis_client import function_library
 from state.redis_client.address import check_address
 from state.redis_client.function_library import LIBRARY_NAME
+from state.redis_client.packed_call import packed_call
 from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
 
 
@@ -178,7 +179,7 @@ class RedisConnection:
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
         """Calls function `name` of the library; `arguments` start with the number of keys."""
-        return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
+        return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *packed_call(arguments))
 
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
         """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.

@@ -22,9 +22,9 @@ from state.records.durability import durable_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import parse_receipt
 from state.redis_client.connection import RedisConnection, text_of
+from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_topology.arguments import (
-    Argument,
     CommitTooLargeError,
     call_digest,
     commit_arguments,

@@ -16,7 +16,7 @@ server holds is thus always a prefix of one history, and every prefix is consist
 recognised by its digest and answers ALREADY. Only two things are changed by others: a drop takes the topology
 over first, and `discard` removes a quarantined batch, which no write of the owner presumes to be there.
 
-Keys, all with the hash tag {id}; every call declares those it touches:
+Keys, all with the hash tag {id}; every call declares those it touches, as far as there is room (calls.lua):
 
   {id}:txbatch:control   hash
     fence                        "counter:nonce" of the owner, compared as an opaque string
