@@ -149,7 +149,8 @@ class RedisStore(RedisTopology):
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
         reached("commit.answered")
-        return replace(advised(self.keys.topology_id, reply), byte_count=sum(map(len, arguments)))
+        advice = advised(self.keys.topology_id, reply)
+        return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.

@@ -95,7 +95,7 @@ class TransactionalRun:
                 plan,
                 store,
                 self._engine,
-                options,
+                replace(options, commit_target_s=None),  # nothing depends on how fast this machine is
                 nonce=nonce,
                 new_generation=new_generation,
                 clock=lambda: self._timers.now_s,

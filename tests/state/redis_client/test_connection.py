@@ -104,6 +104,29 @@ def test_a_server_that_cannot_be_revived_stops_the_loop():
         connection.call("PING")
 
 
+def test_a_write_kept_the_server_busy_for_as_much_longer_as_it_took_than_the_quickest_one():
+    time, takes_s = Time(), [0.5, 0.25, 1.0, 0.125, 0.75]
+
+    class Slow(Scripted):
+        def execute_command(self, *arguments):
+            time.sleep(takes_s.pop(0))
+            return super().execute_command(*arguments)
+
+    connection = RedisConnection(Slow(b"OK"), "s", timeout_s=60, clock=time.clock, sleep=time.sleep)
+    found = []
+    for read_only in (False, False, False, True, False):  # a read may be quicker: it waits for no disk
+        connection.function("f", "0", read_only=read_only)
+        found.append(connection.busy_s)
+    assert found == [0, 0, 0.75, 0.75, 0.5]
+
+
+def test_a_write_that_was_repeated_says_nothing_about_how_busy_the_server_was():
+    connection, _, _ = connection_over(b"OK", exceptions.ConnectionError("gone"), b"OK")
+    connection.function("f", "0")
+    connection.function("f", "0")
+    assert connection.busy_s == 0
+
+
 def test_a_missing_library_is_loaded_and_the_call_repeated():
     connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
     assert connection.function("commit", "0") == b"answer"
