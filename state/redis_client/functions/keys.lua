@@ -35,6 +35,7 @@ Keys, all with the hash tag {id}; every call declares those it touches, as far a
                                  last commit: the last txid it had heard of then
     durable_fsync                last txid known to be on the server's disk
     durable_replica              last txid known to be on as many replicas as the run asked for
+    durable_service              last txid of a run that ended well and whose user said that the service is durable
     history_from                 the lowest txid that may have a record in the history
     dropping                     present only while the topology is being dropped: how many calls have deleted keys
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here

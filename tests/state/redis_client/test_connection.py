@@ -51,7 +51,10 @@ STOPPED = [
     ("WRONGTYPE Operation against a key holding the wrong kind of value", "holds a key of another type"),
     ("MOVED 3999 127.0.0.1:6381", "give the address of the node that does"),
     ("CROSSSLOT Keys in request don't hash to the same slot", "is a cluster that spreads"),
-    ("ERR unknown command 'FCALL', with args beginning with: ", "use Redis >= 7.0 or Valkey >= 7.2"),
+    ("ERR unknown command 'FCALL', with args beginning with: ", "does not allow FUNCTION LOAD and FCALL"),
+    ("ERR unknown command 'function', with args beginning with: 'LIST' ", "as OCI Cache does for sharded clusters"),
+    ("ERR FUNCTION LOAD is not allowed in this plan", "choose a service or plan that allows them (it said: FUNCTION"),
+    ("ERR unknown command 'ZMSCORE', with args beginning with: ", "use Redis >= 7.0 or Valkey >= 7.2"),
     ("ERR something nobody has seen", "answered with an error txbatch does not know: something"),
     ("WEIRD code nobody has seen", "does not know: WEIRD code"),
 ]
