@@ -5,6 +5,7 @@ What is simulated is listed in docs/managed-redis.md, with what was only read.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -150,12 +151,13 @@ def service(profile: Profile) -> Iterator[ServiceClient]:
         options += ["--cluster-enabled", "yes"]
     with running_server(program, *options) as url:
         client = ServiceClient.from_url(url, protocol=2)
+        assert isinstance(client, ServiceClient)
         client.profile = profile
         with client:
             if profile.is_cluster:
                 super(ServiceClient, client).execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
                 while client.cluster("INFO")["cluster_state"] != "ok":
-                    pass  # the server says so within a second; running_server has bounded its start
+                    time.sleep(0.02)  # the server says so within two seconds
             if profile.denied:
                 super(ServiceClient, client).execute_command("ACL", "SETUSER", "default", *profile.denied)
             yield client
