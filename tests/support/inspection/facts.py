@@ -11,6 +11,7 @@ from state.redis_server.measured_facts import LibraryState, ServerFacts
 INFO = {
     "redis_version": "7.0.15",
     "role": "master",
+    "redis_mode": "standalone",
     "maxmemory_policy": "noeviction",
     "maxmemory": "0",
     "used_memory": str(10 * 2**20),
