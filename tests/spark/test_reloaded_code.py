@@ -82,6 +82,7 @@ def data_frame(context):
     return DataFrameBatches(SparkSession(context).range(1, 3, 1, 2), ["id"], ColumnRanges("id", 128))
 
 
+@pytest.mark.every_spark
 @pytest.mark.parametrize("spout", [fixed_batches, data_frame])
 def test_every_run_on_one_session_commits_what_its_module_says_after_an_edit(cluster, edited, spout):
     path_before = list(sys.path)
