@@ -1,7 +1,7 @@
 """Runs the tests with the marker every_spark on each PySpark that txbatch supports, and each Python that is there.
 
     make matrix
-    make matrix ARGS='--only 3.5 4.0'
+    make matrix ARGS='--only 3.5 4.0 python3.13'
 
 Folders of pinned versions are fetched into .programs/spark-matrix: 2.5 GB for the Sparks, 1.2 GB for each Python. The
 table says for each what passed, and the processor time of 200 transactions of the word count; see
@@ -86,9 +86,11 @@ def sparks(wanted: Sequence[str]) -> Iterator[Site]:
         yield Site(f"PySpark {version}", sys.executable, folder)
 
 
-def pythons() -> Iterator[Site]:
+def pythons(wanted: Sequence[str]) -> Iterator[Site]:
     """Yields a site for each other Python on the path, with the locked packages; says which ones are not there."""
-    for name in PYTHONS:
+    for name in wanted or PYTHONS:
+        if name not in PYTHONS:
+            continue
         folder = FOLDER / name
         found = subprocess.run([name, "-c", ""], check=False, capture_output=True) if shutil.which(name) else None
         if found is None or found.returncode != 0:
@@ -111,10 +113,10 @@ def _install(python: str, *options: str) -> None:
 def main() -> int:
     """Runs everything and prints the table; returns 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="make matrix", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", nargs="+", default=[], metavar="VERSION", help="these Sparks, and no other Python")
+    parser.add_argument("--only", nargs="+", default=[], metavar="VERSION", help="these, and nothing else")
     wanted = parser.parse_args().only
     rows, has_failed = [], False
-    for site in [*sparks(wanted), *(() if wanted else pythons())]:
+    for site in [*sparks(wanted), *pythons(wanted)]:
         tested, measured = site.short_tests(), site.run("-m", "benchmarks.spark_versions")
         failed = tested.returncode or measured.returncode
         has_failed |= bool(failed)
