@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -177,7 +178,7 @@ def test_twenty_executors_and_five_workers_killed_leave_every_number_counted_onc
             cluster.cluster.kill_worker()
             cluster.cluster.start_worker()
         else:
-            send(cluster.cluster.executors()[kill % len(cluster.cluster.executors())], 9)
+            send(cluster.cluster.executors()[kill % len(cluster.cluster.executors())], signal.SIGKILL)
     cluster.finished(job, 3000)
 
 
@@ -197,7 +198,7 @@ def test_a_cluster_with_other_settings_counts_every_number_once(field: Make, con
             cluster.cluster.start_worker()
         else:
             assert await_true(cluster.cluster.executors, TIMEOUT_S)
-            send(cluster.cluster.executors()[0], 9)
+            send(cluster.cluster.executors()[0], signal.SIGKILL)
     cluster.finished(job, 300)
 
 
