@@ -37,14 +37,17 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
     Raises:
         EngineError: none of the addresses of a ``spark://`` master accepts a connection.
     """
-    named = STANDALONE.fullmatch(master)
-    if named is None:
-        return
-    refusals = [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
-    if all(refusals):
+    refusals = refusals_of(master, timeout_s)
+    if refusals and all(refusals):
         raise EngineError(
             f"Spark master {master!r} cannot be reached: {'; '.join(map(str, refusals))}; start it, or check --master"
         ).about(Trouble.SPARK_MASTER)
+
+
+def refusals_of(master: str, timeout_s: float) -> list[str | None]:
+    """Returns why each address of a ``spark://`` master accepts no connection, None for one that does."""
+    named = STANDALONE.fullmatch(master)
+    return [] if named is None else [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
 
 
 def _refusal(address: str, timeout_s: float) -> str | None:
