@@ -51,7 +51,7 @@ class RedisTopology:
     or what is stored cannot be read, and StateUnreachableError without an answer in time.
 
     Args:
-        url: redis://, rediss:// or unix:// address. Messages never show its credentials.
+        url: the server's address; messages never show its credentials.
         topology_id: a valid name.
         client: used instead of connecting to `url` (fakeredis in tests).
         revive: restarts an embedded server after a lost connection.
@@ -90,7 +90,7 @@ class RedisTopology:
             "clock": clock,
             "sleep": sleep,
         }
-        made = client if client is not None else connect(url)
+        made = client if client is not None else connect(url, key=self.keys.control)
         self._connection = RedisConnection(made, self.server, **self._call_options)
 
     def check_server(self, asked: Durability | None = None) -> None:
@@ -241,7 +241,7 @@ class RedisTopology:
         """Returns the reply to INFO; None if the client is an injected one of a server in memory, which has none."""
         try:
             first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
-            info: Mapping[str, Any] = self._connection.call("INFO", timeout_s=first_contact_s)
+            info: Mapping[str, Any] = self._connection.info(first_contact_s)
         except StateRefusedError as error:
             if not self._is_injected or "unknown command" not in str(error.__cause__):
                 raise
