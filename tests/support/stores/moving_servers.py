@@ -140,13 +140,14 @@ class WatchedServers(MovingServers):
         return self.at(named.pop())
 
     def fail_over(self, *, by_kill: bool) -> None:
-        """Returns once another node is the primary and every sentinel says so."""
+        """Returns once another node is the primary, every sentinel says so, and the former one takes no writes."""
         before = self.primary()
         if by_kill:
             before.kill()
         else:
             self.others[0].ask("SENTINEL", "FAILOVER", SERVICE)
         await_("sentinels agree on another", lambda: len(self._named()) == 1 and before.port not in self._named())
+        await_("the former one follows", lambda: by_kill or before.info()["role"] == "slave")
 
     def is_settled(self) -> bool:
         """Whether primary, replicas and sentinels all see each other."""
@@ -179,6 +180,7 @@ class WatchedServers(MovingServers):
         found = Node(self._program, folder, str(file), "--sentinel", port=port)
         found.start()
         await_("the sentinel answers", found.client.ping)
+        found.ask("SENTINEL", "DEBUG", "info-period", 500)  # else it takes ten seconds to see who follows whom
         return found
 
 
