@@ -18,6 +18,7 @@ from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection, connect, texts_by_name
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
+from tests.support.stores.moving_servers import POLL_S, WAIT_S
 
 TOPOLOGY_ID = "moved"
 KEY = f"{{{TOPOLOGY_ID}}}:counts"
@@ -104,7 +105,15 @@ class MovedRun:
             leave(error)
 
         client.leave = counted
-        store.check_server(self._asked)
+        deadline = time.monotonic() + WAIT_S
+        while True:  # so soon after a failover there may be too few replicas
+            try:
+                store.check_server(self._asked)
+                break
+            except StateRefusedError as error:
+                if "replicas" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(POLL_S)
         committed = acquire(store, secrets.token_hex(16)).committed_txid
         self._found.lost += max(0, self._found.committed - committed)
         self._found.committed = committed
