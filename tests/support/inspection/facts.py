@@ -43,7 +43,7 @@ SERVER = ServerFacts(
     round_trips_ms=(0.2, 0.4, 9.0),
     clock_ahead_s=0.01,
 )
-EXECUTOR = ExecutorFacts("one", "/usr/bin/python3", "3.11.7", {}, {"/scratch": 2**40})
+EXECUTOR = ExecutorFacts("one", "/usr/bin/python3", "3.11.7", "4.1.0", {}, {"/scratch": 2**40})
 SPARK = SparkFacts(
     master="spark://one:7077",
     is_local=False,
