@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from coordinator.engines.spark import running_jobs
+from coordinator.engines.spark.cluster import running_jobs
 from state.errors import EngineError
 from tests.support.spark.bolts import exact_counts, numbers_topology
 from tests.support.spark.plain_jobs import Feed, Seen, builder_of, run
@@ -92,8 +92,7 @@ def test_messages_of_a_plain_topology_that_waited_for_executors_are_not_failed(c
     assert sorted(Feed.told) == [("ack", 0), ("ack", 1), ("ack", 2)]
 
 
-def test_a_run_that_gets_no_executor_ends_and_says_so(cluster, occupied, monkeypatch):
-    monkeypatch.setattr(running_jobs, "EXECUTORS_TIMEOUT_S", TIMEOUT_S)
+def test_a_run_that_gets_no_executor_ends_and_says_so(cluster, occupied):
     with pytest.raises(EngineError, match="the cluster gives the run no executor, or all of them are busy"):
-        cluster.run(numbers_topology(4))
+        cluster.run(numbers_topology(4), executors_timeout_s=TIMEOUT_S)
     assert cluster.hash("{numbers}:counts") == {}

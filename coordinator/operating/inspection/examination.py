@@ -201,7 +201,7 @@ def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = 
 
 
 def _examine_spark(master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str) -> list[Finding]:
-    from coordinator.engines.spark.probe import probe_spark
+    from coordinator.engines.spark.cluster.probe import probe_spark
 
     try:
         return check_spark(probe_spark(master, conf, topology, module or None))
