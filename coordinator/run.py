@@ -73,8 +73,9 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://. If neither it nor `data_dir` is given, ``TXBATCH_REDIS_URL`` from the
-            environment is used, as on the command line; without that, an embedded server is started or joined.
+        redis_url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://. If neither it nor `data_dir` is
+            given, ``TXBATCH_REDIS_URL`` from the environment is used, as on the command line; without that, an embedded
+            server is started or joined.
         data_dir: directory of the embedded server, ``.txbatch`` by default; excludes `redis_url`.
         allow_plaintext: connect to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
