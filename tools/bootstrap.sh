@@ -8,7 +8,7 @@
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
 # lowest-pyspark
-#               for the tests: the lowest PySpark that txbatch allows, in .programs/lowest-pyspark
+#               for the tests: the lowest PySpark that txbatch allows and its py4j, in .programs/lowest-pyspark
 #
 # As root it installs missing Debian packages, and says which; other users are told the command. What the tools
 # print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
@@ -185,12 +185,12 @@ ensure_prometheus() {
 
 # The lowest PySpark ----------------------------------------------------------------------------------------------
 
-# After ensure_packages, whose pip, setuptools and py4j it uses.
+# After ensure_packages, whose pip and setuptools it uses.
 ensure_lowest_pyspark() {
     lock=requirements-lowest.lock folder=.programs/lowest-pyspark
     if cmp -s "$lock" "$folder/.lock"; then return; fi
     rm -rf "$folder"
-    PIP_USE_PEP517=1 quietly "installing $(sed -n 's/ .*//; /==/p' "$lock") into $folder, for the tests" \
+    PIP_USE_PEP517=1 quietly "installing $(sed -n 's/^\(pyspark==[^ ]*\).*/\1/p' "$lock") into $folder, for the tests" \
         .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --require-hashes \
         --no-build-isolation --target "$folder" -r "$lock"
     cp "$lock" "$folder/.lock"

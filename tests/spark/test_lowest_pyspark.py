@@ -1,4 +1,4 @@
-"""The lowest PySpark that pyproject.toml allows does the main job."""
+"""The lowest PySpark that pyproject.toml allows does the main jobs, and a platform's PySpark is kept."""
 
 from __future__ import annotations
 
@@ -7,46 +7,83 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections import Counter
+import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.conftest import absent
-
-ROOT = Path(__file__).resolve().parents[2]
-LOWEST = ROOT / ".programs" / "lowest-pyspark"
-TEXT = "to be or not to be\n" * 40
-RUN = "import pyspark; print(pyspark.__version__); from coordinator.operating.cli import main; main()"
+from tools.spark_matrix import PY4J, SPARKS, Site
 
 pytestmark = pytest.mark.spark
 
+ROOT = Path(__file__).resolve().parents[2]
+LOWEST = ROOT / ".programs" / "lowest-pyspark"
+WANTED = [Requirement(each) for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]]
+LOCKED = dict(re.findall(r"^(\w+)==([\d.]+) ", (ROOT / "requirements-lowest.lock").read_text(), re.MULTILINE))
+
+
+def wanted_pyspark() -> Requirement:
+    (found,) = (requirement for requirement in WANTED if requirement.name == "pyspark")
+    return found
+
 
 def test_the_lock_names_the_lowest_version_that_is_allowed():
-    allowed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    (lowest,) = re.findall(r"^pyspark>=([\d.]+),", "\n".join(allowed), re.MULTILINE)
-    (locked,) = re.findall(r"^pyspark==([\d.]+) ", (ROOT / "requirements-lowest.lock").read_text(), re.MULTILINE)
-    assert locked == f"{lowest}.0"
+    (lowest,) = (each.version for each in wanted_pyspark().specifier if each.operator == ">=")
+    assert LOCKED["pyspark"] == f"{lowest}.0"
+    assert LOCKED["py4j"] in PY4J
+
+
+@pytest.mark.parametrize("version", [LOCKED["pyspark"], *SPARKS, "4.4.0"])
+def test_a_platforms_pyspark_is_kept(version):
+    assert wanted_pyspark().specifier.contains(version)
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "5.0.0"])
+def test_a_pyspark_that_would_not_run_is_replaced(version):
+    assert not wanted_pyspark().specifier.contains(version)
+
+
+@pytest.fixture(scope="module")
+def site() -> Site:
+    if not LOWEST.is_dir():
+        absent("the lowest PySpark (tools/bootstrap.sh lowest-pyspark)")
+    return Site("lowest", sys.executable, LOWEST)
+
+
+def test_installing_txbatch_beside_the_lowest_pyspark_installs_nothing_else(site, tmp_path):
+    """pip resolves, without an index: all that txbatch needs has to be there, and nothing to be replaced."""
+    wheel, info = tmp_path / "probe-1.0-py3-none-any.whl", "probe-1.0.dist-info"
+    needs = "".join(f"Requires-Dist: {requirement}\n" for requirement in WANTED)
+    with zipfile.ZipFile(wheel, "w") as made:
+        made.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: probe\nVersion: 1.0\n{needs}")
+        made.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        made.writestr(f"{info}/RECORD", "")
+    done = site.run("-m", "pip", "install", "--dry-run", "--no-index", "--disable-pip-version-check", str(wheel))
+    kept = rf"satisfied: pyspark\S* in \S*{LOWEST.name} .*\({LOCKED['pyspark']}\)"
+    assert re.search(kept, done.stdout), done.stdout
+    assert done.stdout.splitlines()[-1] == "Would install probe-1.0", done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.redis
-def test_words_are_counted_exactly(redis_backend, tmp_path):
-    if not LOWEST.is_dir():
-        absent("the lowest PySpark (tools/bootstrap.sh lowest-pyspark)")
-    (tmp_path / "text.txt").write_text(TEXT)
-    command = ["run", str(ROOT / "examples" / "word_count.py") + ":topology", "-p", "input=text.txt"]
-    command += ["-p", "lines_per_batch=2", "--redis", redis_backend.url, "--master", "local[2]"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(LOWEST), str(ROOT)])}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *command],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[0] == "4.1.0"
-    counts = redis_backend.client(decode_responses=True).hgetall("{word_count}:counts")
-    assert counts == {word: str(count) for word, count in Counter(TEXT.split()).items()}
+@pytest.mark.timeout(300)
+def test_the_lowest_pyspark_runs_what_every_pyspark_has_to_run(site):
+    done = site.short_tests()
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
+    assert done.stdout.splitlines()[0] == LOCKED["pyspark"]
+
+
+@pytest.mark.slow
+def test_a_spark_of_another_version_is_refused_by_name(site, tmp_path, valkey_url):
+    """SPARK_HOME names it, as where a cluster's own Spark lies beside a newer PySpark."""
+    text = tmp_path / "text.txt"
+    text.write_text("to be\n")
+    command = [sys.executable, "-m", "coordinator.operating.cli", "run"]
+    command += [str(ROOT / "examples" / "word_count.py") + ":topology", "-p", f"input={text}", "--redis", valkey_url]
+    environment = os.environ | {"SPARK_HOME": str(LOWEST / "pyspark"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 5
+    assert "PySpark 4.3.0 drives Spark 3.5.0, for which it was not made; install the same version" in done.stderr
+    assert "Traceback" not in done.stderr
