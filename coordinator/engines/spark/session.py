@@ -136,16 +136,27 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         ) from error
 
 
+def is_connect(spark: Any) -> bool:
+    """Returns whether this is a session of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def master_of(spark: Any) -> str:
+    """Returns where a session or context of the user's has its tasks run, to be shown."""
+    return f"sc://{spark.client.host}" if is_connect(spark) else accept_context(spark).master or ""
+
+
 def accept_context(spark: Any) -> SparkContext:
     """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
 
     Raises:
         TopologyError: a Spark Connect session, a stopped one, or something else.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(spark):
         raise TopologyError(
-            "a Spark Connect session cannot run txbatch: it has no RDDs, on which waves and their two jobs rest; "
-            "start a classic session, as in SparkSession.builder.master(...)"
+            "a Spark Connect session runs transactional topologies by `run` and `start`, and nothing else: it has no "
+            "RDDs, on which plain topologies and the rows of DataFrames rest; start a classic session, as in "
+            "SparkSession.builder.master(...)"
         )
     context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
     if not isinstance(context, SparkContext):
