@@ -20,7 +20,6 @@ from state.records.run_pulse import Standing, owners, standing_of
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
-CONNECT_SCHEME = "sc://"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,7 @@ class SparkStart:
         """Whether the run uses Spark Connect."""
         from coordinator.engines.spark.session import is_connect
 
-        spark = self.request.spark
-        return self.request.master.startswith(CONNECT_SCHEME) if spark is None else is_connect(spark)
+        return is_connect(self.request.spark, self.request.master)
 
     def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
         """Returns the topology as the driver runs it, and its engine; `resources` closes what was started."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import queue
 import tempfile
@@ -33,6 +34,7 @@ from state.troubles import Trouble
 _LOG = logging.getLogger("txbatch")
 CANCEL_MAX_S = 30.0
 """How long a query that was interrupted may take to end; then its server is as good as gone."""
+INTERRUPT_EVERY_S = 0.5
 
 
 class ConnectEngine:
@@ -55,7 +57,7 @@ class ConnectEngine:
         self._deployment = ConnectDeployment(session, plan, PackedPlan(dumps(plan)), reading)
         self._waves: dict[int, ConnectWave] = {}
         self._running: dict[str, int] = {}
-        self._cancelled_s: dict[str, float] = {}
+        self._query_count = itertools.count(1)
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
         names = ("processing", "commit", "cancelling")
         self._processing_lane, self._commit_lane, self._cancel_lane = (Lane(f"txbatch-{name}") for name in names)
@@ -95,9 +97,8 @@ class ConnectEngine:
 
     def cancel(self, wave_id: int) -> None:
         """Interrupts the queries of a wave."""
-        for tag in [tag for tag, of in list(self._running.items()) if of == wave_id]:
-            self._cancelled_s.setdefault(tag, time.monotonic())
-            self._cancel_lane.submit(partial(self._session.interruptTag, tag))
+        for tag in [tag for tag, running in list(self._running.items()) if running == wave_id]:
+            self._cancel_lane.submit(partial(self._interrupt, tag))
 
     def release(self, wave_id: int) -> None:
         """Forgets a wave; Spark keeps nothing of it."""
@@ -112,11 +113,6 @@ class ConnectEngine:
         try:
             event = self._events.get(timeout=timeout_s)
         except queue.Empty:
-            if any(time.monotonic() - since_s > CANCEL_MAX_S for since_s in list(self._cancelled_s.values())):
-                raise EngineError(
-                    f"the Spark Connect server has not ended a query within {CANCEL_MAX_S:g} s of its interruption; "
-                    "nothing that was committed is lost; look at the server, and run again"
-                ).about(Trouble.SPARK) from None
             return None
         if isinstance(event, EngineError):
             raise event
@@ -127,7 +123,7 @@ class ConnectEngine:
         for wave_id in set(self._running.values()):
             self.cancel(wave_id)
         for lane in (self._commit_lane, self._processing_lane, self._cancel_lane):
-            lane.close(0 if self._cancelled_s else CANCEL_MAX_S)
+            lane.close(CANCEL_MAX_S)
         self._private.cleanup()
 
     def _run(
@@ -138,7 +134,7 @@ class ConnectEngine:
         crashed: Callable[[str, CrashKind], Event],
     ) -> None:
         """Runs one query on its lane and turns whatever happens into an event."""
-        tag = f"txbatch-{id(self)}-{phase}-{wave_id}"
+        tag = f"txbatch-{id(self)}-{phase}-{wave_id}-{next(self._query_count)}"
         self._running[tag] = wave_id
         self._session.addTag(tag)  # of this thread
         event: Event | EngineError
@@ -154,8 +150,24 @@ class ConnectEngine:
                 event = gone
         self._session.removeTag(tag)
         self._running.pop(tag)
-        self._cancelled_s.pop(tag, None)
         self._events.put(event)
+
+    def _interrupt(self, tag: str) -> None:
+        """Interrupts a query until it has ended: the server may not have heard of it at first."""
+        until_s = time.monotonic() + CANCEL_MAX_S
+        while tag in self._running and time.monotonic() < until_s:
+            try:
+                self._session.interruptTag(tag)
+            except Exception as error:  # noqa: BLE001 - the query will say it, too
+                _LOG.debug("a query was not interrupted: %s", crash_story(error).reason)
+            time.sleep(INTERRUPT_EVERY_S)
+        if tag in self._running:
+            self._events.put(
+                EngineError(
+                    f"the Spark Connect server has not ended a query within {CANCEL_MAX_S:g} s of its interruption; "
+                    "nothing that was committed is lost; look at the server, and run again"
+                ).about(Trouble.SPARK)
+            )
 
     def _deadline(self) -> Deadline | None:
         return None if self._message_timeout_s is None else Deadline(time.time(), self._message_timeout_s)
