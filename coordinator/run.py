@@ -141,7 +141,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.engines.spark.session import accept_context
+    from coordinator.engines.spark.session import master_of
     from coordinator.engines.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
@@ -160,7 +160,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             engine = spark.later(sparks)
         else:
             topology, engine = spark.now(sparks)
-        master = request.master if request.spark is None else accept_context(request.spark).master
+        master = request.master if request.spark is None else master_of(request.spark)
         tell("comparing topology and input with what is stored")
         coordinator = enter(
             assembled(
@@ -176,7 +176,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 pause=time.sleep,
                 wall_clock=time.time,
                 replay=choice,
-                observers=_observers(request, store, options, master or ""),
+                observers=_observers(request, store, options, master),
             )
         )
         enter(rare_collections())
