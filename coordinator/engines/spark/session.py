@@ -24,6 +24,7 @@ from coordinator.engines.spark.gateway import (
 )
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
+from coordinator.engines.spark.spark_versions import check_pyspark, check_spark
 from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
 
@@ -173,13 +174,15 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
 
     Raises:
         TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
-        EngineError: as `open_context`.
+        EngineError: as `check_pyspark`, `check_spark` and `open_context`.
     """
+    check_pyspark()
     if spark is not None:
         if settings:
             raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
         context = accept_context(spark)
         with _watch_over(context, is_ours=False) as watch:
+            watch.call(lambda: check_spark(context.version))
             watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         return

@@ -74,6 +74,16 @@ class LimitOptions:
     commit_group_max: Annotated[int, at_least(1, panel=PACE, help="Most transactions in one commit.")] = (
         DEFAULTS.commit_group_max
     )
+    commit_target_ms: Annotated[
+        int,
+        option(
+            panel=PACE,
+            min=0,
+            metavar="MS",
+            help="How long the call that commits a group may keep the server busy, and its other clients waiting; 0 "
+            "sets no limit.",
+        ),
+    ] = round(1000 * (DEFAULTS.commit_target_s or 0))
     max_attempts: MaxAttempts = DEFAULTS.max_attempts
     on_poison: Annotated[
         str,
@@ -123,6 +133,7 @@ class LimitOptions:
         return RunOptions(
             max_spout_pending=given.pop("max_pending"),
             wave_target_s=given.pop("wave_target_ms") / 1000,
+            commit_target_s=given.pop("commit_target_ms") / 1000,
             adopt=_adopted(given.pop("adopt")),
             executors_timeout_s=given.pop("executors_timeout"),
             **given,

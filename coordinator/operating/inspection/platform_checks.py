@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from coordinator.engines.spark.cluster.executor_needs import minor, missing_modules
 from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.spark_versions import NEWEST_SPARK, SUPPORTED, numbers_of, oldest_java
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
 
@@ -14,8 +15,6 @@ FREE_FAIL_BYTES = 100 * 2**20
 FREE_WARN_BYTES = 2**30
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 LOCAL_DIR = "spark.local.dir"
-OLDEST_JAVA = 17
-OLDEST_SPARK = (4, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +76,24 @@ def check_spark(facts: SparkFacts) -> list[Finding]:
 
 def _check_version(facts: SparkFacts) -> Finding:
     found = f"Spark {facts.version} at master {facts.master!r}"
-    numbers = tuple(int(part) for part in facts.version.split(".")[:2] if part.isdecimal())
-    if numbers < OLDEST_SPARK:
-        return fail("spark", found, "txbatch needs 4.1 or newer", "upgrade pyspark, and the cluster with it")
+    numbers = numbers_of(facts.version)
+    others = {each.host: each.pyspark for each in facts.executors if numbers_of(each.pyspark) != numbers}
+    if others:
+        shown = ", ".join(f"{version} on {host}" for host, version in sorted(others.items()))
+        why = "Spark and its Python workers understand each other only in one version"
+        remedy = "install the same version of Spark on driver and executors"
+        return fail("spark", f"{found}, executors run PySpark {shown}", why, remedy)
+    if numbers > NEWEST_SPARK:
+        return warn("spark", f"{found} was not tried", f"txbatch was tried on {SUPPORTED}", "use one of those")
     return ok("spark", f"{found} ran a job on {counted(len(facts.executors), 'executor Python')}")
 
 
 def _check_java(facts: SparkFacts) -> Finding:
     major = facts.java_version.split(".", maxsplit=1)[0]
-    if not major.isdecimal() or int(major) < OLDEST_JAVA:
-        why = f"Spark 4 needs Java {OLDEST_JAVA} or newer"
-        return fail("java", f"Java {facts.java_version}", why, f"install Java {OLDEST_JAVA} and set JAVA_HOME")
+    oldest = oldest_java(facts.version)
+    if not major.isdecimal() or int(major) < oldest:
+        why = f"Spark {facts.version} needs Java {oldest} or newer"
+        return fail("java", f"Java {facts.java_version}", why, f"install Java {oldest} and set JAVA_HOME")
     return ok("java", f"Java {facts.java_version}")
 
 

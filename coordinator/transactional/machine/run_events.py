@@ -114,10 +114,12 @@ class Published:
     Attributes:
         now_s: the time.
         byte_count: size of what was sent to the store.
+        call_s: how long the call kept the server busy; 0 if that is not known.
     """
 
     now_s: float
     byte_count: int = 0
+    call_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

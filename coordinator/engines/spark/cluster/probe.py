@@ -30,8 +30,8 @@ TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
 OURS = "coordinator.engines.spark.stage"
 
-Told = tuple[str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
-"""What a task says: host, executable, version, what it cannot import and why, scratch folders and their free bytes."""
+Told = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
+"""What a task says: host, executable, Python, PySpark, what it cannot import and why, scratch folders' free bytes."""
 
 
 def probe_spark(
@@ -138,14 +138,14 @@ def _ask_executors(context: SparkContext, code: str, modules: tuple[str, ...]) -
 
 def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
     """Returns one entry for each interpreter, from what its tasks said; of a disk, the least that was free."""
-    found: dict[tuple[str, str, str], ExecutorFacts] = {}
-    for host, executable, python, missing, scratch in sorted(told):
-        place = (host, executable, python)
-        known = found.setdefault(place, ExecutorFacts(host, executable, python, {}, {}))
+    found: dict[tuple[str, str, str, str], ExecutorFacts] = {}
+    for host, executable, python, pyspark, missing, scratch in sorted(told):
+        place = (host, executable, python, pyspark)
+        known = found.setdefault(place, ExecutorFacts(*place, {}, {}))
         free = dict(known.scratch)
         for folder, free_bytes in scratch:
             free[folder] = min(free_bytes, free.get(folder, free_bytes))
-        found[place] = ExecutorFacts(host, executable, python, {**known.missing, **dict(missing)}, free)
+        found[place] = ExecutorFacts(*place, {**known.missing, **dict(missing)}, free)
     return tuple(found.values())
 
 
@@ -160,7 +160,7 @@ def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], 
         import sys
         from pathlib import Path
 
-        from pyspark import SparkFiles
+        from pyspark import SparkFiles, __version__
 
         sys.path.insert(1, SparkFiles.get(code))
         missing = []
@@ -173,6 +173,7 @@ def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], 
         for folder in filter(None, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
             free_bytes = shutil.disk_usage(folder).free if os.access(folder, os.W_OK | os.X_OK) else -1
             scratch.append((str(Path(folder).parent), free_bytes))
-        yield its_own.node(), sys.executable, its_own.python_version(), tuple(missing), tuple(scratch)
+        versions = its_own.python_version(), __version__
+        yield its_own.node(), sys.executable, *versions, tuple(missing), tuple(scratch)
 
     return answer

@@ -483,6 +483,48 @@ def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
     assert by_hand.turn()[0] == commits(2, 3)
 
 
+def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
+    by_hand, attempts = started(max_spout_pending=16)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    by_hand.turn(commit_limit=1)
+    by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+    by_hand.published(call_s=0.05)
+    assert commits(2, 3) in by_hand.turn()
+
+
+def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
+    by_hand, attempts = started(max_spout_pending=16)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    by_hand.turn(commit_limit=3)
+    by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+    by_hand.published(call_s=0.15)
+    by_hand.turn()
+    while len(by_hand.group) < 2:
+        by_hand.commit()
+        for attempt in attempts_in(by_hand.turn()).values():
+            by_hand.ack(attempt)
+    first, second = by_hand.group
+    repeated = by_hand.executed(operations={first.txid: 2_001, second.txid: 2_001})
+    assert [decision.attempts for decision in repeated if isinstance(decision, StartCommit)] == [(first,)]
+
+
+def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_has_doubled(caplog):
+    by_hand, attempts = started(max_spout_pending=8, commit_group_max=1)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    for call_s in (0.09, 0.11, 0.21, 0.3):
+        by_hand.turn()
+        by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+        by_hand.published(call_s=call_s)
+        by_hand.handle(Told())
+    assert [record.getMessage().split(" in one call")[0] for record in caplog.records] == [
+        "transaction 2, with 1,000 changes, kept the server busy for 0.11 s",
+        "transaction 4, with 1,000 changes, kept the server busy for 0.30 s",
+    ]
+
+
 def test_a_group_that_has_read_is_run_again_transaction_by_transaction_and_so_are_all_later_ones():
     by_hand, attempts = started(commit_group_max=2)
     for attempt in attempts.values():

@@ -191,6 +191,15 @@ class TestOnAServer:
         assert txbatch("list", "--redis", str(redis_backend.url)) == 0
         assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
 
+    def test_status_says_whose_word_level_service_is(
+        self, url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
+        assert txbatch("status", "words", "--redis", url) == 0
+        shown = capsys.readouterr().out
+        assert "durability service (the service's contract, as the run's user said)" in shown
+        assert "confirmed         up to txid 1 by the service's contract, as the run's user said" in shown
+
     def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert txbatch("status", "words", "--redis", url) == 0
         assert "run               running on node7, pid 4711, as ann" in capsys.readouterr().out
