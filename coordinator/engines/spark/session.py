@@ -89,6 +89,7 @@ LOCAL_SETTINGS = {
     # Java only moves bytes here; compiling it a second time took half of all its processor time
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+PYTHON_SETTING = "spark.pyspark.python"
 OUR_NAMES = "txbatch "
 """What the name of a context of our own begins with; the topology id follows."""
 
@@ -122,7 +123,9 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         conf.set(key, value)
     if local:
         keep_scratch_private(conf)
-    if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
+    if conf.contains(PYTHON_SETTING):  # only spark-submit makes the variable of it, which is all that pyspark reads
+        os.environ["PYSPARK_PYTHON"] = str(conf.get(PYTHON_SETTING))
+    elif local and "PYSPARK_PYTHON" not in os.environ:
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
