@@ -22,7 +22,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		tests/coordinator/transactional/machine $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server maven prometheus lowest-pyspark
+	@tools/bootstrap.sh java redis-server maven prometheus lowest-versions
 	$(PYTHON_ENV) -m pytest $(ARGS)
 
 matrix:  ## run the short tests on every PySpark and Python that is supported

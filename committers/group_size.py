@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 
-SLACK = 2
-"""How many times longer than the target a group may take before it is cut though its commit phase has run."""
+SLACK = 4
+"""How many times longer than the target a group may take before it is cut though its commit phase has run, and has to
+run again for fewer of its transactions."""
+FIRST_MAX = 16
+"""Most transactions of a group while nothing is known of how long they take."""
 FEW_OPERATIONS = 1_000
 """A call with fewer takes a few milliseconds; if it took longer, that was not because of its size."""
 
@@ -36,7 +39,8 @@ class GroupSize:
         self._group_max = group_max
         self._operations_max, self._bytes_max, self._target_s = operations_max, bytes_max, target_s
         self._limit = group_max
-        self._by_operations = self._by_bytes = self._by_time = group_max
+        self._by_operations = self._by_bytes = group_max
+        self._by_time = min(group_max, FIRST_MAX) if target_s else group_max
         self.operations_limit = operations_max
         self._costs: deque[tuple[float, float]] = deque(maxlen=2)
 
@@ -57,6 +61,8 @@ class GroupSize:
             self._limit = min(self._group_max, 2 * self._limit)
         if published and operation_count >= FEW_OPERATIONS and call_s and self._target_s:
             self._note_time(published, operation_count, call_s)
+        else:
+            self._by_time = min(self._group_max, 2 * self._by_time)
         if published and operation_count:
             self._by_operations = max(1, published * self.operations_limit // operation_count)
         if published and byte_count:

@@ -10,6 +10,8 @@ from state.errors import TopologyError
 from state.records.durability import Durability, DurabilityLevel
 
 HISTORY_MAX = 1_000_000
+EXECUTORS_TIMEOUT_S = 300.0
+"""How long a run waits for executors unless its options say otherwise."""
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -68,6 +70,9 @@ class RunOptions:
         pulse: write about once a second what the run is doing, for `txbatch status`, `txbatch list` and
             `txbatch inspect`. It costs no commit any time, and a pulse that fails changes nothing.
         history: how many transactions keep their receipt, metadata and story, for `txbatch inspect`; 0 keeps none.
+        executors_timeout_s: how long the run waits while Spark runs none of its tasks, because the cluster gives it no
+            executor; then it ends with an `EngineError`. A message timeout counts from a phase's first task, so nothing
+            that waits so counts against a batch.
         last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
             input. A run that finds it committed already changes nothing.
         slots: how many Spark tasks each stage of a wave has at most; a stage with more tasks runs several in each of
@@ -94,6 +99,7 @@ class RunOptions:
     early_commit: bool = True
     pulse: bool = True
     history: int = checked(HISTORY_KEPT, count(0, HISTORY_MAX, ": it takes memory"))
+    executors_timeout_s: float = checked(EXECUTORS_TIMEOUT_S, seconds(above_zero=True))
     last_txid: int | None = checked(None, count(), may_be_none=True)
     slots: int | None = checked(None, count(), may_be_none=True)
     tells_spout: bool = True

@@ -35,8 +35,8 @@ _STOP_SENTENCES = {
     "MISCONF": "refuses writes because it cannot save to disk; free disk space and look at its log",
     "OOM": "is out of memory; raise maxmemory or remove data",
     "WRONGTYPE": "holds a key of another type than txbatch expects; remove it, or choose another topology id",
-    "MOVED": "is a cluster node that does not own this topology; give the address of the node that does",
-    "ASK": "is a cluster node that is handing this topology to another; try again when that is done",
+    "MOVED": "is a cluster node that does not own this topology; write redis+cluster://, or give the owner's address",
+    "ASK": "is a cluster node that is handing this topology to another; write redis+cluster://, or try again then",
     "CROSSSLOT": "is a cluster that spreads this topology's keys over several slots",
     "REGRESSED": "has lost this topology's state, or holds an older one",
     "TORN": "has applied part of a write that it had lost in a power failure; restore a copy taken at one moment",
@@ -109,8 +109,22 @@ def error_code(error: Exception) -> str:
     return first if first.isupper() and isinstance(error, exceptions.ResponseError) else ""
 
 
-def remedy_of(error: Exception) -> Remedy:
-    """Returns what to do about an error that redis-py raised."""
+_WAIT = "WAIT cannot be used with replica"
+_PLACE_CODES = frozenset({"MOVED", "READONLY", "UNBLOCKED", "CLUSTERDOWN", "MASTERDOWN", "LOADING"})
+
+
+def has_moved(error: Exception) -> bool:
+    """Returns whether a server that may move has to be found again: it is gone, or no longer what it was."""
+    if error_code(error) in _PLACE_CODES or _WAIT in str(error):
+        return True
+    is_broken = isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError))
+    return is_broken and remedy_of(error) is Remedy.RETRY
+
+
+def remedy_of(error: Exception, *, may_move: bool = False) -> Remedy:
+    """Returns what to do about an error that redis-py raised, if the server may move or if it may not."""
+    if may_move and (has_moved(error) or error_code(error) == "ASK"):
+        return Remedy.RETRY
     code, text = error_code(error), str(error)
     if code in _RETRY_CODES:
         return Remedy.RETRY

@@ -153,7 +153,7 @@ class ServerWatch:
             return
         self._next_s = self._clock() + self._every_s
         try:
-            info = self._connection.call("INFO", timeout_s=0.0)
+            info = self._connection.info(timeout_s=0.0)
         except StateUnreachableError:
             return
         except StateRefusedError as error:

@@ -60,7 +60,7 @@ class RedisTopology:
     or what is stored cannot be read, and StateUnreachableError without an answer in time.
 
     Args:
-        url: redis://, rediss:// or unix:// address. Messages never show its credentials.
+        url: the server's address; messages never show its credentials.
         topology_id: a valid name.
         client: used instead of connecting to `url` (fakeredis in tests).
         revive: restarts an embedded server after a lost connection.
@@ -99,7 +99,7 @@ class RedisTopology:
             "clock": clock,
             "sleep": sleep,
         }
-        made = client if client is not None else connect(url)
+        made = client if client is not None else connect(url, key=self.keys.control)
         self._connection = RedisConnection(made, self.server, **self._call_options)
 
     def check_server(self, asked: Durability | None = None, *, expires: bool = True) -> None:
@@ -254,7 +254,7 @@ class RedisTopology:
         """Returns the reply to INFO; nothing for a server that does not know the command, such as one in memory."""
         try:
             first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
-            info: Mapping[str, Any] = self._connection.call("INFO", timeout_s=first_contact_s)
+            info: Mapping[str, Any] = self._connection.info(first_contact_s)
         except StateRefusedError as error:
             if "unknown command" not in str(error.__cause__).lower():
                 raise

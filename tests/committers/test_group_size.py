@@ -83,23 +83,33 @@ def timed(size, *calls):
 
 
 def test_groups_are_cut_to_the_target_at_once_if_the_first_call_was_too_long():
-    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.8)) == [(8, 8_000)]
+    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.8)) == [(8, 16_000)]
 
 
 def test_without_a_target_or_a_time_nothing_is_cut():
     assert timed(new_size(64, 50_000), (64, 32_000, 9.0)) == [(64, 50_000)]
-    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.0)) == [(64, 50_000)]
+    timeless = new_size(64, 50_000, target_s=0.1)
+    assert timed(timeless, (16, 8_000, 0.0), (32, 16_000, 0.0), (64, 32_000, 0.0)) == [
+        (32, 50_000),
+        (64, 50_000),
+        (64, 50_000),
+    ]
+
+
+def test_the_first_groups_are_small_as_long_as_nothing_is_known_of_the_time():
+    assert new_size(64, 50_000, target_s=0.1).limit() == 16
+    assert new_size(4, 50_000, target_s=0.1).limit() == 4
 
 
 def test_one_slow_call_after_a_quick_one_is_an_accident_and_a_second_is_not():
     size = new_size(64, 50_000, target_s=0.1)
     assert timed(size, (64, 32_000, 0.05), (64, 32_000, 0.8)) == [(64, 50_000)] * 2
-    assert timed(size, (64, 32_000, 0.8)) == [(8, 8_000)]
+    assert timed(size, (64, 32_000, 0.8)) == [(8, 16_000)]
 
 
 def test_groups_grow_again_as_soon_as_a_call_is_quick():
     size = new_size(64, 50_000, target_s=0.1)
-    assert timed(size, (1, 500_000, 3.0)) == [(1, 33_333)]
+    assert timed(size, (1, 500_000, 3.0)) == [(1, 50_000)]
     assert timed(size, (1, 1_000, 0.01), (10, 10_000, 0.01)) == [(10, 50_000), (50, 50_000)]
 
 
@@ -110,7 +120,7 @@ def test_a_quick_call_of_few_operations_does_not_say_that_many_would_not_fit():
 
 def test_a_small_call_that_was_slow_was_not_slow_because_of_its_size():
     size = new_size(64, 75_000, target_s=0.1)
-    assert timed(size, (1, 999, 5.0), (1, 999, 5.0)) == [(64, 75_000)] * 2
+    assert timed(size, (1, 999, 5.0), (1, 999, 5.0), (1, 999, 5.0)) == [(32, 75_000), (64, 75_000), (64, 75_000)]
 
 
 @given(

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer.core import TyperCommand
 
-from coordinator.operating.cli.command import SERVER, WATCHING, Level, Slots, option
+from coordinator.operating.cli.command import SERVER, SPARK, WATCHING, Level, Slots, option
 from coordinator.operating.cli.exits import errors_reported
 from coordinator.operating.cli.signals import STOP_TIMEOUT_S
 from coordinator.transactional.options import ADOPT_WORDS, RunOptions
@@ -62,6 +62,15 @@ class LimitOptions:
         ),
     ] = round(1000 * DEFAULTS.wave_target_s)
     slots: Slots = None
+    executors_timeout: Annotated[
+        float,
+        option(
+            panel=SPARK,
+            min=1,
+            metavar="SECONDS",
+            help="Longest wait for an executor; then the run ends with exit code 5.",
+        ),
+    ] = DEFAULTS.executors_timeout_s
     commit_group_max: Annotated[int, at_least(1, panel=PACE, help="Most transactions in one commit.")] = (
         DEFAULTS.commit_group_max
     )
@@ -126,6 +135,7 @@ class LimitOptions:
             wave_target_s=given.pop("wave_target_ms") / 1000,
             commit_target_s=given.pop("commit_target_ms") / 1000,
             adopt=_adopted(given.pop("adopt")),
+            executors_timeout_s=given.pop("executors_timeout"),
             **given,
         )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.executor_needs import minor, missing_modules
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.engines.spark.spark_versions import NEWEST_SPARK, SUPPORTED, numbers_of, oldest_java
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
-from state.printable import counted, one_line
+from state.printable import counted
 
 FREE_FAIL_BYTES = 100 * 2**20
 FREE_WARN_BYTES = 2**30
@@ -108,24 +109,20 @@ def _check_security(facts: SparkFacts) -> Finding:
 
 def _check_executors(facts: SparkFacts) -> list[Finding]:
     findings = []
-    others = [each for each in facts.executors if _minor(each.python) != _minor(facts.driver_python)]
+    others = [each for each in facts.executors if minor(each.python) != minor(facts.driver_python)]
     if others:
         by_place = {f"{each.executable} on {each.host}": each.python for each in others}
         shown = ", ".join(f"{place} is {version}" for place, version in sorted(by_place.items()))
         found = f"the driver runs Python {facts.driver_python}, {shown}"
         why = "pickled bolts are byte code of one minor version"
-        remedy = "name the same version by PYSPARK_PYTHON, a path on the executors"
+        remedy = f"name the same version; {facts.interpreter_line}"
         findings.append(fail("executor Python", found, why, remedy))
     else:
-        findings.append(ok("executor Python", f"driver and executors run Python {_minor(facts.driver_python)}"))
-    missing: dict[str, str] = {}
-    for each in facts.executors:
-        for module, reason in each.missing.items():
-            missing.setdefault(module, f"{module} on {each.host} ({one_line(reason, 200)})")
+        findings.append(ok("executor Python", f"driver and executors run Python {minor(facts.driver_python)}"))
+    missing = missing_modules((each.host, dict(each.missing)) for each in facts.executors)
     if missing:
-        found = f"executors cannot import {'; '.join(missing.values())}"
-        remedy = "install it in the interpreter that PYSPARK_PYTHON names there"
-        findings.append(fail("executor modules", found, "the first wave would end the run", remedy))
+        remedy = f"install it in the executors' interpreter; {facts.interpreter_line}"
+        findings.append(fail("executor modules", missing, "the first wave would end the run", remedy))
     else:
         findings.append(ok("executor modules", f"executors import {', '.join(facts.modules)}"))
     findings += [check_folder(least) for least in _least_scratch(facts.executors)]
@@ -142,7 +139,3 @@ def _least_scratch(executors: Iterable[ExecutorFacts]) -> list[FolderFacts]:
         FolderFacts(f"scratch folder on {host}", folder, LOCAL_DIR, free_bytes >= 0, free_bytes)
         for host, (free_bytes, folder) in sorted(least.items())
     ]
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

@@ -21,7 +21,7 @@ from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
-from coordinator.watching.failure_cause import Phase
+from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptsIssued
 from coordinator.watching.statistics.run_statistics import work_of
@@ -166,8 +166,9 @@ class Commits:
             self._books.causes.ended(event.wave_id)
             return  # this group was given up
         self.phase = None
-        self._books.waves.size.halve(len(event.attempts))
         reason, kind = self._books.causes.of(event)
+        if kind is not CrashKind.WAITED:
+            self._books.waves.size.halve(len(event.attempts))
         what = f"the commit phase of {counted(len(event.attempts), 'attempt')}"
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
 

@@ -14,6 +14,7 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import (
+    ClusterNoted,
     EarlyCommit,
     FailedByHand,
     GroupCrashed,
@@ -173,7 +174,7 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits | ClusterNoted
 RunEvent = (
     Resumed
     | FirstPositions

@@ -1,36 +1,34 @@
 -- How a call brings its keys and arguments: one by one or, if there are many, packed; see packed_call.py.
 
--- Adds the strings of a block to `strings`, of which there are `size`; returns how many there are then.
-local function unpack_block(block, strings, size)
-  local sub = string.sub
-  local count, width, at = string.match(block, '^(%d+) (%d) ()')
-  count, width = tonumber(count), tonumber(width)
-  if not count then
-    error('malformed block of ' .. #block .. ' bytes')
+-- The strings of a msgpack array, for a server without cmsgpack, such as fakeredis.
+local function strings_of(packed)
+  local strings, at = {}, 1
+  local function number(width)
+    local found = 0
+    for i = at, at + width - 1 do
+      found = found * 256 + string.byte(packed, i)
+    end
+    at = at + width
+    return found
   end
-  local first = at + count * width
-  local lengths = unpack_numbers(sub(block, at, first - 1), width, count)
+  local head = number(1)
+  local count = head == 0xdc and number(2) or head == 0xdd and number(4) or head - 0x90
   for i = 1, count do
-    local after = first + lengths[i]
-    strings[size + i] = sub(block, first, after - 1)
-    first = after
+    head = number(1)
+    local length = head == 0xd9 and number(1) or head == 0xda and number(2) or head == 0xdb and number(4) or head - 0xa0
+    strings[i] = string.sub(packed, at, at + length - 1)
+    at = at + length
   end
-  if first ~= #block + 1 then
-    error('malformed block: ' .. #block .. ' bytes, expected ' .. first - 1)
-  end
-  return size + count
+  return strings
 end
 
--- The keys and arguments of a call. In a packed one the blocks begin with the keys that are not declared.
+-- The keys and arguments of a call. A packed one has, after the mark, how many keys are packed, and the packed strings.
 local function opened(keys, argv)
   if argv[1] ~= 'packed' then
     return keys, argv
   end
-  local strings, size = {}, 0
-  for i = 3, #argv do
-    size = unpack_block(argv[i], strings, size)
-  end
-  local more = tonumber(argv[2])
+  local has_cmsgpack, unpack_strings = pcall(function() return cmsgpack.unpack end)
+  local strings, more = (has_cmsgpack and unpack_strings or strings_of)(argv[3]), tonumber(argv[2])
   if more == 0 then
     return keys, strings
   end
@@ -41,7 +39,7 @@ local function opened(keys, argv)
   for i = 1, more do
     all[#keys + i] = strings[i]
   end
-  for i = more + 1, size do
+  for i = more + 1, #strings do
     rest[i - more] = strings[i]
   end
   return all, rest

@@ -49,7 +49,7 @@ STOPPED = [
     ("MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist", "free disk space"),
     ("OOM command not allowed when used memory > 'maxmemory'.", "is out of memory; raise maxmemory"),
     ("WRONGTYPE Operation against a key holding the wrong kind of value", "holds a key of another type"),
-    ("MOVED 3999 127.0.0.1:6381", "give the address of the node that does"),
+    ("MOVED 3999 127.0.0.1:6381", "write redis+cluster://, or give the owner's address"),
     ("CROSSSLOT Keys in request don't hash to the same slot", "is a cluster that spreads"),
     ("ERR unknown command 'FCALL', with args beginning with: ", "does not allow FUNCTION LOAD and FCALL"),
     ("ERR unknown command 'function', with args beginning with: 'LIST' ", "as OCI Cache does for sharded clusters"),

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from state.commits.commit import Commit, CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.write_set import VALUE_FIELD, DeadLetterWrites, StateKind, ValueType, WriteSet
-from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_client import packed_call as packing
 from state.redis_client.connection import RedisConnection
@@ -25,7 +24,7 @@ from tests.simulation.memory_redis import MemoryRedis
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
 from tests.support.stores.random_commits import play
 
-TINY = {"FLAT_MAX": 12, "BLOCK_MAX": 3, "ARGUMENTS_LIMIT": 100}
+TINY = {"FLAT_MAX": 12, "ARGUMENTS_LIMIT": 14}
 FLAT = {"FLAT_MAX": 10**9}
 SEEDS = 120
 
@@ -121,37 +120,44 @@ def test_random_commits_do_the_same_packed_as_flat(monkeypatch):
     assert was_packed > SEEDS / 2
 
 
-@given(st.lists(st.text(max_size=300) | st.binary(max_size=300), min_size=4, max_size=40), st.integers(1, 6))
-def test_strings_arrive_as_they_were_sent(strings, block_max):
+LENGTHS = (0, 1, 31, 32, 127, 128, 255, 256, 65_535, 65_536)
+
+
+@given(
+    st.lists(st.text(max_size=40) | st.binary(max_size=40) | st.sampled_from(LENGTHS).map(bytes), min_size=4)
+    | st.just([b"x"] * 40_000)
+)
+def test_strings_arrive_as_they_were_sent(strings):
     server = MemoryRedis()
-    with pytest.MonkeyPatch.context() as monkeypatch, limits(monkeypatch, {**TINY, "BLOCK_MAX": block_max}):
-        store = RedisStore("redis://under-test", "t", client=server)
-        store.check_server()
-        acquire(store)
-        values = writes(StateKind.HASH, ValueType.BYTES, puts=dict(enumerate(strings)))
-        assert store.commit(commit_of(WriteSet({"log": values}))).status is CommitStatus.OK
-    sent = [each.encode() if isinstance(each, str) else each for each in strings]
-    assert server.hash("{t}:log") == {b"%d" % place: each for place, each in enumerate(sent)}
-
-
-def test_a_call_that_cannot_be_packed_is_refused_before_anything_is_sent(monkeypatch):
-    client = Counting(MemoryRedis())
-    store = RedisStore("redis://under-test", "t", client=client)
-    store.check_server()
-    acquire(store)
-    client.lengths.clear()
-    puts = dict.fromkeys(map(str, range(300)), "x")
-    with limits(monkeypatch, TINY), pytest.raises(StateRefusedError, match=r"624 arguments cannot be sent, not even"):
-        store.commit(commit_of(WriteSet({"names": writes(StateKind.HASH, ValueType.STR, puts=puts)})))
-    assert client.lengths == []
+    with pytest.MonkeyPatch.context() as monkeypatch, limits(monkeypatch, TINY):
+        check_arrival(server, server.hash, strings)
 
 
 @pytest.mark.redis
-def test_a_block_that_is_damaged_changes_nothing(redis_backend):
+@pytest.mark.parametrize("backend", ["valkey", "redis"], indirect=True)
+def test_strings_of_every_length_arrive_on_a_server(backend, monkeypatch):
+    client = backend.client()
+    strings = [b"\xff" * length for length in LENGTHS] + ["ä" * length for length in LENGTHS]
+    with limits(monkeypatch, TINY):
+        check_arrival(client, client.hgetall, strings)
+
+
+def check_arrival(client, content_of, strings):
+    store = RedisStore("redis://under-test", "t", client=client)
+    store.check_server()
+    acquire(store)
+    values = writes(StateKind.HASH, ValueType.BYTES, puts=dict(enumerate(strings)))
+    assert store.commit(commit_of(WriteSet({"log": values}))).status is CommitStatus.OK
+    sent = [each.encode() if isinstance(each, str) else each for each in strings]
+    assert content_of("{t}:log") == {b"%d" % place: each for place, each in enumerate(sent)}
+
+
+@pytest.mark.redis
+def test_a_packed_call_that_is_damaged_changes_nothing(redis_backend):
     client = redis_backend.client()
     store = RedisStore("redis://under-test", "t", client=client)
     store.check_server()
     acquire(store)
-    for block in (b"", b"2 1 \x01\x01a", b"1 1 \x01ab", b"1 2 \x01a", b"x"):
-        with unchanged(client), pytest.raises(redis.ResponseError, match="malformed"):
-            client.execute_command("FCALL", "txbatch_6_commit", "1", "{t}:txbatch:control", "packed", "0", block)
+    for packed in (b"", b"\x92\xa1a", b"\x91\xa2a", b"x"):
+        with unchanged(client), pytest.raises(redis.ResponseError):
+            client.execute_command("FCALL", "txbatch_6_commit", "1", "{t}:txbatch:control", "packed", "0", packed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
 from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 INFO = {

@@ -40,6 +40,7 @@ class SparkFacts:
         modules: what executors were asked to import.
         open_doors: what it leaves open to others, a sentence each.
         executors: every interpreter that ran one of the job's tasks.
+        interpreter_line: what to set so that they find the driver's Python.
     """
 
     master: str
@@ -50,3 +51,4 @@ class SparkFacts:
     modules: tuple[str, ...]
     open_doors: tuple[str, ...]
     executors: tuple[ExecutorFacts, ...]
+    interpreter_line: str = ""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pyspark import SparkFiles
 
-from coordinator.engines.spark.probe import _question, merged
-from coordinator.engines.spark.spark_facts import ExecutorFacts
+from coordinator.engines.spark.cluster.probe import _question, merged
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts
 
 
 def test_each_interpreter_is_told_once_with_all_it_lacks_and_the_least_that_was_free():

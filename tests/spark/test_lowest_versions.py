@@ -1,4 +1,4 @@
-"""The lowest PySpark that pyproject.toml allows does the main jobs, and a platform's PySpark is kept."""
+"""The lowest versions that pyproject.toml allows do the main jobs together, and a platform's PySpark is kept."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 from tests.conftest import absent
 from tools.spark_matrix import PY4J, SPARKS, Site
@@ -19,9 +20,9 @@ from tools.spark_matrix import PY4J, SPARKS, Site
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).resolve().parents[2]
-LOWEST = ROOT / ".programs" / "lowest-pyspark"
+LOWEST = ROOT / ".programs" / "lowest-versions"
 WANTED = [Requirement(each) for each in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]]
-LOCKED = dict(re.findall(r"^(\w+)==([\d.]+) ", (ROOT / "requirements-lowest.lock").read_text(), re.MULTILINE))
+LOCKED = dict(re.findall(r"^([\w-]+)==([\d.]+) ", (ROOT / "requirements-lowest.lock").read_text(), re.MULTILINE))
 
 
 def wanted_pyspark() -> Requirement:
@@ -29,9 +30,13 @@ def wanted_pyspark() -> Requirement:
     return found
 
 
-def test_the_lock_names_the_lowest_version_that_is_allowed():
-    (lowest,) = (each.version for each in wanted_pyspark().specifier if each.operator == ">=")
-    assert LOCKED["pyspark"] == f"{lowest}.0"
+@pytest.mark.parametrize("requirement", WANTED, ids=[requirement.name for requirement in WANTED])
+def test_the_lock_names_the_lowest_version_that_is_allowed(requirement):
+    (lowest,) = (each.version for each in requirement.specifier if each.operator == ">=")
+    assert Version(LOCKED[requirement.name]) == Version(lowest)
+
+
+def test_the_lowest_pyspark_has_its_py4j():
     assert LOCKED["py4j"] in PY4J
 
 
@@ -48,7 +53,7 @@ def test_a_pyspark_that_would_not_run_is_replaced(version):
 @pytest.fixture(scope="module")
 def site() -> Site:
     if not LOWEST.is_dir():
-        absent("the lowest PySpark (tools/bootstrap.sh lowest-pyspark)")
+        absent("the lowest versions (tools/bootstrap.sh lowest-versions)")
     return Site("lowest", sys.executable, LOWEST)
 
 
@@ -69,7 +74,7 @@ def test_installing_txbatch_beside_the_lowest_pyspark_installs_nothing_else(site
 @pytest.mark.slow
 @pytest.mark.redis
 @pytest.mark.timeout(300)
-def test_the_lowest_pyspark_runs_what_every_pyspark_has_to_run(site):
+def test_the_lowest_versions_run_what_every_pyspark_has_to_run(site):
     done = site.short_tests()
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-8000:]
     assert done.stdout.splitlines()[0] == LOCKED["pyspark"]
