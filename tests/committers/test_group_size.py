@@ -83,7 +83,7 @@ def timed(size, *calls):
 
 
 def test_groups_are_cut_to_the_target_at_once_if_the_first_call_was_too_long():
-    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.8)) == [(8, 8_000)]
+    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.8)) == [(8, 16_000)]
 
 
 def test_without_a_target_or_a_time_nothing_is_cut():
@@ -104,12 +104,12 @@ def test_the_first_groups_are_small_as_long_as_nothing_is_known_of_the_time():
 def test_one_slow_call_after_a_quick_one_is_an_accident_and_a_second_is_not():
     size = new_size(64, 50_000, target_s=0.1)
     assert timed(size, (64, 32_000, 0.05), (64, 32_000, 0.8)) == [(64, 50_000)] * 2
-    assert timed(size, (64, 32_000, 0.8)) == [(8, 8_000)]
+    assert timed(size, (64, 32_000, 0.8)) == [(8, 16_000)]
 
 
 def test_groups_grow_again_as_soon_as_a_call_is_quick():
     size = new_size(64, 50_000, target_s=0.1)
-    assert timed(size, (1, 500_000, 3.0)) == [(1, 33_333)]
+    assert timed(size, (1, 500_000, 3.0)) == [(1, 50_000)]
     assert timed(size, (1, 1_000, 0.01), (10, 10_000, 0.01)) == [(10, 50_000), (50, 50_000)]
 
 

@@ -13,7 +13,7 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.server_checks import check_server
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
-from state.commits.write_set import StateKind, ValueType, WriteSet
+from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import Durability, DurabilityLevel
@@ -76,6 +76,18 @@ def test_a_large_commit_is_exact_and_every_level_that_cannot_be_given_is_refused
     assert client.hget("{big}:names", "5999") == b"value 5999"
     assert store.drop() > 0
     assert client.longest <= 3_999
+
+
+@pytest.mark.parametrize("client", [each for each in RUNNING if each.is_cluster], ids=named, indirect=True)
+def test_a_commit_to_more_keys_than_a_call_can_declare_is_exact_on_a_node_of_a_cluster(client: ServiceClient) -> None:
+    store = RedisStore("redis://service", "parts", client=client)
+    store.check_server(expires=False)
+    acquire(store)
+    parts = {f"of:{n}": writes(StateKind.VALUE, ValueType.STR, puts={VALUE_FIELD: f"{n}"}) for n in range(5_000)}
+    assert store.commit(commit_of(WriteSet(dict(parts)))).status is CommitStatus.OK
+    assert [client.get(f"{{parts}}:of:{n}") for n in (0, 4_999)] == [b"0", b"4999"]
+    assert client.longest == 3_999
+    assert store.drop() > 5_000
 
 
 @pytest.mark.parametrize("client", RUNNING, ids=named, indirect=True)

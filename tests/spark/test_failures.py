@@ -163,6 +163,7 @@ def crashes(caplog) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
+@pytest.mark.every_spark
 def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
     work = Killing(BAD_NUMBER, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):

@@ -48,8 +48,8 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     try:
         if gateway is None:
             output, gateway = _launched(conf, is_local=is_local)
-            check_spark(java_version_of_spark(gateway.jvm))
         with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
+            check_spark(watch.call(lambda: java_version_of_spark(gateway.jvm)))
             context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
             if not conf.contains(LOG_LEVEL):
                 watch.call(lambda: context.setLogLevel("FATAL"))

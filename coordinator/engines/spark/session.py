@@ -30,6 +30,9 @@ from state.troubles import Trouble
 
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 CONNECT_TIMEOUT_S = 5.0
+CONNECT_SCHEME = "sc://"
+"""What the address of a Spark Connect server begins with."""
+CONNECT_MODULE = "pyspark.sql.connect."
 
 
 def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
@@ -143,17 +146,37 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         ) from error
 
 
+def is_connect(spark: Any, master: str = "") -> bool:
+    """Returns whether this is a session of Spark Connect, or without a session, the address of its server."""
+    return master.startswith(CONNECT_SCHEME) if spark is None else type(spark).__module__.startswith(CONNECT_MODULE)
+
+
+def refuse_connect(spark: Any, master: str) -> None:
+    """Refuses Spark Connect for what it does not carry.
+
+    Raises:
+        TopologyError: this is a session of Spark Connect, or the address of its server.
+    """
+    if is_connect(spark, master):
+        raise TopologyError(
+            "on Spark Connect, transactional topologies run by run() and start(), and nothing else does: it has no "
+            "RDDs, on which plain topologies, the rows of DataFrames and exactly_once rest; use a classic session, as "
+            "in SparkSession.builder.master(...)"
+        )
+
+
+def master_of(spark: Any) -> str:
+    """Returns where a session or context of the user's has its tasks run, to be shown."""
+    return f"sc://{spark.client.host}" if is_connect(spark) else accept_context(spark).master or ""
+
+
 def accept_context(spark: Any) -> SparkContext:
     """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
 
     Raises:
         TopologyError: a Spark Connect session, a stopped one, or something else.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise TopologyError(
-            "a Spark Connect session cannot run txbatch: it has no RDDs, on which waves and their two jobs rest; "
-            "start a classic session, as in SparkSession.builder.master(...)"
-        )
+    refuse_connect(spark, "")
     context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
     if not isinstance(context, SparkContext):
         raise TopologyError(f"spark is {spark!r}; give a SparkSession or a SparkContext")
@@ -186,6 +209,7 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
             watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         return
+    refuse_connect(None, master)
     context = open_context(topology_id, master, settings)
     with _watch_over(context, is_ours=output_of(running_gateway()) is not None) as watch:
         watch.tell(lambda _: quieten_java())

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 from zipimport import zipimporter
 
 from pyspark import TaskContext
@@ -32,21 +32,26 @@ from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
 from state.fault_points import reached
 
-if TYPE_CHECKING:
-    from pyspark import Broadcast
-
 Addressed = tuple[int, bytes]
 """A packed frame, and the partition of the next stage that it goes to."""
 FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
 """Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
 PlanT = TypeVar("PlanT", Plan, PlainPlan)
 FrameT = TypeVar("FrameT", Block, WaveFrame)
+ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 FREEZING_TASKS = 8
 """The first tasks of a worker freeze what there is: enough to have imported and unpickled what all stages need."""
 OWN_FILES = Path("/proc/self/fd")
 _TASKS = itertools.count(1)
 """The tasks this worker has begun; a fact of the process, like its collector."""
+
+
+class Shipped(Protocol[ValueT_co]):
+    """What executors are sent once and read often, such as Spark's `Broadcast`."""
+
+    @property
+    def value(self) -> ValueT_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ class StageEntry(Generic[PlanT]):
         deadline: by when the job has to be done; None for never.
     """
 
-    plan: Broadcast[PlanT]
+    plan: Shipped[PlanT]
     frame_fault: FrameFault | None = None
     deadline: Deadline | None = None
 

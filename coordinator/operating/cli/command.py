@@ -98,8 +98,9 @@ class ServerOptions:
             "--redis",
             panel=SERVER,
             metavar="URL",
-            help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
-            "environment, which keeps a password out of the process list; without either, a private server.",
+            help="Server that holds the state: redis://, rediss:// or unix://, redis+sentinel:// or redis+cluster://. "
+            f"The default is {URL_VARIABLE} from the environment, which keeps a password out of the process list; "
+            "without either, a private server.",
         ),
     ] = None
     data_dir: Annotated[

@@ -34,7 +34,7 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateError, TopologyError, TransactionError
 from state.keys import Keys
 from state.printable import counted
-from state.redis_client.address import check_address, redact, require_encryption
+from state.redis_client.address import check_address, is_encrypted, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.measured_facts import measure
@@ -140,15 +140,14 @@ def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
             return from_error("encryption", error, why)
         found = "the connection to another machine is in plain text, as you have allowed"
         return warn("encryption", found, "others on the way can read password and state", "use rediss://")
-    how = "TLS" if url.startswith("rediss://") else "a Unix socket" if url.startswith("unix://") else "loopback only"
+    how = "TLS" if is_encrypted(url) else "a Unix socket" if url.startswith("unix://") else "loopback only"
     return ok("encryption", f"the connection uses {how}")
 
 
 def _examine_url(url: str, topology_id: str, *, expires: bool | None = None) -> list[Finding]:
-    client = connect(url)
-    connection = RedisConnection(client, redact(url), timeout_s=ANSWER_TIMEOUT_S)
+    keys = Keys(topology_id)
+    connection = RedisConnection(connect(url, key=keys.control), redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
-        keys = Keys(topology_id)
         facts = measure(connection, keys, clock=time.monotonic, wall_clock=time.time, timeout_s=ANSWER_TIMEOUT_S)
     except StateError as error:
         return [from_error("reachable", error, "every transaction is committed there")]

@@ -8,11 +8,29 @@ from types import SimpleNamespace
 import pytest
 from pyspark import SparkConf
 
+from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.engines.spark import session
 from coordinator.engines.spark.session import open_context, slots_of
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from state.errors import TopologyError
 from tests.support.spark.bolts import numbers_topology
+from tests.support.spark.plain_jobs import Seen
+
+
+class Idle(BaseSpout):
+    output_fields = ("value",)
+
+    def next_tuple(self):
+        raise AssertionError("nothing runs")
+
+
+def idle_topology():
+    builder = TopologyBuilder("idle")
+    builder.set_spout("idle", Idle())
+    builder.set_bolt("seen", Seen("nowhere")).shuffle_grouping("idle")
+    return builder.build()
 
 
 def refusal(redis_url, **more):
@@ -21,13 +39,13 @@ def refusal(redis_url, **more):
     return str(caught.value)
 
 
-@pytest.mark.redis
-def test_a_spark_connect_session_is_refused_before_anything_is_written(redis_backend):
-    connect_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    text = refusal(redis_backend.url, spark=connect_session)
+CONNECT_SESSION = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
 
-    assert text.startswith("a Spark Connect session cannot run txbatch: it has no RDDs")
-    assert redis_backend.client().keys("*") == []
+
+@pytest.mark.parametrize("where", [{"spark": CONNECT_SESSION}, {"master": "sc://nowhere"}], ids=["session", "address"])
+def test_spark_connect_is_refused_for_plain_topologies(where):
+    with pytest.raises(TopologyError, match=r"^on Spark Connect, transactional topologies run by run\(\)"):
+        run_plain(idle_topology(), **where)
 
 
 @pytest.mark.redis

@@ -506,7 +506,7 @@ def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
         for attempt in attempts_in(by_hand.turn()).values():
             by_hand.ack(attempt)
     first, second = by_hand.group
-    repeated = by_hand.executed(operations={first.txid: 2_001, second.txid: 2_001})
+    repeated = by_hand.executed(operations={first.txid: 4_001, second.txid: 4_001})
     assert [decision.attempts for decision in repeated if isinstance(decision, StartCommit)] == [(first,)]
 
 
