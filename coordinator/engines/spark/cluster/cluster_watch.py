@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,8 @@ class ClusterWatch:
             if all(refusals):
                 self._note_away("; ".join(map(str, refusals)))
             elif self.story or self._is_asked.is_set():
-                self._ask()
+                addresses = self._master.removeprefix("spark://").split(",")
+                self._ask([address for address, refusal in zip(addresses, refusals, strict=True) if refusal is None])
 
     def _note_away(self, why: str) -> None:
         self._offer, self._unknown_looks = "", 0
@@ -89,12 +90,15 @@ class ClusterWatch:
             self.story = f"Spark master {self._master!r} is gone ({why}): executors go on, but none is replaced"
             _LOG.warning("%s; waiting for it to come back", self.story)
 
-    def _ask(self) -> None:
+    def _ask(self, addresses: Sequence[str]) -> None:
         """Asks the master that is back, or of whose executors a job waits for one."""
         try:
-            answer = self._answer()
-        except Exception as error:  # noqa: BLE001 - whatever Java raises; a master that has just started may refuse
+            answer = self._answer(addresses)
+        except Exception as error:  # noqa: BLE001 - whatever Java raises
             _LOG.debug("the master cannot be asked: %s", error)
+            self.story = ""  # it listens, and that is all there is to know
+            return
+        if answer is None:
             return
         self._offer = answer.offer
         self._is_asked.clear()
@@ -113,11 +117,10 @@ class ClusterWatch:
                 ).about(Trouble.SPARK_MASTER)
             )
 
-    def _answer(self) -> MasterAnswer:
-        """Asks the masters for what their web page shows.
+    def _answer(self, addresses: Sequence[str]) -> MasterAnswer | None:
+        """Asks the masters for what their web page shows; None if none is active yet.
 
         Raises:
-            RuntimeError: none of them is active.
             Py4JError: they cannot be asked.
         """
         jvm: Any = self._context._jvm  # noqa: SLF001 - there is no public question
@@ -128,7 +131,7 @@ class ClusterWatch:
             jvm.scala.concurrent.duration.FiniteDuration(int(self._look_s) or 1, seconds), "txbatch"
         )
         environment = self._context._jsc.sc().schedulerBackend().rpcEnv()  # noqa: SLF001 - SparkEnv cannot be asked
-        for address in self._master.removeprefix("spark://").split(","):
+        for address in addresses:
             host, _, port = address.rpartition(":")
             master = environment.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, int(port)), "Master")
             state = master.askSync(question, limit, answered)
@@ -137,7 +140,7 @@ class ClusterWatch:
                     any(each.id() == self._context.applicationId for each in state.activeApps()),
                     _offered([(each.memoryFree(), each.coresFree()) for each in state.workers() if each.isAlive()]),
                 )
-        raise RuntimeError("no master is active")
+        return None
 
 
 def _java_object(jvm: Any, name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import socket
 import threading
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,11 +59,12 @@ class Watched:
         self.errors: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.answers = MasterAnswer(True, "workers offer 1 GiB and 2 cores at most")
         self.asked = threading.Event()
-        monkeypatch.setattr(ClusterWatch, "_answer", lambda _: self.answer())
+        monkeypatch.setattr(ClusterWatch, "_answer", lambda _, addresses: self.answer(addresses))
         self.context = context_of(f"spark://127.0.0.1:{self.port}")
         self.watch = ClusterWatch(self.context, self.errors.put, look_s=LOOK_S)
 
-    def answer(self) -> MasterAnswer:
+    def answer(self, addresses: Sequence[str]) -> MasterAnswer:
+        assert addresses == [f"127.0.0.1:{self.port}"], "only those that listen"
         self.asked.set()
         return self.answers
 
