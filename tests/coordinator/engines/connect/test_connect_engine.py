@@ -14,13 +14,13 @@ import pytest
 from coordinator.engines.connect.arrow_stages import ArrowStages
 from coordinator.engines.connect.connect_engine import ConnectEngine
 from state.errors import EngineError
-from tests.coordinator.transactional.test_random_whole_runs import SLOTS, CheckedStore
 from tests.support.runs.fake_connect import FakeSession, by_hash, by_id, split
-from tests.support.runs.whole_runs import run
+from tests.support.runs.whole_runs import SLOTS, run
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold
 from tests.support.spark.bolts import numbers_topology
+from tests.support.stores.checked_store import CheckedStore
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import plan
 
