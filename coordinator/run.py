@@ -73,8 +73,9 @@ def run(
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned.
-        redis_url: redis://, rediss:// or unix://. If neither it nor `data_dir` is given, ``TXBATCH_REDIS_URL`` from the
-            environment is used, as on the command line; without that, an embedded server is started or joined.
+        redis_url: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://. If neither it nor `data_dir` is
+            given, ``TXBATCH_REDIS_URL`` from the environment is used, as on the command line; without that, an embedded
+            server is started or joined.
         data_dir: directory of the embedded server, ``.txbatch`` by default; excludes `redis_url`.
         allow_plaintext: connect to a server on another machine without TLS, on a network you trust.
         spark: a SparkSession or SparkContext of yours, which is left running; None starts one.
@@ -149,7 +150,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter = resources.enter_context
         enter(logs_of(topology.topology_id))
         tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
-        store, url = enter(_state_store(topology.topology_id, server, asked))
+        store, url = enter(_state_store(topology, server, asked))
         if choice is None:
             refuse_early(topology, plan, store, options, pause=time.sleep)
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
@@ -196,13 +197,14 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
 
 
 @contextmanager
-def _state_store(topology_id: str, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(topology: Topology, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+    topology_id = topology.topology_id
     _LOG.info("the state of topology %r is in %s", topology_id, server)
     with (
         server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
         closing(RedisStore(url, topology_id, revive=revive)) as store,
     ):
-        store.check_server(asked)
+        store.check_server(asked, expires=topology.expires)
         _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
 

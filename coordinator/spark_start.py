@@ -92,7 +92,16 @@ class SparkStart:
             from coordinator.engines.spark.intake.frame_reader import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, request.spark)
-        engine = SparkEngine(lease, plan, self.url, self.nonce, topology.message_timeout_s, code=code, intake=intake)
+        engine = SparkEngine(
+            lease,
+            plan,
+            self.url,
+            self.nonce,
+            topology.message_timeout_s,
+            executors_timeout_s=self.options.executors_timeout_s,
+            code=code,
+            intake=intake,
+        )
         return topology, resources.enter_context(closing(engine))
 
     def _connect_engine(self, resources: ExitStack) -> Engine:

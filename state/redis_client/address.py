@@ -1,8 +1,9 @@
 """Checks a server's address, and says how much of it may be shown.
 
-redis-py reads an invalid database number as 0, passes an unknown option to a connection it makes much later, and
-takes a password with a slash in it for a host. This module finds all of that before anything connects, and its
-messages show the host but never the credentials.
+An address names one server; or sentinels and the service whose primary they know; or some nodes of a cluster. redis-py
+reads an invalid database number as 0, passes an unknown option to a connection it makes much later, and takes a
+password with a slash in it for a host. This module finds all of that before anything connects, and its messages show
+the hosts but never the credentials.
 """
 
 from __future__ import annotations
@@ -18,8 +19,18 @@ from urllib.parse import parse_qsl, unquote
 from state.errors import TopologyError
 from state.troubles import Trouble
 
-SCHEMES = ("redis", "rediss", "unix")
-FORMS = "give redis://host:6379, rediss://host:6379 or unix:///path/to/socket"
+SENTINEL, CLUSTER = "+sentinel", "+cluster"
+SCHEMES = (
+    "redis",
+    "rediss",
+    "unix",
+    *(f"{each}{kind}" for kind in (SENTINEL, CLUSTER) for each in ("redis", "rediss")),
+)
+FORMS = (
+    "give redis://host:6379, rediss://host:6379, unix:///path/to/socket, "
+    "redis+sentinel://host:26379,host:26379/service or redis+cluster://host:6379,host:6379"
+)
+SENTINEL_PORT, SERVER_PORT = 26379, 6379
 MAX_PORT = 65_535
 HIDDEN = "?"
 SECRET_LENGTH_MIN = 4
@@ -31,11 +42,17 @@ _SWITCHES = ("socket_keepalive", "ssl_check_hostname")
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _TLS = (*_FILES, "ssl_ca_path", "ssl_cert_reqs", "ssl_check_hostname", "ssl_ciphers", "ssl_password")
 OPTIONS = tuple(sorted({"db", *_NAMES, *_SECONDS, *_SWITCHES, *_TLS}))
+SENTINEL_OPTIONS = ("sentinel_password", "sentinel_username")
+_SECRETS = ("password", "ssl_password", "sentinel_password")
 _CERTIFICATE_REQUIREMENTS = ("required", "optional", "none")
 _BOOLEANS = ("true", "false", "yes", "no", "1", "0")
 
 _HOST = r"\[[0-9A-Fa-f:.%\w]*\]?|[A-Za-z0-9._-]*"
 _ADDRESS = re.compile(rf"(?P<host>{_HOST})(?P<port>:[^/]*)?(?P<db>/.*)?")
+_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
+
+Place = tuple[str, int]
+"""Host and port."""
 
 
 def check_address(url: str) -> None:
@@ -61,15 +78,57 @@ def check_address(url: str) -> None:
     _expect(url.isascii(), url, "contains a non-ASCII character", "percent-encode its UTF-8 bytes")
     _expect("#" not in address, url, "contains a '#'", "leave out what follows it, or write it as %23")
     place, _, query = address.partition("?")
-    _check_path(url, place) if scheme == "unix" else _check_place(url, place)
-    _check_options(url, scheme, query, has_number="/" in place.rstrip("/") and scheme != "unix")
+    if scheme == "unix":
+        _check_path(url, place)
+        number = ""
+    else:
+        hosts, number = _parts(scheme, place)
+        _check_service(url, scheme, place)
+        for each in hosts:
+            _check_place(url, each + number)
+    _check_options(url, scheme, query, has_number=bool(number.strip("/")))
 
 
-def host_of(url: str) -> str:
-    """Returns the host of an address that passed `check_address`, "" if it names none."""
-    place = url.partition("://")[2].rpartition("@")[2].partition("?")[0]
-    found = _ADDRESS.fullmatch(place)
-    return "" if found is None else found["host"].strip("[]")
+def is_encrypted(url: str) -> bool:
+    return url.startswith("rediss")
+
+
+def kind_of(url: str) -> str:
+    """Returns `SENTINEL`, `CLUSTER` or "" for one server, of an address that passed `check_address`."""
+    _, plus, kind = url.partition("://")[0].partition("+")
+    return plus + kind
+
+
+def places_of(url: str) -> list[Place]:
+    """Returns the hosts, "" for none, and ports that an address names which passed `check_address`."""
+    scheme, _, rest = url.partition("://")
+    if scheme == "unix":
+        return []
+    default = SENTINEL_PORT if kind_of(url) == SENTINEL else SERVER_PORT
+    found = [_ADDRESS.fullmatch(each) for each in _parts(scheme, rest.rpartition("@")[2].partition("?")[0])[0]]
+    return [(each["host"].strip("[]"), int((each["port"] or "")[1:] or default)) for each in found if each is not None]
+
+
+def service_of(url: str) -> str:
+    """Returns the service that an address of sentinels names."""
+    return url.partition("://")[2].rpartition("@")[2].partition("?")[0].split("/")[1]
+
+
+def sentinel_login(url: str) -> dict[str, str]:
+    """Returns user name and password for the sentinels, as far as the address has them."""
+    given = parse_qsl(url.partition("?")[2])
+    return {name.removeprefix("sentinel_"): value for name, value in given if name in SENTINEL_OPTIONS}
+
+
+def address_at(url: str, place: Place) -> str:
+    """Returns the address of one server, at a place, with everything else that an address of several says."""
+    scheme, _, rest = url.partition("://")
+    credentials, at, address = rest.rpartition("@")
+    names, _, query = address.partition("?")
+    host = f"[{place[0]}]" if ":" in place[0] else place[0]
+    options = "&".join(each for each in query.split("&") if each and not each.startswith("sentinel_"))
+    plain = f"{scheme.partition('+')[0]}://{credentials}{at}{host}:{place[1]}{_parts(scheme, names)[1]}"
+    return f"{plain}?{options}" if options else plain
 
 
 def redact(url: str) -> str:
@@ -82,8 +141,7 @@ def redact(url: str) -> str:
         scheme, rest = "", url
     credentials, _, address = rest.rpartition("@")
     place = re.split(r"[?#]", address, maxsplit=1)[0]
-    is_path = scheme == "unix" and separator
-    shown = place if is_path else _shown_place(place, needs_port=not separator)
+    shown = place if scheme == "unix" and separator else _shown_places(scheme, place, needs_port=not separator)
     if re.search(r"[?#]", credentials) or not shown.isprintable():
         shown = HIDDEN  # the text after the last '@' may be the rest of an option
     return f"{_shown_scheme(scheme)}{shown}" if separator else shown
@@ -93,7 +151,7 @@ def secrets_in(url: str) -> dict[str, str]:
     """Returns each secret part of a URL -> the text to show instead, longest first."""
     credentials = url.partition("://")[2].rpartition("@")[0]
     found = {credentials.partition(":")[2]}
-    found |= {value for name, value in parse_qsl(url.partition("?")[2]) if name in ("password", "ssl_password")}
+    found |= {value for name, value in parse_qsl(url.partition("?")[2]) if name in _SECRETS}
     found |= {unquote(secret) for secret in found}
     hidden = {secret: "…" for secret in found if len(secret) >= SECRET_LENGTH_MIN}
     if url and redact(url) != url:
@@ -108,6 +166,29 @@ def _expect(is_sound: bool, url: str, what: str, remedy: str) -> None:
 
 def _check_path(url: str, place: str) -> None:
     _expect(place.startswith("/") and len(place) > 1, url, "has no absolute path", "give unix:///path/to/socket")
+
+
+def _parts(scheme: str, place: str) -> tuple[list[str], str]:
+    """Returns the hosts with their ports, and what follows them and the service: "" or the database, with its "/"."""
+    if "+" not in scheme:
+        hosts, slash, number = place.partition("/")
+        return [hosts], slash + number
+    names, slash, rest = place.partition("/")
+    if scheme.endswith(SENTINEL):
+        _, slash, rest = rest.partition("/")
+    return names.split(","), slash + rest
+
+
+def _check_service(url: str, scheme: str, place: str) -> None:
+    service = place.partition("/")[2].partition("/")[0]
+    if scheme.endswith(SENTINEL):
+        remedy = "give the name by which sentinels know the primary, as in redis+sentinel://host:26379/mymaster"
+        _expect(_SERVICE.fullmatch(service) is not None, url, "has no service", remedy)
+    elif scheme.endswith(CLUSTER):
+        _expect(not service, url, "has a database", "leave it out: a cluster has only database 0")
+    if "+" in scheme:
+        named = all(place.partition("/")[0].split(","))
+        _expect(named, url, "names no host", "give host:port, and further ones after commas")
 
 
 def _check_place(url: str, place: str) -> None:
@@ -133,14 +214,21 @@ def _check_place(url: str, place: str) -> None:
 def _check_options(url: str, scheme: str, query: str, *, has_number: bool) -> None:
     seen: set[str] = set()
     for name, value in parse_qsl(query, keep_blank_values=True):
-        known = f"use one of {', '.join(OPTIONS)}"
-        _expect(name in OPTIONS, url, f"has the unknown option {_shown_option(name)}", known)
+        options = _options_of(scheme)
+        known = f"use one of {', '.join(options)}"
+        _expect(name in options, url, f"has the unknown option {_shown_option(name)}", known)
         _expect(bool(value), url, f"gives option {name} no value", f"write {name}=VALUE, or leave it out")
         _expect(name not in seen, url, f"gives option {name} twice", "keep one")
-        _expect(name not in _TLS or scheme == "rediss", url, f"has option {name} without TLS", "use rediss://")
+        _expect(name not in _TLS or is_encrypted(url), url, f"has option {name} without TLS", "use rediss://")
         seen.add(name)
         _check_value(url, name, value)
     _expect(not (has_number and "db" in seen), url, "gives the database twice", "keep /NUMBER or db=NUMBER")
+
+
+def _options_of(scheme: str) -> tuple[str, ...]:
+    if scheme.endswith(SENTINEL):
+        return tuple(sorted((*OPTIONS, *SENTINEL_OPTIONS)))
+    return tuple(name for name in OPTIONS if name != "db" or not scheme.endswith(CLUSTER))
 
 
 def _check_value(url: str, name: str, value: str) -> None:
@@ -161,11 +249,23 @@ def _check_value(url: str, name: str, value: str) -> None:
 
 
 def _shown_scheme(scheme: str) -> str:
-    return f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+-]{0,9}", scheme) else "?://"
+    is_shown = scheme in SCHEMES or re.fullmatch(r"[a-z][a-z0-9+-]{0,9}", scheme) is not None
+    return f"{scheme}://" if is_shown else "?://"
 
 
 def _shown_option(name: str) -> str:
     return repr(name) if re.fullmatch(r"[a-z_]{1,40}", name) else "?"  # it may be a piece of a password
+
+
+def _shown_places(scheme: str, place: str, *, needs_port: bool) -> str:
+    if scheme not in SCHEMES or "+" not in scheme:
+        return _shown_place(place, needs_port=needs_port)
+    hosts, number = _parts(scheme, place)
+    shown = ",".join(_shown_place(each, needs_port=False) for each in hosts)
+    if scheme.endswith(SENTINEL) and "/" in place:
+        service = place.partition("/")[2].partition("/")[0]
+        shown += f"/{service if _SERVICE.fullmatch(service) else HIDDEN}"
+    return shown + (number if not number or number[1:].isdecimal() else f"/{HIDDEN}")
 
 
 def _shown_place(place: str, *, needs_port: bool) -> str:
@@ -205,16 +305,32 @@ def require_encryption(
         resolve: host -> its addresses; None asks the system.
     """
     check_address(url)
-    if not url.startswith("redis://") or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":
+    if url.startswith("unix") or is_encrypted(url) or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":
         return
-    host = host_of(url)
-    if not host or _is_loopback(host, resolve or _resolved):
+    if all(not host or _is_loopback(host, resolve or _resolved) for host, _ in places_of(url)):
         return
     raise TopologyError(
         f"server {redact(url)} is on another machine and the connection would be in plain text: others could read "
         f"password and state on the way; use rediss://, or, on a network you trust, --allow-plaintext "
         f"(allow_plaintext=True in Python, {PLAINTEXT_VARIABLE}=1 in the environment)"
     ).about(Trouble.PLAINTEXT)
+
+
+def require_encryption_at(url: str, place: Place, environment: Mapping[str, str] = os.environ) -> None:
+    """Refuses plain text to a server on another machine that was found through servers on this one.
+
+    Called before each connection to a place that was found. An address that names another machine has passed
+    `require_encryption`, with the user's permission: it holds for what is found there.
+    """
+    named = all(not host or _is_loopback(host, _resolved) for host, _ in places_of(url))
+    if is_encrypted(url) or not named or environment.get(PLAINTEXT_VARIABLE) == "1":
+        return
+    if not _is_loopback(place[0], _resolved):
+        raise TopologyError(
+            f"server {redact(url)} leads to {place[0]}:{place[1]}, which is on another machine, and the connection "
+            f"would be in plain text; use {url.partition('://')[0].replace('redis', 'rediss', 1)}://, or, on a network "
+            f"you trust, set {PLAINTEXT_VARIABLE}=1 in the environment"
+        ).about(Trouble.PLAINTEXT)
 
 
 def _is_loopback(host: str, resolve: Resolve) -> bool:

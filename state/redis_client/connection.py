@@ -7,8 +7,11 @@ calls that are idempotent and fenced, so after an unknown outcome it is safe to 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import count
 from typing import Any
 
 import redis
@@ -19,9 +22,18 @@ from state.errors import ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.printable import said_by
 from state.redis_client import function_library
-from state.redis_client.address import check_address
+from state.redis_client.address import address_at, check_address, is_encrypted, kind_of, places_of
 from state.redis_client.function_library import LIBRARY_NAME
-from state.redis_client.redis_errors import Remedy, hint_for, library_replaced_error, remedy_of, stop_error
+from state.redis_client.packed_call import packed_call
+from state.redis_client.redis_errors import (
+    Remedy,
+    has_moved,
+    hint_for,
+    library_replaced_error,
+    remedy_of,
+    stop_error,
+)
+from state.redis_client.whereabouts import CONNECT_TIMEOUT_S, Encrypted, FollowingClient
 
 
 def text_of(item: Any) -> str:
@@ -45,7 +57,6 @@ def pairs_of(reply: Sequence[Any] | Mapping[Any, Any]) -> Iterator[tuple[Any, An
 
 SOCKET_TIMEOUT_S = 30.0
 """A commit of 500,000 operations may block the server for three seconds, a slow disk for longer."""
-CONNECT_TIMEOUT_S = 5.0
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.02, 1.0
 REFRESH_LIMIT = 3
 ENTRIES_AT_ONCE = 1_000
@@ -58,42 +69,38 @@ SLOW_MIN_S = 5.0
 _LOG = logging.getLogger("txbatch")
 
 
-def connect(url: str, *, socket_timeout_s: float | None = None) -> redis.Redis:
+def connect(url: str, *, key: str = "", socket_timeout_s: float | None = None) -> redis.Redis:
     """Returns a client that is not connected yet and never retries on its own.
 
-    One answer may take `socket_timeout_s`, by default `SOCKET_TIMEOUT_S`.
+    One answer may take `socket_timeout_s`, by default `SOCKET_TIMEOUT_S`. In a cluster it talks to the owner of `key`,
+    or, without one, to that of the last key it was asked for.
     """
     check_address(url)
     timeout_s = SOCKET_TIMEOUT_S if socket_timeout_s is None else socket_timeout_s
-    client: redis.Redis = redis.Redis.from_url(
-        url,
-        retry=Retry(NoBackoff(), 0),
-        retry_on_timeout=False,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=min(CONNECT_TIMEOUT_S, timeout_s),
-        decode_responses=False,
-        protocol=2,
-    )
-    if url.startswith("rediss://"):
-        client.connection_pool.connection_class = _Encrypted
+    options: dict[str, Any] = {
+        "retry": Retry(NoBackoff(), 0),
+        "retry_on_timeout": False,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": min(CONNECT_TIMEOUT_S, timeout_s),
+        "decode_responses": False,
+        "protocol": 2,
+    }
+    if kind_of(url):
+        following = FollowingClient.from_url(address_at(url, places_of(url)[0]), **options)
+        assert isinstance(following, FollowingClient)
+        following.follow(url, key)
+        return following
+    client: redis.Redis = redis.Redis.from_url(url, **options)
+    if is_encrypted(url):
+        client.connection_pool.connection_class = Encrypted
     return client
-
-
-class _Encrypted(redis.SSLConnection):
-    """Limits the TLS handshake to the connect timeout: a port without TLS never answers it."""
-
-    def _wrap_socket_with_ssl(self, sock: Any) -> Any:
-        sock.settimeout(CONNECT_TIMEOUT_S)
-        encrypted = super()._wrap_socket_with_ssl(sock)  # type: ignore[no-untyped-call] # redis-py's own
-        encrypted.settimeout(self.socket_timeout)
-        return encrypted
 
 
 class RedisConnection:
     """Wraps a client in our retry loop; used from any thread.
 
     Args:
-        client: a redis-py or fakeredis client.
+        client: a redis-py or fakeredis client; one whose server may move `follows` it, and has `leave`.
         server: how messages name the server, without credentials.
         timeout_s: how long one call is repeated before giving up.
         revive: restarts an embedded server; called after a lost connection, before the next try.
@@ -102,6 +109,8 @@ class RedisConnection:
     Attributes:
         away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
         away_s: the total of those times, in seconds.
+        busy_s: how much longer the last write took than the quickest so far, of which round trip and disk take about as
+            long; 0 if it had to be repeated. In seconds.
     """
 
     def __init__(
@@ -116,8 +125,18 @@ class RedisConnection:
     ) -> None:
         self.client, self.server = client, server
         self._timeout_s, self._revive = timeout_s, revive
+        self._follows = bool(getattr(client, "follows", False))
         self._clock, self._sleep = clock, sleep
         self.away_count, self.away_s = 0, 0.0
+        self.busy_s, self._took_s, self._quickest_s = 0.0, math.inf, math.inf
+
+    @property
+    def moves(self) -> int:
+        """How often the server has moved; 0 of one that cannot."""
+        return int(getattr(self.client, "moves", 0))
+
+    def remedy_of(self, error: redis.RedisError) -> Remedy:
+        return remedy_of(error, may_move=self._follows)
 
     def call(self, *arguments: str | bytes, timeout_s: float | None = None) -> Any:
         """Sends one idempotent command until it is answered.
@@ -127,16 +146,44 @@ class RedisConnection:
             StateUnreachableError: no answer in time; the outcome is unknown.
             ProtocolError: the arguments cannot be encoded.
         """
+        return self._repeated(lambda: self.client.execute_command(*arguments), str(arguments[0]), timeout_s)
+
+    def info(self, timeout_s: float | None = None) -> Mapping[str, Any]:
+        """Returns the reply to INFO; that of a primary if the server may move, raises as `call`."""
+
+        def asked() -> Any:
+            found = self.client.execute_command("INFO")
+            if self._follows and text_of(found.get("role", "master")) == "slave":
+                raise redis.ReadOnlyError("it is a replica by now")
+            return found
+
+        found: Mapping[str, Any] = self._repeated(asked, "INFO", timeout_s)
+        return found
+
+    def transaction(self, commands: Sequence[Sequence[str]], timeout_s: float | None = None) -> list[Any]:
+        """Returns the replies of one idempotent MULTI, errors of single commands among them; raises as `call`."""
+
+        def asked() -> Any:
+            with self.client.pipeline(transaction=True) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return pipeline.execute(raise_on_error=False)
+
+        return list(self._repeated(asked, "MULTI", timeout_s))
+
+    def _repeated(self, send: Callable[[], Any], name: str, timeout_s: float | None) -> Any:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         started, pause, refreshes, loads = self._clock(), FIRST_PAUSE_S, 0, 0
         last: redis.RedisError | None = None
         while True:
             try:
-                reply = self.client.execute_command(*arguments)
+                reply = send()
             except redis.DataError as error:
-                raise ProtocolError(f"command {arguments[0]!r} cannot be sent: {said_by(error)}") from error
+                raise ProtocolError(f"command {name!r} cannot be sent: {said_by(error)}") from error
             except redis.RedisError as error:
-                remedy, last = remedy_of(error), error
+                remedy, last = self.remedy_of(error), error
+                if self._follows and has_moved(error):
+                    self.client.leave(error)
             else:
                 self._answered(self._clock() - started, last)
                 return reply
@@ -159,7 +206,8 @@ class RedisConnection:
                 self._revive()
 
     def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
-        """Reports an answer that took long; `last` is the error before it, None on the first try."""
+        """Notes how long an answer took, and reports a long time; `last` is the error before, None on the first try."""
+        self._took_s = took_s if last is None else math.inf
         if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
             return
         self.away_count += 1
@@ -178,20 +226,53 @@ class RedisConnection:
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
         """Calls function `name` of the library; `arguments` start with the number of keys."""
-        return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
+        reply = self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *packed_call(arguments))
+        if not read_only:
+            self._quickest_s = min(self._quickest_s, self._took_s)
+            self.busy_s = self._took_s - self._quickest_s if self._took_s < math.inf else 0.0
+        return reply
 
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
         """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.
 
-        What moves meanwhile may come twice.
+        What moves meanwhile may come twice. A StateUnreachableError says that the pieces are of two servers: a cursor
+        means nothing to another one, nor to the same one after a restart.
         """
         cursor, pattern = "0", () if match is None else ("MATCH", match)
-        while True:  # ends when the server's cursor has come round
+        place = key[0] if key else match or ""
+        scanned_server = self._identity(place)
+        for pieces in count(1):  # ends when the server's cursor has come round
             found = self.call(command, *key, cursor, *pattern, "COUNT", str(ENTRIES_AT_ONCE))
             cursor = text_of(found[0])
+            is_last, is_one = cursor == "0", pieces == 1 and not self._follows
+            if is_last and not is_one and self._identity(place) != scanned_server:
+                raise StateUnreachableError(
+                    f"server {self.server} was restarted or has moved while its keys were listed; do it again"
+                )
             yield found[1]
-            if cursor == "0":
+            if is_last:
                 return
+
+    def _identity(self, key: str) -> str:
+        """Returns which process answers for a key, "" if it does not tell; waits until a cluster has moved its slot."""
+        if self._follows:
+            self.call("EXISTS", key)
+        try:
+            return text_of(self.call("INFO", "server").get("run_id", ""))
+        except StateRefusedError:  # no right to ask, or a server in memory
+            return ""
+
+    def everywhere(self) -> Iterator[RedisConnection]:
+        """Yields a connection to each primary of a cluster, or this one to any other server."""
+        primaries = getattr(self.client, "primaries", list)
+        places = self._repeated(primaries, "CLUSTER", None)
+        if not places:
+            yield self
+        for place in places:
+            with closing(self.client.at(place)) as client:
+                yield RedisConnection(
+                    client, self.server, timeout_s=self._timeout_s, clock=self._clock, sleep=self._sleep
+                )
 
     def load_library(self) -> bool:
         """Loads the function library unless the server already has exactly this code.

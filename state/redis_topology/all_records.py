@@ -13,12 +13,11 @@ from typing import Any
 import redis
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.errors import StateRefusedError, StateUnreachableError
+from state.errors import StateRefusedError
 from state.keys import Keys, split_member
-from state.printable import said_by
 from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of
-from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
+from state.redis_client.redis_errors import stop_error
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
@@ -189,24 +188,15 @@ class RedisRecords:
 
     def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
         """Returns the replies of one MULTI; an error of one command is returned in its place."""
-        connection = self._connection
         try:
-            with connection.client.pipeline(transaction=True) as pipeline:
-                for command in commands:
-                    pipeline.execute_command(*command)
-                return list(pipeline.execute(raise_on_error=False))
-        except redis.RedisError as error:
-            if "EXEC without MULTI" in str(error):  # redis-py reports this instead of the reason
-                raise StateRefusedError(
-                    f"server {connection.server} does not let this user run MULTI, which reads records at one moment; "
-                    f"grant what `txbatch acl {self.keys.topology_id}` prints"
-                ).about(Trouble.SERVER_RIGHTS) from error
-            if remedy_of(error) is not Remedy.RETRY:
-                raise stop_error(error, connection.server) from error
-            raise StateUnreachableError(
-                f"server {connection.server} did not answer; last error: {said_by(error)}; nothing was changed, so "
-                "try again"
-            ) from error
+            return self._connection.transaction(commands)
+        except StateRefusedError as error:
+            if "EXEC without MULTI" not in str(error.__cause__):  # redis-py reports this instead of the reason
+                raise
+            raise StateRefusedError(
+                f"server {self._connection.server} does not let this user run MULTI, which reads records at one "
+                f"moment; grant what `txbatch acl {self.keys.topology_id}` prints"
+            ).about(Trouble.SERVER_RIGHTS) from error
 
 
 def _pairs(reply: Any) -> dict[bytes, bytes]:

@@ -21,7 +21,8 @@ import redis
 from state.errors import StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
-from state.redis_client.redis_errors import Remedy, remedy_of, stop_error
+from state.redis_client.redis_errors import Remedy, stop_error
+from state.redis_client.whereabouts import FollowingClient
 from state.redis_server.measured_durability import SYNC_SETTINGS, appendfsync_of
 from state.troubles import Trouble
 
@@ -49,7 +50,8 @@ class PooledConnection:
     """
 
     def __init__(self, client: redis.Redis) -> None:
-        self._pool = client.connection_pool
+        self._client, self._pool = client, client.connection_pool
+        self.follows = bool(getattr(client, "follows", False))
         self._connection: Any = None
         self._is_asked = False
 
@@ -87,6 +89,12 @@ class PooledConnection:
         except (redis.ConnectionError, redis.TimeoutError):
             self.close()
             raise
+
+    def leave(self, error: redis.RedisError) -> None:
+        """Breaks the connection; the next one is to wherever the server is then."""
+        self.close()
+        assert isinstance(self._client, FollowingClient)
+        self._client.leave(error)
 
     def close(self) -> None:
         """Breaks the connection and gives its place back to the pool."""
@@ -148,7 +156,7 @@ class Barrier:
         try:
             reply = self._connection.answer(timeout_s)
         except redis.RedisError as error:
-            if remedy_of(error) is not Remedy.RETRY:
+            if self.wrapped.remedy_of(error) is not Remedy.RETRY:
                 raise self._refused(error) from error
             self._write_and_ask()
             return False

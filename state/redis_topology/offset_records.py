@@ -24,7 +24,8 @@ class RedisOffsetRecords:
     def __init__(self, url: str, topology_id: str, *, client: Any = None) -> None:
         self._key = Keys(topology_id).offsets
         server = "in memory" if client is not None else redact(url)
-        self._connection = RedisConnection(connect(url) if client is None else client, server, timeout_s=TIMEOUT_S)
+        made = connect(url, key=self._key) if client is None else client
+        self._connection = RedisConnection(made, server, timeout_s=TIMEOUT_S)
 
     def load(self, field: str) -> str | None:
         found = self._connection.call("HGET", self._key, field)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -59,10 +60,12 @@ class Onlooker:
         return self._connection.server
 
     def topologies(self) -> list[ListedTopology]:
-        connected = connected_topologies(self._connection)
-        keys = chain.from_iterable(self._connection.scanned("SCAN", match=CONTROL_PATTERN))
-        ids = sorted({named[1] for key in keys if (named := _CONTROL.fullmatch(text_of(key)))})
-        return [self._listed(topology_id, connected[topology_id]) for topology_id in ids]
+        connected, ids = Counter[str](), set()
+        for node in self._connection.everywhere():
+            connected += connected_topologies(node)
+            keys = chain.from_iterable(node.scanned("SCAN", match=CONTROL_PATTERN))
+            ids |= {named[1] for key in keys if (named := _CONTROL.fullmatch(text_of(key)))}
+        return [self._listed(topology_id, connected[topology_id]) for topology_id in sorted(ids)]
 
     def overview(self, topology_id: str, *, with_samples: bool = True) -> TopologyOverview | None:
         """Returns what is known of a topology, None if it is not stored.
@@ -182,7 +185,7 @@ class Onlooker:
 
     def _found(self, keys: Keys, txids: range, choice: StoryChoice, limit: int) -> Iterator[BriefTransaction]:
         """Yields the chosen ones of some txids, at most `limit`."""
-        piece = limit if choice is StoryChoice.ALL else PIECE
+        piece = min(limit, PIECE) if choice is StoryChoice.ALL else PIECE
         for start in range(0, len(txids), piece):  # at most the history, which is bounded
             asked = txids[start : start + piece]
             texts = self._texts(keys.stories, asked)

@@ -22,7 +22,7 @@ class RedisReader:
     """Reads state of one topology inside a Spark task; implements `StateReader`.
 
     Args:
-        url: from `load_redis_url`; connections are kept per process and URL.
+        url: from `load_redis_url`; connections are kept per process, URL and topology.
         topology_id: a valid name.
         nonce: of the reading run, which must not see what another run has made of the state.
         connection: used instead of the process's own (tests).
@@ -31,7 +31,7 @@ class RedisReader:
     def __init__(self, url: str, topology_id: str, *, nonce: str, connection: RedisConnection | None = None) -> None:
         self._keys = Keys(topology_id)
         self._nonce = nonce
-        self._connection = connection if connection is not None else _process_connection(url, os.getpid())
+        self._connection = connection or _process_connection(url, self._keys.control, os.getpid())
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """Returns the stored bytes of each field, all from one moment; b"1" for a member of a set.
@@ -90,10 +90,10 @@ def save_redis_url(url: str, directory: str | Path) -> str:
 
 
 @lru_cache(maxsize=8)
-def _process_connection(url: str, _process_id: int) -> RedisConnection:
+def _process_connection(url: str, key: str, _process_id: int) -> RedisConnection:
     """One connection per process: a forked worker must not share its parent's socket."""
     try:
-        client = connect(url)
+        client = connect(url, key=key)
     except TopologyError as error:
         raise StateRefusedError(f"an executor cannot reach the state: {error}").about(
             Trouble.SERVER_UNREACHABLE

@@ -15,16 +15,16 @@ from typing import Any, Unpack
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
-from state.errors import FencedError, ProtocolError, StateRefusedError
+from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import parse_receipt
 from state.redis_client.connection import RedisConnection, text_of
+from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_topology.arguments import (
-    Argument,
     CommitTooLargeError,
     call_digest,
     commit_arguments,
@@ -103,10 +103,12 @@ class RedisStore(RedisTopology):
         previous = self._control().get("fence", "")
         for _ in range(ACQUIRE_TRIES):
             reached("acquire.sending")
+            moves = self._connection.moves
             reply = self._connection.function("acquire", "4", *own, previous, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
+                self._refuse_two_places(moves)
                 acquired = self._acquired(reply, source_fingerprint, topology)
                 announce_run(self._connection, self.keys)
                 return acquired
@@ -149,7 +151,8 @@ class RedisStore(RedisTopology):
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
         reached("commit.answered")
-        return replace(advised(self.keys.topology_id, reply), byte_count=sum(map(len, arguments)))
+        advice = advised(self.keys.topology_id, reply)
+        return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.
@@ -202,6 +205,17 @@ class RedisStore(RedisTopology):
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def _refuse_two_places(self, moves: int) -> None:
+        """Refuses to own the topology at two servers, which may hold different histories, by one fence.
+
+        Every later write is told apart by its revision, because the owner makes them in one sequence.
+        """
+        if self._connection.moves != moves:
+            raise StateUnreachableError(
+                f"server {self.server} has moved just when topology {self.keys.topology_id!r} was taken over; this "
+                "run has not begun, so start it again"
+            )
 
     def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> FoundTopology:
         fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])

@@ -7,21 +7,23 @@ what a server refuses is a `SourceError`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import redis
 
-from state.errors import FailedException, SourceError
+from state.errors import FailedException, SourceError, StateError
 from state.printable import said_by
-from state.redis_client.address import redact, require_encryption
-from state.redis_client.connection import connect
-from state.redis_client.redis_errors import Remedy, remedy_of
+from state.redis_client.address import kind_of, redact, require_encryption
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.redis_errors import Remedy
 
 BEGINNING = "0-0"
 """An id before all entries."""
+MOVE_TIMEOUT_S = 30.0
+"""How long a question is repeated to a server that may move; any other server is asked once."""
 Entry = tuple[str, list[bytes]]
 """Id, and fields and values by turns."""
 
@@ -59,44 +61,39 @@ class StreamReader:
     """
 
     def __init__(self, url: str) -> None:
-        self._client = _process_client(url, os.getpid())
         self._server = redact(url)
+        timeout_s = MOVE_TIMEOUT_S if kind_of(url) else 0.0
+        self._connection = RedisConnection(_process_client(url, os.getpid()), self._server, timeout_s=timeout_s)
 
     def facts(self, key: str) -> StreamFacts:
         facts: StreamFacts
-        (facts,) = self._ask(key, lambda pipeline: pipeline.execute_command("XINFO", "STREAM", key))
+        (facts,) = self._ask(key, ("XINFO", "STREAM", key))
         return facts
 
     def after(self, key: str, entry_id: str, count: int) -> tuple[StreamFacts, list[Entry]]:
         """Returns the first entries after an id, and how long the stream was at that moment."""
-
-        def ask(pipeline: Any) -> None:
-            pipeline.execute_command("XINFO", "STREAM", key)
-            pipeline.execute_command("XRANGE", key, f"({entry_id}", "+", "COUNT", count)
-
-        facts, entries = self._ask(key, ask)
+        range_after = ("XRANGE", key, f"({entry_id}", "+", "COUNT", str(count))
+        facts, entries = self._ask(key, ("XINFO", "STREAM", key), range_after)
         return facts, _entries(entries)
 
     def between(self, key: str, first_id: str, last_id: str, count: int) -> list[Entry]:
         """Returns the entries of a range of ids, both included, at most `count` of them."""
-        (entries,) = self._ask(
-            key, lambda pipeline: pipeline.execute_command("XRANGE", key, first_id, last_id, "COUNT", count)
-        )
+        (entries,) = self._ask(key, ("XRANGE", key, first_id, last_id, "COUNT", str(count)))
         return _entries(entries)
 
     def trim(self, key: str, through_id: str) -> None:
         """Removes every entry up to an id, that one included."""
         milliseconds, sequence = id_order(through_id)
         keep_from = f"{milliseconds}-{sequence + 1}"
-        self._ask(key, lambda pipeline: pipeline.execute_command("XTRIM", key, "MINID", keep_from))
+        self._ask(key, ("XTRIM", key, "MINID", keep_from))
 
-    def _ask(self, key: str, ask: Callable[[Any], object]) -> list[Any]:
+    def _ask(self, key: str, *commands: tuple[str, ...]) -> list[Any]:
         try:
-            with self._client.pipeline(transaction=True) as pipeline:
-                ask(pipeline)
-                replies = pipeline.execute(raise_on_error=False)
-        except redis.RedisError as error:
-            raise self._error(key, error) from error
+            replies = self._connection.transaction(commands)
+        except StateError as error:
+            cause = error.__cause__
+            assert isinstance(cause, redis.RedisError)
+            raise self._error(key, cause) from cause
         return [self._answer(key, reply) for reply in replies]
 
     def _answer(self, key: str, reply: Any) -> Any:
@@ -109,7 +106,7 @@ class StreamReader:
         return reply
 
     def _error(self, key: str, error: redis.RedisError) -> FailedException | SourceError:
-        if remedy_of(error) is Remedy.RETRY:
+        if self._connection.remedy_of(error) is Remedy.RETRY:
             return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}")
         return SourceError(
             f"stream {key!r} of server {self._server} cannot be read: {said_by(error)}; check that the key is a stream "

@@ -12,14 +12,24 @@ from state.errors import FencedError, StateRefusedError, StateUnreachableError, 
 from tests.simulation.fault_plan import Strike
 from tests.simulation.invariants import ViolatedError
 
-REPLACED = frozenset({"server.goes_back", "server.is_restored", "server.comes_back_empty", "server.tears_a_write"})
+REPLACED = frozenset(
+    {
+        *("server.goes_back", "server.is_restored", "server.comes_back_empty", "server.tears_a_write"),
+        "server.moves",
+    }
+)
 REFUSED = REPLACED | {"server.refuses", "server.loses_library", "bolt.exceeds"}
-LASTING = frozenset({"server.has_another_version", "server.lends_a_key", "server.is_unfit", "server.tears_a_write"})
+LASTING = frozenset(
+    {
+        *("server.has_another_version", "server.lends_a_key", "server.is_unfit", "server.tears_a_write"),
+        "server.moves",
+    }
+)
 """May stop runs that begin long after they have struck."""
 SILENT = frozenset(
     {
         *("server.loses_request", "server.loses_answer", "server.answers_late", "server.applies_later"),
-        *("server.is_busy", "server.loses_library", "driver.is_stopped"),
+        *("server.is_busy", "server.loses_library", "server.moves", "server.refuses", "driver.is_stopped"),
     }
 )
 
@@ -68,7 +78,7 @@ class Causes:
         lasting = LASTING.intersection(strike.fault for strike in self._struck)
         match error:
             case FencedError():
-                has_cause = bool(since & REPLACED) or self._last_taker != name or self._has_dropped
+                has_cause = bool((since | lasting) & REPLACED) or self._last_taker != name or self._has_dropped
             case StateRefusedError():
                 has_cause = bool(since & REFUSED or lasting) or not was_assembled or self._has_dropped
             case StateUnreachableError():

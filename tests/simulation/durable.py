@@ -56,9 +56,9 @@ class DurableServer(SimServer):
     def connection_options(self, caller: Caller) -> dict[str, Any]:
         return {"own_connection": lambda client: SimOwnConnection(self, caller)}
 
-    def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
+    def call(self, caller: Caller, arguments: tuple[Any, ...], place: int | None = None) -> Any:
         reply: Any = {"INFO": INFO, "CONFIG": SETTINGS, "WAIT": 1}.get(arguments[0])
-        return super().call(caller, arguments) if reply is None else reply
+        return super().call(caller, arguments, place) if reply is None else reply
 
     def last_write(self) -> Moment:
         """What the last write has left."""

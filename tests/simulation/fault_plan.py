@@ -72,6 +72,7 @@ RATES |= {f"stop@{point}": (0.0, 0.0, 0.0, 0.03, 0.1) for point in (*DRIVER_POIN
 RATES |= {f"die@{point}": (0.0, 0.003, 0.02) for point in TASK_POINTS if point != "frame.packed"}
 RATES["die@frame.packed"] = (0.0, 0.0002, 0.001)
 RATES["server.tears_a_write"] = (0.0, 0.005, 0.02)
+RATES["server.moves"] = (0.005, 0.02)
 """The last of them, so that older seeds draw the other faults as they always did."""
 
 

@@ -45,6 +45,10 @@ UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys"
 LATENCY_S = 0.001
 NEXT_STARTS_S = (0.05, 2.0, 30.0, 300.0)
 TIMEOUT_S = 30.0
+FORMER_S = (0.01, 1.0, 12.0, 100.0)
+"""How long a former primary keeps answering those who are connected to it."""
+STALE = 0.3
+"""How often sentinels still name a former primary that answers."""
 
 
 @dataclass(slots=True)
@@ -74,6 +78,8 @@ class SimServer:
         inner: what it holds, to be looked at.
         replies: (function, status) -> how often it was answered.
         calls: how many commands it was sent.
+        place: how often it has moved.
+        former: where it was before, as long as that still answers those who are connected to it.
         durability: the level that runs on it ask for.
     """
 
@@ -99,6 +105,8 @@ class SimServer:
         self._sent: list[tuple[Any, ...]] = []
         self.replies: Counter[tuple[str, str]] = Counter()
         self.calls = 0
+        self.place = 0
+        self.former: MemoryRedis | None = None
 
     def client(self, caller: Caller) -> SimClient:
         """A client of it."""
@@ -117,11 +125,17 @@ class SimServer:
         """What a run's store is given beyond a client."""
         return {}
 
-    def call(self, caller: Caller, arguments: tuple[Any, ...]) -> Any:
-        """One command, from its request to its answer."""
+    def find(self, random: Random) -> int:
+        """Where it is, or, as long as that answers, where it was."""
+        return self.place - 1 if self.former is not None and random.random() < STALE else self.place
+
+    def call(self, caller: Caller, arguments: tuple[Any, ...], place: int | None = None) -> Any:
+        """One command, from its request to its answer, sent to where the server is or was."""
         self.calls += 1
         faults = self._faults
         self._befall()
+        if place is None:
+            place = self.place
         caller.wait(self._latency())
         if faults.strikes("server.loses_request"):
             caller.wait(self._patience("server.loses_request"))
@@ -131,11 +145,12 @@ class SimServer:
         if faults.strikes("server.refuses"):
             raise copy(faults.drawn("server.refuses").choice(REFUSALS))
         if faults.strikes("server.applies_later"):
-            self._apply_later(arguments)
+            self._apply_later(arguments, place)
             raise redis.TimeoutError("no answer in time")
-        reply = self._apply(caller.name, arguments)
+        reply = self._apply_at(place, caller.name, arguments)
         is_receipt = arguments[0] != "INFO" and str(arguments[1]).endswith(TELL) and reply[0] in (b"OK", b"ALREADY")
-        receipts = records_of(self.inner, TOPOLOGY_ID)[1] if is_receipt else {}
+        held = self.inner if place == self.place else self.former
+        receipts = records_of(held, TOPOLOGY_ID)[1] if is_receipt and held is not None else {}
         if faults.strikes("server.loses_answer"):
             caller.wait(self._patience("server.loses_answer"))
             raise redis.TimeoutError("the answer was lost")
@@ -167,8 +182,22 @@ class SimServer:
             self._timeline.after(faults.drawn("server.is_unfit").choice([1.0, 60.0]), object(), self.mend)
         if faults.strikes("server.lends_a_key"):
             self._changes_for_a_while("server.lends_a_key", MARKS_KEY, "")
+        if faults.strikes("server.moves") and not self.is_damaged:
+            self._move(faults.drawn("server.moves"))
         if self._sent and faults.strikes("server.repeats_earlier_call"):
             self._apply("repeated", faults.drawn("server.repeats_earlier_call").choice(self._sent))
+
+    def _apply_at(self, place: int, caller: str, arguments: tuple[Any, ...]) -> Any:
+        if place == self.place:
+            return self._apply(caller, arguments)
+        if self.former is None or place < self.place - 1:
+            raise redis.ReadOnlyError("You can't write against a read only replica.")
+        reply = self.former.execute_command(*arguments)
+        if arguments[0] == "FCALL" and arguments[1].endswith(WRITES):
+            status = reply[0].decode()
+            self._timeline.note(f"{caller} {arguments[1]} -> {status}, at the former place")
+            self._changed(f"former {caller} {status}")
+        return reply
 
     def _apply(self, caller: str, arguments: tuple[Any, ...]) -> Any:
         self._executed_at[caller] = next(self._order)
@@ -198,12 +227,12 @@ class SimServer:
         if self._random.random() < 0.05:
             self._copies = [*self._copies[-5:], self._file.last]
 
-    def _apply_later(self, arguments: tuple[Any, ...]) -> None:
+    def _apply_later(self, arguments: tuple[Any, ...], place: int) -> None:
         """The request lies in some buffer and is executed when nobody waits for it any more."""
 
         def arrive() -> None:
             with suppress(redis.ResponseError):  # such as a flushed library: nobody hears of it
-                self._apply("late", arguments)
+                self._apply_at(place, "late", arguments)
 
         delay_s = self._faults.drawn("server.applies_later").choice([0.01, 0.1, 1.0, 40.0])
         self._timeline.after(delay_s, object(), arrive)
@@ -218,7 +247,8 @@ class SimServer:
         self._timeline.after(self._faults.drawn(fault).choice([0.01, 1.0, 60.0]), object(), self.mend)
 
     def mend(self) -> None:
-        """What others have changed is as it was."""
+        """What others have changed is as it was, and a former place is left."""
+        self.former = None
         self.inner.info |= INFO
         if self.inner.hash(CONTROL).get(b"format") == b"9":
             self.inner.execute_command("HSET", CONTROL, "format", STORED_FORMAT)
@@ -231,6 +261,19 @@ class SimServer:
         if most:
             lost = min(most, random.choice([1, 1, 2, 3, 5, 10, random.randint(1, most)]))
             self._start_again(lost)
+
+    def _move(self, random: Random) -> None:
+        """A replica that may lack the last writes takes over; the former primary does not know it for a while."""
+        former = MemoryRedis()
+        former.become(self.inner.content())
+        self.former, self.place = former, self.place + 1
+
+        def end() -> None:
+            if self.former is former:
+                self.former = None
+
+        self._timeline.after(random.choice(FORMER_S), object(), end)
+        self._start_again(min(self._losable(), random.choice([0, 0, 1, 1, 2, 5])))
 
     def _tear(self, random: Random) -> None:
         """Loses the last writes, but for the first commands of one, which the next start applies."""
@@ -275,12 +318,26 @@ class SimServer:
 class SimClient:
     """What redis-py's client is to the store."""
 
+    follows = True
+
     def __init__(self, server: SimServer, caller: Caller) -> None:
         self._server, self._caller = server, caller
+        self._random = Random(f"{caller.name} finds")
+        self._place: int | None = None
+        self._settled = server.place
+        self.moves = 0
 
     def execute_command(self, *arguments: Any) -> Any:
         """Sends one command and waits for its answer."""
-        return self._server.call(self._caller, arguments)
+        if self._place is None:
+            self._place = self._server.find(self._random)
+            self.moves += self._place != self._settled
+            self._settled = self._place
+        return self._server.call(self._caller, arguments, self._place)
+
+    def leave(self, error: redis.RedisError) -> None:
+        """The next command goes to wherever the server is then."""
+        self._place = None
 
     def close(self) -> None:
         """A client may be closed; the server stays."""

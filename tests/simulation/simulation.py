@@ -225,6 +225,10 @@ class Simulation:
     def _changed(self, how: str) -> None:
         """Something may have changed what the server holds."""
         server = self.server.inner
+        if how.startswith("former "):
+            if self.server.former is not None:
+                self._ledger.check(state_of(self.server.former, TOPOLOGY_ID))
+            return
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
             self._history.forget()

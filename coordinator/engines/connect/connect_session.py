@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.session import check_reachable
 from coordinator.engines.spark.shipping import packed_code, topology_modules
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
@@ -118,6 +119,7 @@ def _opened(address: str) -> Any:
         from pyspark.sql.connect.session import SparkSession
     except ImportError as error:
         raise TopologyError(f"Spark Connect needs more packages: pip install 'txbatch[connect]' ({error})") from error
+    check_reachable(address)
     # not by `getOrCreate`: another session of this process is not this run's
     return asked(SparkSession.builder.remote(address).create)
 

@@ -83,7 +83,8 @@ Level = Annotated[
         "--durability",
         panel=SERVER,
         help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
-        "done: the server's answer (memory), its disk, or replicas. Without the option it is the disk for a run that "
+        "done: the server's answer (memory), its disk (fsync), replicas (replica), or the answer of a service that is "
+        "durable by contract, on your word (service). Without the option it is the disk for a run that "
         "deletes or moves its files, trims its streams or otherwise destroys input, and memory for any other.",
     ),
 ]
@@ -97,8 +98,9 @@ class ServerOptions:
             "--redis",
             panel=SERVER,
             metavar="URL",
-            help=f"Server that holds the state: redis://, rediss:// or unix://. The default is {URL_VARIABLE} from the "
-            "environment, which keeps a password out of the process list; without either, a private server.",
+            help="Server that holds the state: redis://, rediss:// or unix://, redis+sentinel:// or redis+cluster://. "
+            f"The default is {URL_VARIABLE} from the environment, which keeps a password out of the process list; "
+            "without either, a private server.",
         ),
     ] = None
     data_dir: Annotated[

@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from state.errors import TopologyError
-from state.redis_client.address import check_address, redact, secrets_in
+from state.redis_client.address import (
+    address_at,
+    check_address,
+    places_of,
+    redact,
+    secrets_in,
+    sentinel_login,
+    service_of,
+)
 from state.redis_client.connection import connect
 
 SOUND = [
@@ -19,6 +27,11 @@ SOUND = [
     "unix:///tmp/redis.sock?db=1&password=x",
     "unix://:secret@/tmp/redis.sock",
     "redis://host?socket_timeout=2.5&socket_keepalive=yes&client_name=txbatch",
+    "redis+sentinel://one:26379,two,[::1]:26380/orders",
+    "redis+sentinel://user:p%2Fw@one,two/orders/3?sentinel_password=other&socket_timeout=5",
+    "rediss+sentinel://one/orders?ssl_cert_reqs=none&sentinel_username=watcher&sentinel_password=x",
+    "redis+cluster://one:7000,two:7001",
+    "rediss+cluster://:secret@one/?ssl_check_hostname=false",
 ]
 
 MISTAKES = [
@@ -60,6 +73,22 @@ MISTAKES = [
     ("redis://db;example", "'redis://?' has an invalid host"),
     ("unix://redis.sock", "'unix://redis.sock' has no absolute path; give unix:///path/to/socket"),
     ("unix://", "has no absolute path"),
+    ("redis+sentinel://one,two", "'redis+sentinel://one,two' has no service; give the name by which"),
+    ("redis+sentinel://one/two words", "contains a space"),
+    ("redis+sentinel://one/can$ary", "'redis+sentinel://one/?' has no service"),
+    ("redis+sentinel://one,,two/orders", "names no host"),
+    ("redis+sentinel://one,two:canary/orders", "'redis+sentinel://one,two:?/orders' has a port that is not a number"),
+    ("redis+sentinel://:can/ary@one/orders", "'redis+sentinel://one/orders' has a '/' before its last '@'"),
+    ("redis+sentinel://one/orders/canary", "'redis+sentinel://one/orders/?' has a database that is not a number"),
+    ("redis+sentinel://one/orders/1?db=2", "gives the database twice"),
+    ("redis+sentinel://one/orders?ssl_ca_certs=/x", "has option ssl_ca_certs without TLS; use rediss://"),
+    ("redis+cluster://one/1", "'redis+cluster://one/1' has a database; leave it out: a cluster has only database 0"),
+    ("redis+cluster://one?db=1", "has the unknown option 'db'"),
+    ("redis+cluster://one?sentinel_password=canary", "has the unknown option 'sentinel_password'"),
+    ("redis://one?sentinel_password=canary", "has the unknown option 'sentinel_password'"),
+    ("redis://one,two", "'redis://?' has an invalid host"),
+    ("redis+cluster://:canary@", "names no host"),
+    ("redis+socket://:canary@one", "begins with ?://; give redis://"),
 ]
 
 
@@ -127,3 +156,20 @@ def test_a_password_that_python_takes_for_an_address_is_refused_and_not_shown(se
     with pytest.raises(TopologyError, match=r"percent-encode|write it as %5") as refused:
         check_address(f"redis://u:{secret}@127.0.0.1:1")
     assert "s3cr3t" not in str(refused.value)
+
+
+def test_an_address_of_several_is_taken_apart():
+    url = "rediss+sentinel://user:p%40ss@one,two:7000,[::1]/orders/3?sentinel_password=other&ssl_cert_reqs=none"
+    assert places_of(url) == [("one", 26379), ("two", 7000), ("::1", 26379)]
+    assert service_of(url) == "orders"
+    assert sentinel_login(url) == {"password": "other"}
+    assert address_at(url, ("10.0.0.7", 6380)) == "rediss://user:p%40ss@10.0.0.7:6380/3?ssl_cert_reqs=none"
+    assert address_at("redis+cluster://one,two", ("::1", 1)) == "redis://[::1]:1"
+    assert places_of("redis+cluster://one,two:7000/") == [("one", 6379), ("two", 7000)]
+
+
+def test_nothing_secret_of_an_address_of_several_is_shown():
+    url = "redis+sentinel://user:canary1@one,two:7000/orders/3?sentinel_username=watcher&sentinel_password=canary2"
+    assert redact(url) == "redis+sentinel://one,two:7000/orders/3"
+    assert {"canary1", "canary2", url} <= secrets_in(url).keys()
+    assert redact("redis+cluster://canary:canary@one,two:x") == "redis+cluster://one,two:?"

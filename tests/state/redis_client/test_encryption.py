@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from state.errors import StateRefusedError, TopologyError
-from state.redis_client.address import require_encryption
+from state.redis_client.address import require_encryption, require_encryption_at
 from state.redis_topology.reader import RedisReader, load_redis_url
 
 ADDRESSES = {"near": ["127.0.0.1", "::1"], "far": ["10.0.0.7"], "both": ["127.0.0.1", "10.0.0.7"], "nobody": []}
@@ -27,6 +27,9 @@ def required(url, **options):
         "redis://near",
         "rediss://far",
         "rediss://10.0.0.7",
+        "redis+sentinel://near,127.0.0.1:26380/orders",
+        "redis+cluster://near,[::1]:7000",
+        "rediss+cluster://near,far",
     ],
 )
 def test_what_stays_here_or_is_encrypted_passes(url):
@@ -67,3 +70,27 @@ def test_an_executor_does_not_speak_plain_text_to_another_machine_either(monkeyp
 def test_a_certificate_an_executor_does_not_have_is_refused_in_a_sentence():
     with pytest.raises(StateRefusedError, match="an executor cannot reach the state: redis url 'rediss://far' names a"):
         RedisReader("rediss://far?ssl_ca_certs=/no/such.pem", "words", nonce="0")
+
+
+@pytest.mark.parametrize("url", ["redis+sentinel://near,far/orders", "redis+cluster://far:7000,near"])
+def test_plain_text_is_refused_if_any_host_that_is_named_is_another_machine(url):
+    with pytest.raises(TopologyError, match="would be in plain text"):
+        required(url)
+
+
+def test_plain_text_to_another_machine_that_was_found_is_refused():
+    with pytest.raises(TopologyError, match=r"leads to 10\.0\.0\.7:6379.*use rediss\+cluster://, or.*PLAINTEXT=1"):
+        require_encryption_at("redis+cluster://:canary@127.0.0.1", ("10.0.0.7", 6379), {})
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "environment"),
+    [
+        ("redis+cluster://127.0.0.1", "127.0.0.2", {}),
+        ("rediss+cluster://127.0.0.1", "10.0.0.7", {}),
+        ("redis+cluster://127.0.0.1", "10.0.0.7", {"TXBATCH_ALLOW_PLAINTEXT": "1"}),
+        ("redis+cluster://10.0.0.8", "10.0.0.7", {}),  # whoever named it was asked
+    ],
+)
+def test_a_place_that_was_found_and_stays_here_or_is_allowed_passes(url, host, environment):
+    require_encryption_at(url, (host, 6379), environment)

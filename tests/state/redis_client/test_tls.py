@@ -9,6 +9,7 @@ import pytest
 
 from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_client import connection as redis_connection
+from state.redis_client import whereabouts
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_topology.store import RedisStore
 from tests.support.stores.tls_server import TlsServer, running_tls_server
@@ -45,7 +46,7 @@ def test_after_the_handshake_a_slow_answer_is_waited_for_as_long_as_ever(server)
 
 
 def test_a_handshake_nobody_answers_ends_with_the_time_for_connections(server, monkeypatch):
-    monkeypatch.setattr(redis_connection, "CONNECT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(whereabouts, "CONNECT_TIMEOUT_S", 0.2)
     url = f"rediss://localhost:{server.plain_port}"
     with connect(url) as client:
         started = time.monotonic()

@@ -109,5 +109,5 @@ def test_the_least_user_of_a_topology_may_read_everything_and_one_without_multi_
 
 def test_a_server_that_is_gone_is_unreachable_and_nothing_was_changed(tmp_path):
     read = records_of(connect(f"unix://{tmp_path}/nobody.sock"))
-    with pytest.raises(StateUnreachableError, match=r"did not answer; last error: .*nothing was changed"):
+    with pytest.raises(StateUnreachableError, match=r"did not answer for 1 s; last error: .*nothing is lost"):
         read.records()

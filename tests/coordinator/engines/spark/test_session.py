@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
 from pyspark import SparkConf
 
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinator.engines.spark.session import slots_of
+from coordinator.engines.spark import session
+from coordinator.engines.spark.session import open_context, slots_of
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
 from coordinator.run_plain import run_plain
@@ -86,3 +88,11 @@ def test_a_local_master_has_as_many_slots_as_cores():
 def test_a_cluster_has_the_slots_it_was_asked_for_whatever_has_registered(settings, slots):
     parallelism = int(settings.get("default_parallelism", 2))  # else it counts the executors that are there
     assert slots_of(context_with("spark://master:7077", parallelism, **settings)) == slots
+
+
+@pytest.mark.parametrize("master", ["local[2]", "yarn"])
+def test_the_python_setting_is_handed_on_as_the_variable_that_pyspark_reads(monkeypatch, master):
+    """Else `--conf spark.pyspark.python=…` would be accepted and mean nothing: only spark-submit reads it."""
+    monkeypatch.setenv("PYSPARK_PYTHON", "/another/python3")
+    monkeypatch.setattr(session, "start_context", lambda conf, *, is_local: os.environ["PYSPARK_PYTHON"])
+    assert str(open_context("t", master, {"spark.pyspark.python": "/usr/bin/python3.11"})) == "/usr/bin/python3.11"
