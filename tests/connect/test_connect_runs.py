@@ -216,5 +216,5 @@ def test_what_connect_does_not_carry_is_refused_with_a_sentence(cluster):
 
 
 def test_a_server_that_is_not_there_is_named_within_seconds(cluster):
-    with pytest.raises(EngineError, match="'sc://127.0.0.1:1' cannot be reached"):
+    with pytest.raises(EngineError, match=r"'sc://127\.0\.0\.1:1' cannot be reached"):
         cluster.run(numbers_topology(1), master="sc://127.0.0.1:1")

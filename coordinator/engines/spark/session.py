@@ -28,6 +28,7 @@ from coordinator.engines.spark.spark_versions import check_pyspark, check_spark
 from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
 
+STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 LISTENING = re.compile(r"(spark|sc)://(?P<addresses>[^/;]+).*")
 CONNECT_TIMEOUT_S = 5.0
 CONNECT_SCHEME = "sc://"
