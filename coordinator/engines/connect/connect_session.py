@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.session import check_reachable
 from coordinator.engines.spark.shipping import packed_code, topology_modules
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
@@ -94,11 +95,8 @@ def ship_artifacts(session: Any, topology: Topology, named: str | None) -> None:
 
 def slots_of_session(session: Any) -> int:
     """Returns how many tasks Spark will run at a time, by its own default; has it start executors (driver)."""
-    from pyspark.sql.connect.functions import spark_partition_id
-
-    parts = session.range(1_000_000).select(spark_partition_id()).distinct()
-    count: int = asked(parts.count)
-    return max(1, count)
+    places = session.range(1_000_000).selectExpr("spark_partition_id() AS place").selectExpr("max(place) + 1 AS places")
+    return int(asked(places.collect)[0]["places"])
 
 
 def asked(question: Callable[[], Result]) -> Result:
@@ -121,6 +119,7 @@ def _opened(address: str) -> Any:
         from pyspark.sql.connect.session import SparkSession
     except ImportError as error:
         raise TopologyError(f"Spark Connect needs more packages: pip install 'txbatch[connect]' ({error})") from error
+    check_reachable(address)
     # not by `getOrCreate`: another session of this process is not this run's
     return asked(SparkSession.builder.remote(address).create)
 
@@ -151,6 +150,7 @@ def _settle(session: Any, settings: Mapping[str, str]) -> None:
 
 def _release(session: Any) -> None:
     """Ends a session of ours; not by its `stop`, which would end a server that runs in this process."""
+    session.client.set_retry_policies([])
     for end in (session.client.release_session, session.client.close):
         try:
             end()

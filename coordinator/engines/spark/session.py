@@ -29,6 +29,7 @@ from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
 
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
+LISTENING = re.compile(r"(spark|sc)://(?P<addresses>[^/;]+).*")
 CONNECT_TIMEOUT_S = 5.0
 CONNECT_SCHEME = "sc://"
 """What the address of a Spark Connect server begins with."""
@@ -39,7 +40,7 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
     """Returns if a master of its kind listens, or if the kind is none that could be asked (driver, once a run).
 
     Raises:
-        EngineError: none of the addresses of a ``spark://`` master accepts a connection.
+        EngineError: none of the addresses of a ``spark://`` or ``sc://`` master accepts a connection.
     """
     refusals = refusals_of(master, timeout_s)
     if refusals and all(refusals):
@@ -50,7 +51,7 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
 
 def refusals_of(master: str, timeout_s: float) -> list[str | None]:
     """Returns why each address of a ``spark://`` master accepts no connection, None for one that does."""
-    named = STANDALONE.fullmatch(master)
+    named = LISTENING.fullmatch(master)
     return [] if named is None else [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
 
 

@@ -8,52 +8,21 @@ from __future__ import annotations
 
 import os
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from state.commits.commit import Commit, CommitReply
-from state.commits.write_set import VALUE_FIELD
-from tests.support.runs.whole_runs import RandomFaults, run
+from tests.support.runs.whole_runs import SLOTS, RandomFaults, run
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Scenario, random_scenario
 from tests.support.scenarios.reference_fold import fold
-from tests.support.stores.memory_store import MemoryStore
+from tests.support.stores.checked_store import CheckedStore
 from tests.support.topologies.components import plan
 
-SLOTS = (None, 1, 2)
-"""Partitions of a stage; None: one for each task."""
 EXAMPLES = int(os.environ.get("TXBATCH_RANDOM_EXAMPLES", "150"))
 
 scenarios = st.randoms(use_true_random=False).map(random_scenario)
-
-
-class CheckedStore(MemoryStore):
-    """Compares what it holds after every commit with the fold of what is committed."""
-
-    def __init__(self, expected: list[dict[str, Any]]) -> None:
-        super().__init__()
-        self.expected = expected
-
-    def commit(self, commit: Commit) -> CommitReply:
-        reply = super().commit(commit)
-        self.check()
-        return reply
-
-    def check(self) -> None:
-        expected = self.expected[self.committed_txid]
-        found = {name: _plain(self.states.get(name, {}), empty) for name, empty in self.expected[0].items()}
-        assert found == expected, f"state as of txid {self.committed_txid}"
-        assert self.states.keys() <= expected.keys()
-
-
-def _plain(held: dict[Any, Any], empty: Any) -> Any:
-    """What a state holds, as the fold spells it."""
-    if isinstance(empty, set):
-        return set(held)
-    return held if isinstance(empty, dict) else held.get(VALUE_FIELD, empty)
 
 
 def play_stages(scenario: Scenario, *, early_commit: bool, is_chained: bool) -> None:

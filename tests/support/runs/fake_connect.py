@@ -75,7 +75,7 @@ class _Rows:
 
     def mapInArrow(self, function: Any, columns: str) -> _Rows:
         assert columns == "partition int, frame binary"
-        shipped = CPickleSerializer().loads(cloudpickle.dumps(function))  # type: ignore[no-untyped-call]
+        shipped = CPickleSerializer().loads(cloudpickle.dumps(function))
         return type(self)(self._session, [_rows_of(shipped([_batch_of(rows)])) for rows in self._partitions])
 
     def repartition(self, count: int, column: str) -> _Rows:

@@ -33,6 +33,9 @@ from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.wire import alone, frames_in, has_cuts, with_other_cuts
 from tests.support.topologies.components import plan
 
+SLOTS = (None, 1, 2)
+"""Partitions of a stage; None: one for each task."""
+
 
 class Counting(BaseBatchBolt, ICommitter):
     """Counts its tuples by line, and passes them on when it finishes; reads each count it changes."""

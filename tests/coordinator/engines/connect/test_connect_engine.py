@@ -14,13 +14,14 @@ import pytest
 from coordinator.engines.connect.arrow_stages import ArrowStages
 from coordinator.engines.connect.connect_engine import ConnectEngine
 from state.errors import EngineError
-from tests.coordinator.transactional.test_random_whole_runs import SLOTS, CheckedStore
 from tests.support.runs.fake_connect import FakeSession, by_hash, by_id, split
-from tests.support.runs.whole_runs import run
+from tests.support.runs.whole_runs import SLOTS, run
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import random_scenario
 from tests.support.scenarios.reference_fold import fold
 from tests.support.spark.bolts import numbers_topology
+from tests.support.stores.checked_store import CheckedStore
+from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import plan
 
 SCENARIOS = int(os.environ.get("TXBATCH_CONNECT_SCENARIOS", "12"))
@@ -77,7 +78,7 @@ class GoneSession(FakeSession):
     """A server that answers no query, and no question after it."""
 
     def range(self, *arguments):
-        self.conf = None
+        del self.conf
         raise ConnectionError("no route to it")
 
 
@@ -86,7 +87,7 @@ def test_a_server_that_does_not_answer_any_more_ends_the_run():
     made = plan(topology)
     engine = ConnectEngine(GoneSession(by_id), made, "redis://nowhere", "nonce")
     with pytest.raises(EngineError, match=r"^the Spark Connect server has not done what a run needs"):
-        run(topology, CheckedStore([{}]), made=made, engine=engine)
+        run(topology, MemoryStore(), made=made, engine=engine)
     engine.close()
 
 
@@ -105,8 +106,7 @@ class FailingSession(FakeSession):
 def test_a_query_that_fails_on_a_server_that_answers_is_tried_again(caplog):
     topology = numbers_topology(2)
     made = plan(topology)
-    store = CheckedStore([{"counts": {}}] * 3)
-    store.check = lambda: None
+    store = MemoryStore()
     with caplog.at_level(logging.INFO, logger="txbatch"):
         run(topology, store, made=made, engine=ConnectEngine(FailingSession(by_id), made, "redis://nowhere", "nonce"))
 
