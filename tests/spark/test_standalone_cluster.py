@@ -126,6 +126,7 @@ def test_a_slow_start_counts_against_nobody_and_is_said_everywhere(field: Make) 
     assert said["waves"] == 2, "none was halved"
 
 
+@pytest.mark.thorough
 def test_a_run_without_executors_ends_with_five_and_the_figures(field: Make) -> None:
     cluster = field(workers=1)
     job = cluster.run(4, "--executors-timeout", "8", conf=("spark.executor.memory=8g",))
