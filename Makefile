@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo check test lint docs bench chaos clean
+.PHONY: help demo check test matrix lint docs bench chaos clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -22,8 +22,12 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		tests/coordinator/transactional/machine $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server maven prometheus lowest-pyspark
+	@tools/bootstrap.sh java redis-server maven prometheus lowest-versions
 	$(PYTHON_ENV) -m pytest $(ARGS)
+
+matrix:  ## run the short tests on every PySpark and Python that is supported
+	@tools/bootstrap.sh java redis-server
+	$(PYTHON_ENV) -m tools.spark_matrix $(ARGS)
 
 lint:  ## ruff and mypy
 	@tools/bootstrap.sh

@@ -1,11 +1,24 @@
-"""How many transactions the next group takes: as many as allowed, or fewer if recent groups were cut.
+"""How many transactions the next group takes: as many as allowed, or fewer if recent groups were cut or took long.
 
 Pure. After a group that was cut, the next takes twice as many transactions as were published, and the size doubles
 again with every group that is published whole. Operations and bytes per transaction of the last group predict which
 size would exceed a limit.
+
+A call that commits a group blocks the server for everybody, so groups are also cut by how long recent calls took. Of
+the last two the quicker one counts: a server may stall for reasons of its own.
 """
 
 from __future__ import annotations
+
+from collections import deque
+
+SLACK = 4
+"""How many times longer than the target a group may take before it is cut though its commit phase has run, and has to
+run again for fewer of its transactions."""
+FIRST_MAX = 16
+"""Most transactions of a group while nothing is known of how long they take."""
+FEW_OPERATIONS = 1_000
+"""A call with fewer takes a few milliseconds; if it took longer, that was not because of its size."""
 
 
 class GroupSize:
@@ -15,28 +28,54 @@ class GroupSize:
         group_max: the user's limit on transactions.
         operations_max: most changes in one commit.
         bytes_max: size that the commit of a group aims to stay below.
+        target_s: how long the call that commits a group may take; 0 sets no limit.
+
+    Attributes:
+        operations_limit: most changes in a group of more than one transaction: `operations_max`, or fewer while calls
+            take too long.
     """
 
-    def __init__(self, group_max: int, operations_max: int, bytes_max: int) -> None:
+    def __init__(self, group_max: int, operations_max: int, bytes_max: int, target_s: float = 0) -> None:
         self._group_max = group_max
-        self._operations_max, self._bytes_max = operations_max, bytes_max
+        self._operations_max, self._bytes_max, self._target_s = operations_max, bytes_max, target_s
         self._limit = group_max
         self._by_operations = self._by_bytes = group_max
+        self._by_time = min(group_max, FIRST_MAX) if target_s else group_max
+        self.operations_limit = operations_max
+        self._costs: deque[tuple[float, float]] = deque(maxlen=2)
 
     def limit(self) -> int:
         """Returns how many transactions the next group may take, at least 1."""
-        return max(1, min(self._limit, self._by_operations, self._by_bytes, self._group_max))
+        return max(1, min(self._limit, self._by_operations, self._by_bytes, self._by_time, self._group_max))
 
-    def published(self, *, asked: int, published: int, operation_count: int, byte_count: int) -> None:
-        """Notes that of a group of `asked` transactions the first `published` were published."""
+    def published(
+        self, *, asked: int, published: int, operation_count: int, byte_count: int, call_s: float = 0
+    ) -> None:
+        """Notes that of a group of `asked` transactions the first `published` were published.
+
+        `call_s` is how long that kept the server busy, 0 if it is not known.
+        """
         if published < asked:
             self._limit = max(1, 2 * published)
         else:
             self._limit = min(self._group_max, 2 * self._limit)
+        if published and operation_count >= FEW_OPERATIONS and call_s and self._target_s:
+            self._note_time(published, operation_count, call_s)
+        else:
+            self._by_time = min(self._group_max, 2 * self._by_time)
         if published and operation_count:
-            self._by_operations = max(1, published * self._operations_max // operation_count)
+            self._by_operations = max(1, published * self.operations_limit // operation_count)
         if published and byte_count:
             self._by_bytes = max(1, published * self._bytes_max // byte_count)
+
+    def _note_time(self, published: int, operation_count: int, call_s: float) -> None:
+        """Predicts sizes from the time; a call that was quick says how much may be tried, and not what would fit."""
+        is_slow = call_s > self._target_s
+        self._costs.append((call_s / published, call_s / operation_count if is_slow else 0))
+        transaction_s, operation_s = map(min, zip(*self._costs, strict=True))
+        self._by_time = max(1, int(self._target_s / transaction_s))
+        fitting = int(SLACK * self._target_s / operation_s) if operation_s else 2 * self.operations_limit
+        self.operations_limit = max(1, min(self._operations_max, fitting))
 
     def one_by_one(self) -> None:
         """Limits groups to one transaction, after the store refused a group's content: this finds the culprit."""

@@ -1,11 +1,13 @@
 """Checks that ``import state`` and its like find txbatch's own packages.
 
 The names are ordinary words. If the path leads to another module of such a name first, the next import
-would fail with a puzzling error; this one says what has happened.
+would fail with a puzzling error; this one says what has happened. The ``txbatch`` script begins here, because of the
+four names this is the one that nobody else uses.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import sys
 from pathlib import Path
@@ -36,3 +38,8 @@ def require_own_packages() -> None:
             sys.stderr.write(f"{COMMAND}: {sentence}\n")
             raise SystemExit(USAGE_EXIT_CODE)
         raise ImportError(sentence)
+
+
+def main() -> None:
+    """Runs the ``txbatch`` command; called by its script, once the packages are known to be ours."""
+    importlib.import_module("coordinator.operating.cli").main()

@@ -141,7 +141,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.engines.spark.session import accept_context
+    from coordinator.engines.spark.session import master_of
     from coordinator.engines.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
@@ -150,7 +150,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter = resources.enter_context
         enter(logs_of(topology.topology_id))
         tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
-        store, url = enter(_state_store(topology.topology_id, server, asked))
+        store, url = enter(_state_store(topology, server, asked))
         if choice is None:
             refuse_early(topology, plan, store, options, pause=time.sleep)
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
@@ -160,7 +160,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             engine = spark.later(sparks)
         else:
             topology, engine = spark.now(sparks)
-        master = request.master if request.spark is None else accept_context(request.spark).master
+        master = request.master if request.spark is None else master_of(request.spark)
         tell("comparing topology and input with what is stored")
         coordinator = enter(
             assembled(
@@ -176,7 +176,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 pause=time.sleep,
                 wall_clock=time.time,
                 replay=choice,
-                observers=_observers(request, store, options, master or ""),
+                observers=_observers(request, store, options, master),
             )
         )
         enter(rare_collections())
@@ -197,13 +197,14 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
 
 
 @contextmanager
-def _state_store(topology_id: str, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+def _state_store(topology: Topology, server: ServerChoice, asked: Durability) -> Iterator[tuple[RedisStore, str]]:
+    topology_id = topology.topology_id
     _LOG.info("the state of topology %r is in %s", topology_id, server)
     with (
         server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
         closing(RedisStore(url, topology_id, revive=revive)) as store,
     ):
-        store.check_server(asked)
+        store.check_server(asked, expires=topology.expires)
         _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
 

@@ -104,11 +104,12 @@ def run_plain(
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
         tell(f"preparing {counted(len(plan.wirings), 'task')}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
-        with closing(_engine(lease, plan, code)) as engine, rare_collections():
+        options = options or PlainRunOptions()
+        with closing(_engine(lease, plan, code, options)) as engine, rare_collections():
             coordinator = PlainCoordinator(
                 plan,
                 engine,
-                options or PlainRunOptions(),
+                options,
                 clock=time.monotonic,
                 clock_ns=time.monotonic_ns,
                 sleep=time.sleep,
@@ -121,11 +122,13 @@ def run_plain(
             return coordinator.run()
 
 
-def _engine(lease: SparkLease, plan: PlainPlan, code: str) -> SparkPlainEngine:
+def _engine(lease: SparkLease, plan: PlainPlan, code: str, options: PlainRunOptions) -> SparkPlainEngine:
     from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine
 
     timeout_s = None if plan.message_timeout_s is None else 2 * plan.message_timeout_s
-    return SparkPlainEngine(lease, plan, code=code, wave_timeout_s=timeout_s)
+    return SparkPlainEngine(
+        lease, plan, code=code, wave_timeout_s=timeout_s, executors_timeout_s=options.executors_timeout_s
+    )
 
 
 def _warn_of_ticks(plan: PlainPlan) -> None:

@@ -59,11 +59,20 @@ class SparkStart:
         """Returns an engine that starts when it is needed; not for spouts that read by Spark."""
         from coordinator.engines.spark.session import OUR_SETTINGS, is_fair
 
-        settings = {**OUR_SETTINGS, **(self.request.conf or {})}
+        settings = {**({} if self.is_connect else OUR_SETTINGS), **(self.request.conf or {})}
         return LateEngine(lambda: self.now(resources)[1], overlaps=is_fair(settings.get))
+
+    @property
+    def is_connect(self) -> bool:
+        """Whether the run uses Spark Connect."""
+        from coordinator.engines.spark.session import is_connect
+
+        return is_connect(self.request.spark, self.request.master)
 
     def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
         """Returns the topology as the driver runs it, and its engine; `resources` closes what was started."""
+        if self.is_connect:
+            return self.topology, self._connect_engine(resources)
         from coordinator.engines.spark.session import slots_of, spark_lease
         from coordinator.engines.spark.shipping import ship_topology
         from coordinator.engines.spark.spark_engine import SparkEngine
@@ -83,5 +92,35 @@ class SparkStart:
             from coordinator.engines.spark.intake.frame_reader import bound_to_spark
 
             topology, intake = bound_to_spark(topology, lease, request.spark)
-        engine = SparkEngine(lease, plan, self.url, self.nonce, topology.message_timeout_s, code=code, intake=intake)
+        engine = SparkEngine(
+            lease,
+            plan,
+            self.url,
+            self.nonce,
+            topology.message_timeout_s,
+            executors_timeout_s=self.options.executors_timeout_s,
+            code=code,
+            intake=intake,
+        )
         return topology, resources.enter_context(closing(engine))
+
+    def _connect_engine(self, resources: ExitStack) -> Engine:
+        from coordinator.engines.connect.connect_engine import ConnectEngine
+        from coordinator.engines.connect.connect_session import (
+            check_fits,
+            connect_lease,
+            ship_artifacts,
+            slots_of_session,
+        )
+
+        topology, request, tell = self.topology, self.request, self.request.tell_step
+        check_fits(topology, self.plan)
+        where = "the given session" if request.spark is not None else request.master
+        tell(f"opening a Spark Connect session with the server of {where}")
+        session = resources.enter_context(connect_lease(request.spark, request.master, request.conf or {}))
+        plan = self.plan.in_slots(self.options.slots or slots_of_session(session))
+        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
+        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
+        ship_artifacts(session, topology, request.factory_module)
+        engine = ConnectEngine(session, plan, self.url, self.nonce, topology.message_timeout_s)
+        return resources.enter_context(closing(engine))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from operator import index
@@ -84,6 +84,15 @@ def pack_exact(value: Any) -> bytes:
     restored = unpack(packed)
     if not _is_same(value, restored):
         raise CodecError(f"value {value!r} would be read back as {restored!r}")
+    return packed
+
+
+def pack_strings(strings: Sequence[str | bytes]) -> bytes:
+    """Packs strings as a server's Lua unpacks them, to which text and bytes are the same; raises as `pack`."""
+    try:
+        packed: bytes = msgpack.packb(strings, use_bin_type=False)
+    except UnicodeError as error:
+        raise CodecError(f"cannot be sent or stored: {error}") from error
     return packed
 
 

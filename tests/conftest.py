@@ -23,7 +23,6 @@ import fakeredis
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
-from pyspark.logger import PySparkLogger
 
 from state.errors import StateRefusedError
 from state.redis_server.program import find_server_program
@@ -49,6 +48,10 @@ def pytest_configure() -> None:
     pytest adds its handlers, the same ones for all tests, to every logger that does not propagate. PySpark makes such a
     logger when Spark refuses a query, and that logger gives each of its handlers a JSON form.
     """
+    try:
+        from pyspark.logger import PySparkLogger
+    except ImportError:  # PySpark 3.5 has none
+        return
     PySparkLogger.addHandler = logging.Logger.addHandler  # type: ignore[assignment, method-assign]
 
 

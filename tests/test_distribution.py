@@ -13,7 +13,7 @@ import pytest
 
 from tests.architecture import PACKAGES
 from tests.support.cli.terminal import on_terminal
-from tests.support.distribution.building import ROOT, Built, build
+from tests.support.distribution.building import AT_THE_TOP, ROOT, Built, build
 from tests.support.distribution.environment import Environment, environment_for
 
 STEPS = (
@@ -77,11 +77,12 @@ def test_the_wheel_has_every_module_and_data_file(wheel: list[str]) -> None:
     assert {f"{package}/py.typed" for package in PACKAGES} <= set(wheel)
 
 
-def test_the_source_archive_has_all_of_it_and_what_builds_it(built: Built) -> None:
+def test_the_source_archive_has_all_of_it_and_what_builds_it_and_no_part_of_the_tests(built: Built) -> None:
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
 
-    assert sorted({*files_of_packages(), "LICENSE", "README.md", "pyproject.toml", "setup.py"} - names) == []
+    assert sorted({*files_of_packages(), *AT_THE_TOP} - names) == []
+    assert not any(name.startswith("tests") for name in names)
 
 
 def test_a_build_leaves_nothing_next_to_the_sources(built: Built) -> None:

@@ -1,14 +1,14 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [lowest-pyspark]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [lowest-versions]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
-# lowest-pyspark
-#               for the tests: the lowest PySpark that txbatch allows, in .programs/lowest-pyspark
+# lowest-versions
+#               for the tests: the lowest PySpark and libraries that txbatch allows, in .programs/lowest-versions
 #
 # As root it installs missing Debian packages, and says which; other users are told the command. What the tools
 # print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
@@ -183,14 +183,14 @@ ensure_prometheus() {
             "dpkg -x prometheus_*.deb .programs"
 }
 
-# The lowest PySpark ----------------------------------------------------------------------------------------------
+# The lowest versions ---------------------------------------------------------------------------------------------
 
-# After ensure_packages, whose pip, setuptools and py4j it uses.
-ensure_lowest_pyspark() {
-    lock=requirements-lowest.lock folder=.programs/lowest-pyspark
+# After ensure_packages, whose pip and setuptools it uses.
+ensure_lowest_versions() {
+    lock=requirements-lowest.lock folder=.programs/lowest-versions
     if cmp -s "$lock" "$folder/.lock"; then return; fi
     rm -rf "$folder"
-    PIP_USE_PEP517=1 quietly "installing $(sed -n 's/ .*//; /==/p' "$lock") into $folder, for the tests" \
+    PIP_USE_PEP517=1 quietly "installing the lowest PySpark and libraries into $folder, for the tests" \
         .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --require-hashes \
         --no-build-isolation --target "$folder" -r "$lock"
     cp "$lock" "$folder/.lock"
@@ -198,16 +198,16 @@ ensure_lowest_pyspark() {
 
 # ---------------------------------------------------------------------------------------------------------------
 
-lowest_pyspark=
+lowest_versions=
 for program in "$@"; do
     case $program in
         java) ensure_java ;;
         redis-server) ensure_redis_server ;;
         maven) ensure_maven ;;
         prometheus) ensure_prometheus ;;
-        lowest-pyspark) lowest_pyspark=yes ;;
-        *) die "cannot install $program; name java, redis-server, maven, prometheus or lowest-pyspark" ;;
+        lowest-versions) lowest_versions=yes ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus or lowest-versions" ;;
     esac
 done
 ensure_packages
-[ -z "$lowest_pyspark" ] || ensure_lowest_pyspark
+[ -z "$lowest_versions" ] || ensure_lowest_versions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from coordinator.option_checks import checked, count, refuse_wrong_options, seconds
+from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class PlainRunOptions:
         idle_rounds: how long "a while" is: each spout task was asked this many times in a row and had nothing. The
             pauses in between grow from 1 to 100 ms, so ten rounds last about 0.4 s. Raise it for a spout that may pause
             for longer.
+        executors_timeout_s: how long the run waits while Spark runs none of its tasks, because the cluster gives it no
+            executor; then it ends with an `EngineError`.
     """
 
     wave_tuples_max: int = checked(50_000, count())
@@ -32,6 +35,7 @@ class PlainRunOptions:
     max_crashes: int = checked(5, count())
     stop_when_idle: bool = False
     idle_rounds: int = checked(10, count())
+    executors_timeout_s: float = checked(EXECUTORS_TIMEOUT_S, seconds(above_zero=True))
 
     def __post_init__(self) -> None:
         refuse_wrong_options(self)

@@ -32,6 +32,7 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
 from coordinator.watching.run_observer import Observer, Observers, RunBegan
 from state.attempt import Attempts
+from state.records.durability import DurabilityLevel
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.redis_topology.store import RedisStore
 from state.values.own_copy import own_copy
@@ -212,7 +213,7 @@ def _publisher(
             limit=options.max_quarantined,
         ),
         server_watch=store.watch(clock),
-        barriers=store if options.asked_durability().waits else None,
+        barriers=store if options.asked_durability().level is not DurabilityLevel.MEMORY else None,
     )
 
 

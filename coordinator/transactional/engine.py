@@ -90,6 +90,19 @@ class PhaseWaits:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterNoted:
+    """How the engine's cluster stands has changed.
+
+    Attributes:
+        story: the matter with it, in one line; "" once all is well.
+        lacks_executors: nothing of the run is worked on, because it has no executor.
+    """
+
+    story: str = ""
+    lacks_executors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class FailedByHand:
     """An attempt fails although its phase has succeeded; only `LocalCluster` lets its user do that.
 
@@ -104,7 +117,7 @@ class FailedByHand:
     executed: GroupExecuted | None = None
 
 
-Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
+Event = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits | ClusterNoted
 
 
 class Engine(Protocol):

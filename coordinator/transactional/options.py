@@ -10,6 +10,8 @@ from state.errors import TopologyError
 from state.records.durability import Durability, DurabilityLevel
 
 HISTORY_MAX = 1_000_000
+EXECUTORS_TIMEOUT_S = 300.0
+"""How long a run waits for executors unless its options say otherwise."""
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
@@ -37,6 +39,9 @@ class RunOptions:
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
         commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
             about 60 ms.
+        commit_target_s: how long the call that commits a group may keep the server busy, in seconds: its other clients
+            wait as long. Groups are cut by how long recent calls took; only a single transaction may take longer, and
+            is then named in the log. 0 or None sets no limit, and LocalCluster never has one.
         max_attempts: a txid that fails this often is poison. A batch may be to blame (user code raised on it, a record
             is bad, it hung or lost its worker while it was alone in a wave) or something else (a count does not match,
             a read of state was not answered); see `on_poison`.
@@ -55,8 +60,9 @@ class RunOptions:
             something that the topology has no record of writing.
         durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams
             trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
-            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it. None is
-            fsync for a run on Spark that destroys input, such as one that deletes files, and memory for any other.
+            server has answered. "fsync": it is on the server's disk. "replica": replicas have received it. "service":
+            the server has answered, and by the contract of its service that lasts; nobody checks that. None is fsync
+            for a run on Spark that destroys input, such as one that deletes files, and memory for any other.
         durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external
@@ -64,6 +70,9 @@ class RunOptions:
         pulse: write about once a second what the run is doing, for `txbatch status`, `txbatch list` and
             `txbatch inspect`. It costs no commit any time, and a pulse that fails changes nothing.
         history: how many transactions keep their receipt, metadata and story, for `txbatch inspect`; 0 keeps none.
+        executors_timeout_s: how long the run waits while Spark runs none of its tasks, because the cluster gives it no
+            executor; then it ends with an `EngineError`. A message timeout counts from a phase's first task, so nothing
+            that waits so counts against a batch.
         last_txid: the run ends once this transaction is committed, whatever input is left; None runs to the end of the
             input. A run that finds it committed already changes nothing.
         slots: how many Spark tasks each stage of a wave has at most; a stage with more tasks runs several in each of
@@ -77,6 +86,7 @@ class RunOptions:
     wave_target_s: float = checked(0.3, seconds(above_zero=True))
     commit_group_max: int = checked(1024, count())
     commit_operations_max: int = checked(75_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
+    commit_target_s: float | None = checked(0.1, seconds(), may_be_none=True)
     max_attempts: int = checked(5, count())
     on_poison: str = checked("halt", one_of(POISON_WORDS))
     max_quarantined: int = checked(10, count())
@@ -89,6 +99,7 @@ class RunOptions:
     early_commit: bool = True
     pulse: bool = True
     history: int = checked(HISTORY_KEPT, count(0, HISTORY_MAX, ": it takes memory"))
+    executors_timeout_s: float = checked(EXECUTORS_TIMEOUT_S, seconds(above_zero=True))
     last_txid: int | None = checked(None, count(), may_be_none=True)
     slots: int | None = checked(None, count(), may_be_none=True)
     tells_spout: bool = True

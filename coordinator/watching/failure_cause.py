@@ -23,6 +23,8 @@ class CrashKind(Enum):
     """A worker died, or something else happened that may not happen again: retry with fewer attempts."""
     OVERDUE = "overdue"
     """It took too long: retry with fewer attempts, and never run as many again."""
+    WAITED = "waited"
+    """It took too long because it had to wait for executors: retry as many attempts, and count it against none."""
     CERTAIN = "certain"
     """A retry would end in the same way: stop."""
 
@@ -81,6 +83,7 @@ _OF_FAILURE = {
 _OF_CRASH = {
     CrashKind.LOST: FailureCause.WORKER_LOST,
     CrashKind.OVERDUE: FailureCause.TIMEOUT,
+    CrashKind.WAITED: FailureCause.TIMEOUT,
     CrashKind.CERTAIN: FailureCause.ENGINE,
 }
 

@@ -93,9 +93,11 @@ class Commit:
 class CommitReply:
     """The answer to a commit: its outcome, and what the server found; for TYPE and LIMIT it names state key and field.
 
-    `byte_count` is the size of the arguments that were sent, 0 if none were.
+    `byte_count` is the size of the arguments that were sent, 0 if none were. `busy_s` is for how long the call kept the
+    server busy, 0 if it had to be repeated.
     """
 
     status: CommitStatus
     detail: str = ""
     byte_count: int = 0
+    busy_s: float = 0.0

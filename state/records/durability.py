@@ -27,6 +27,17 @@ class DurabilityLevel(StrEnum):
     """It is in the server's append-only file, and that file is on disk."""
     REPLICA = "replica"
     """As many replicas as were asked for have received it."""
+    SERVICE = "service"
+    """The server has answered, and its service guarantees that this lasts. The user says so; no server is asked."""
+
+
+GUARANTEED = "nothing it has answered, by the service's contract, as you said"
+"""What a power cut may take at level service."""
+
+
+def how_to_set(setting: str) -> str:
+    """Returns how to change a server's setting, as in "maxmemory-policy noeviction"."""
+    return f"CONFIG SET {setting}, or in its parameter group or console where a managed service blocks CONFIG"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +53,7 @@ class Durability:
 
     @property
     def waits(self) -> bool:
-        return self.level is not DurabilityLevel.MEMORY
+        return self.level in (DurabilityLevel.FSYNC, DurabilityLevel.REPLICA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +122,21 @@ class ServerDurability:
         if self.has_append_file is None:
             return "it does not say that it keeps anything on disk, as INFO persistence would; use a server that does"
         if not self.has_append_file:
-            return "it keeps no append-only file (appendonly no); turn it on: CONFIG SET appendonly yes"
+            return f"it keeps no append-only file (appendonly no); turn it on: {how_to_set('appendonly yes')}"
         if not self.appendfsync:
             return (
                 "it does not let this user read how often it syncs its append-only file; grant what `txbatch acl "
-                "TOPOLOGY --durability fsync` prints"
+                "TOPOLOGY --durability fsync` prints, or ask for another level where a managed service blocks CONFIG"
             )
         if self.appendfsync == ALMOST_ALWAYS:
             return (
-                "it does not sync its append-only file while it rewrites it; set no-appendfsync-on-rewrite no (CONFIG "
-                "SET no-appendfsync-on-rewrite no)"
+                "it does not sync its append-only file while it rewrites it; set no-appendfsync-on-rewrite no "
+                f"({how_to_set('no-appendfsync-on-rewrite no')})"
             )
         if self.appendfsync != "always":
             return (
                 f"it has appendfsync {self.appendfsync}, under which {self.name} answers before its disk has; set "
-                "appendfsync always (CONFIG SET appendfsync always)"
+                f"appendfsync always ({how_to_set('appendfsync always')})"
             )
         return ""
 
@@ -161,6 +172,9 @@ class DurabilityReport:
             case DurabilityLevel.REPLICA:
                 count = counted(self.asked.replicas, "replica")
                 return f"on {count} up to txid {released_txid:,}, confirmed (durability replica)"
+            case DurabilityLevel.SERVICE:
+                durable = f"durable up to txid {released_txid:,} by the service's contract"
+                return f"{durable}, as you said (durability service)"
         return ""
 
     def to_dict(self, released_txid: int) -> dict[str, str | int]:
@@ -178,6 +192,8 @@ class DurabilityReport:
             case DurabilityLevel.REPLICA:
                 count = counted(self.asked.replicas, "replica")
                 return f"what is released upstream waits for {count} (durability replica)"
+            case DurabilityLevel.SERVICE:
+                return "what is released upstream waits for its answer only (durability service)"
         return "what is released upstream waits for its answer only (durability memory)"
 
 
@@ -185,6 +201,13 @@ def durable_txids(control: Mapping[str, str]) -> dict[str, int]:
     """Returns level -> last txid known to have reached it, from the fields of a control key."""
     found = {level.value: control.get(durable_field(level), "") for level in DurabilityLevel}
     return {level: int(txid) for level, txid in found.items() if txid.isdecimal()}
+
+
+def confirmed_line(level: str, txid: int) -> str:
+    """Returns how far a topology is known to have reached a level; of level service, by whose word."""
+    if level == DurabilityLevel.SERVICE:
+        return f"up to txid {txid:,} by the service's contract, as the run's user said (durability service)"
+    return f"up to txid {txid:,} at durability {level}"
 
 
 def durable_field(level: DurabilityLevel) -> str:

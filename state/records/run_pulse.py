@@ -36,6 +36,8 @@ class RunState(StrEnum):
     """It cuts nothing more, commits what is in flight, and ends."""
     WAITING = "waiting for the server"
     """What is committed has to become as durable as the run has asked before it continues."""
+    WITHOUT_EXECUTORS = "waiting for executors"
+    """Spark runs none of its tasks; nothing counts against any batch."""
     DONE = "done"
     STOPPED = "stopped"
     """It ended before its input did: it was drained, or interrupted."""
@@ -137,6 +139,7 @@ class RunFigures:
         at: when they were taken, seconds since the epoch. A run whose driver is busy, or waits, keeps its old ones.
         state: what it is doing.
         error: first line of what ended it, "" if nothing did.
+        cluster: the matter with Spark's cluster, in one line; "" if all is well.
         last_txid, released_txid: last txid committed, over all runs, and released upstream.
         committed, tuples: transactions this run has committed, and tuples its spout emitted in them.
         attempts, failed_attempts, waves, commit_groups: how many there were.
@@ -157,6 +160,7 @@ class RunFigures:
     at: float = 0.0
     state: RunState = RunState.STARTING
     error: str = ""
+    cluster: str = ""
     last_txid: int = 0
     released_txid: int = 0
     committed: int = 0

@@ -7,6 +7,7 @@ calls that are idempotent and fenced, so after an unknown outcome it is safe to 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -23,6 +24,7 @@ from state.printable import said_by
 from state.redis_client import function_library
 from state.redis_client.address import address_at, check_address, is_encrypted, kind_of, places_of
 from state.redis_client.function_library import LIBRARY_NAME
+from state.redis_client.packed_call import packed_call
 from state.redis_client.redis_errors import (
     Remedy,
     has_moved,
@@ -107,6 +109,8 @@ class RedisConnection:
     Attributes:
         away_count: how often the server did not answer for more than `AWAY_MIN_S`, or was slow.
         away_s: the total of those times, in seconds.
+        busy_s: how much longer the last write took than the quickest so far, of which round trip and disk take about as
+            long; 0 if it had to be repeated. In seconds.
     """
 
     def __init__(
@@ -124,6 +128,7 @@ class RedisConnection:
         self._follows = bool(getattr(client, "follows", False))
         self._clock, self._sleep = clock, sleep
         self.away_count, self.away_s = 0, 0.0
+        self.busy_s, self._took_s, self._quickest_s = 0.0, math.inf, math.inf
 
     @property
     def moves(self) -> int:
@@ -201,7 +206,8 @@ class RedisConnection:
                 self._revive()
 
     def _answered(self, took_s: float, last: redis.RedisError | None) -> None:
-        """Reports an answer that took long; `last` is the error before it, None on the first try."""
+        """Notes how long an answer took, and reports a long time; `last` is the error before, None on the first try."""
+        self._took_s = took_s if last is None else math.inf
         if took_s < (SLOW_MIN_S if last is None else AWAY_MIN_S):
             return
         self.away_count += 1
@@ -220,7 +226,11 @@ class RedisConnection:
 
     def function(self, name: str, *arguments: str | bytes, read_only: bool = False) -> Any:
         """Calls function `name` of the library; `arguments` start with the number of keys."""
-        return self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *arguments)
+        reply = self.call("FCALL_RO" if read_only else "FCALL", f"{LIBRARY_NAME}_{name}", *packed_call(arguments))
+        if not read_only:
+            self._quickest_s = min(self._quickest_s, self._took_s)
+            self.busy_s = self._took_s - self._quickest_s if self._took_s < math.inf else 0.0
+        return reply
 
     def scanned(self, command: str, *key: str, match: str | None = None) -> Iterator[Any]:
         """Yields the keys of a server, or with HSCAN, SSCAN or ZSCAN the entries of one key, in pieces.

@@ -94,6 +94,8 @@ _KILLED = "Script killed by user"
 """What a call ends with that somebody has killed by FUNCTION KILL, which takes effect before its first write only."""
 _DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
 """What Redis 7 says, without a code, when a function runs a command that its caller may not."""
+_BLOCKED = ("unknown command", "unknown subcommand", "not allowed", "not supported", "unsupported", "disabled")
+"""How services answer a command that they block, as far as they do not call it a missing right."""
 
 
 def error_code(error: Exception) -> str:
@@ -167,11 +169,23 @@ def stop_sentence(error: Exception, server: str) -> str:
     if "Function not found" in said:
         return (
             f"server {server} does not have txbatch's function library, and this user may not load it; run the "
-            "topology once as a user that may, and again after each upgrade (`txbatch acl TOPOLOGY` prints such a user)"
+            "topology once as a user that may, and again after each upgrade (`txbatch acl TOPOLOGY` prints such a "
+            "user); if no user may, this service does not allow FUNCTION LOAD"
+        )
+    if _blocks_functions(said.lower()):
+        return (
+            f"server {server} does not allow FUNCTION LOAD and FCALL, and txbatch commits by calling functions, which "
+            "Redis has from 7.0 on and Valkey from 7.2; some services block them, as OCI Cache does for sharded "
+            "clusters (docs/managed-redis.md has what is known): choose a service or plan that allows them (it said: "
+            f"{said})"
         )
     if "unknown command" in said.lower():
         return f"server {server} lacks a command; use Redis >= 7.0 or Valkey >= 7.2 (it said: {said})"
     return f"server {server} answered with an error txbatch does not know: {said}"
+
+
+def _blocks_functions(said: str) -> bool:
+    return any(each in said for each in _BLOCKED) and ("function" in said or "fcall" in said)
 
 
 def _trouble_of(error: Exception) -> Trouble:
@@ -180,7 +194,7 @@ def _trouble_of(error: Exception) -> Trouble:
         return Trouble.SERVER_LOGIN
     if "Function not found" in text:
         return Trouble.SERVER_RIGHTS
-    if "unknown command" in text.lower():
+    if "unknown command" in text.lower() or _blocks_functions(text.lower()):
         return Trouble.SERVER_UNFIT
     return _TROUBLES.get(error_code(error), Trouble.STATE_REFUSED)
 

@@ -1,4 +1,7 @@
-"""Checks whether a server is fit to hold a topology, from INFO (CONFIG is often blocked)."""
+"""Checks whether a server is fit to hold a topology, from INFO (CONFIG is often blocked).
+
+A managed service may leave out or rename what INFO says. What it does not say is unknown, and no reason to refuse it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 
 from state.errors import StateRefusedError, StateUnreachableError
 from state.printable import counted
+from state.records.durability import how_to_set
 from state.redis_client.connection import RedisConnection
 from state.troubles import Trouble
 
@@ -28,30 +32,58 @@ class Unfit:
     remedy: str
 
 
-def unfitness(info: Mapping[str, Any]) -> Iterator[Unfit]:
-    """Yields every reason in the reply to INFO why a server is unfit, the gravest first."""
+def unfitness(info: Mapping[str, Any], *, expires: bool = True) -> Iterator[Unfit]:
+    """Yields every reason in the reply to INFO why a server is unfit, the gravest first.
+
+    `expires` says whether a state of the topology may expire: only such keys are evicted by a policy named volatile-*.
+    """
     product, version = product_of(info)
     oldest = OLDEST[product]
-    if _numbers(version) < oldest:
+    if (0, 0, 0) < _numbers(version) < oldest:
         found = f"is {product} {version}, but txbatch needs {product} >= {oldest[0]}.{oldest[1]}"
         yield Unfit("version", found, "upgrade it, or leave out --redis to use the embedded server")
     role = _text(info, "role")
     if _text(info, "redis_mode") == "sentinel" or _text(info, "server_mode") == "sentinel":
         yield Unfit("primary", "is a sentinel", "give the address of the primary it watches")
-    elif role not in ("master", "primary"):
-        yield Unfit("primary", f"is a {role or 'server of unknown role'}", "give the primary's address")
-    policy = _text(info, "maxmemory_policy")
-    if policy != "noeviction":
+    elif role not in ("master", "primary", ""):
+        yield Unfit("primary", f"is a {role}", "give the primary's address")
+    if may_evict(info, expires=expires):
+        whose = ", of which some expires" if evicts_only_expiring(info) else ""
         yield Unfit(
             "eviction",
-            f"has maxmemory-policy {policy!r}, which may silently delete committed state",
-            "set it to noeviction (CONFIG SET maxmemory-policy noeviction)",
+            f"has maxmemory-policy {policy_of(info)!r}, which may silently delete committed state{whose}",
+            f"set it to noeviction ({how_to_set('maxmemory-policy noeviction')})",
         )
 
 
-def refuse_unfit_server(info: Mapping[str, Any], server: str) -> None:
+def policy_of(info: Mapping[str, Any]) -> str:
+    """Returns what a server does when its memory is full, "" if it does not say."""
+    return _text(info, "maxmemory_policy")
+
+
+def evicts_only_expiring(info: Mapping[str, Any]) -> bool:
+    return policy_of(info).startswith("volatile-")
+
+
+def may_evict(info: Mapping[str, Any], *, expires: bool) -> bool:
+    """Returns whether the server says that it evicts keys which a topology may have."""
+    return policy_of(info) not in ("noeviction", "") and (expires or not evicts_only_expiring(info))
+
+
+def unknown_facts(info: Mapping[str, Any]) -> list[str]:
+    """Returns what a server does not say of itself."""
+    said = {
+        "version": any(_numbers(product_of(info)[1])),
+        "role": _text(info, "role"),
+        "mode": _text(info, "redis_mode") or _text(info, "server_mode"),
+        "maxmemory-policy": policy_of(info),
+    }
+    return [f"its {name}" for name, value in said.items() if not value]
+
+
+def refuse_unfit_server(info: Mapping[str, Any], server: str, *, expires: bool = True) -> None:
     """Judges the reply to INFO; called at start, and again during a run."""
-    for unfit in unfitness(info):
+    for unfit in unfitness(info, expires=expires):
         raise StateRefusedError(f"server {server} {unfit.found}; {unfit.remedy}").about(Trouble.SERVER_UNFIT)
 
 
@@ -68,7 +100,7 @@ def product_of(info: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
+    found = re.match(r"(\d+)(?:\.(\d+))?(?:\.(\d+))?", version)
     return tuple(int(part or 0) for part in found.groups()) if found else (0, 0, 0)
 
 
@@ -85,6 +117,7 @@ class ServerWatch:
 
     Args:
         connection: the store's own.
+        expires: whether a state of the topology may expire.
         evicted_before: keys the server had evicted when it was checked at start.
         clock: monotonic, in seconds.
         every_s: seconds between two checks.
@@ -94,12 +127,13 @@ class ServerWatch:
         self,
         connection: RedisConnection,
         *,
+        expires: bool,
         evicted_before: int,
         clock: Callable[[], float],
         every_s: float = LOOK_EVERY_S,
     ) -> None:
         self._connection = connection
-        self._evicted = evicted_before
+        self._expires, self._evicted = expires, evicted_before
         self._clock, self._every_s = clock, every_s
         self._next_s = clock() + every_s
 
@@ -131,15 +165,15 @@ class ServerWatch:
 
     def _judge(self, info: Mapping[str, Any]) -> None:
         found = evicted_keys(info)
-        if found > self._evicted:
+        if found > self._evicted and (self._expires or not evicts_only_expiring(info)):
             raise StateRefusedError(
                 f"server {self._connection.server} has evicted {counted(found - self._evicted, 'key')} during this "
-                "run, perhaps of its state; set maxmemory-policy to noeviction, then restore the data or drop the "
-                "topology"
+                f"run, perhaps of its state; set maxmemory-policy to noeviction ("
+                f"{how_to_set('maxmemory-policy noeviction')}), then restore the data or drop the topology"
             ).about(Trouble.EVICTED)
         self._evicted = found  # a restarted server counts from 0
         try:
-            refuse_unfit_server(info, self._connection.server)
+            refuse_unfit_server(info, self._connection.server, expires=self._expires)
         except StateRefusedError as error:
             raise StateRefusedError(
                 f"{error}; this changed during the run, which stops here: what is committed stays, and a "

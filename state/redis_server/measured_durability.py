@@ -27,7 +27,7 @@ def measure_durability(
     save = _allowed(connection, "CONFIG", "GET", "save")
     has_append_file = _number(info, "aof_enabled") == 1 if "aof_enabled" in info else None
     return ServerDurability(
-        name=" ".join(product_of(info)),
+        name=" ".join(filter(None, product_of(info))),
         has_append_file=has_append_file,
         appendfsync=appendfsync_of(syncs or ()) if has_append_file else "",
         snapshots=None if not save else bool(texts_by_name(save).get("save")),

@@ -1,7 +1,7 @@
 """Encodes a write as the keys and arguments that the function library reads.
 
 Integer increments are sent as blocks (`packed_increments`), most of them as commit tasks have packed them; everything
-else is flat. No section is larger than Lua can unpack at once.
+else is flat here, and packed by `packed_call` if there is much of it. No section is larger than Lua can unpack at once.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from state.commits.state_writes import StateWrites
 from state.commits.write_set import DeadLetterWrites
 from state.errors import TransactionError
 from state.keys import Keys
+from state.redis_client.packed_call import Argument
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, Side, StateKind, ValueType
-
-Argument = str | bytes
 
 _PUT = {None: "put", Side.LAST: "put", Side.HIGHEST: "raise", Side.LOWEST: "lower"}
 

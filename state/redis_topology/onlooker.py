@@ -185,7 +185,7 @@ class Onlooker:
 
     def _found(self, keys: Keys, txids: range, choice: StoryChoice, limit: int) -> Iterator[BriefTransaction]:
         """Yields the chosen ones of some txids, at most `limit`."""
-        piece = limit if choice is StoryChoice.ALL else PIECE
+        piece = min(limit, PIECE) if choice is StoryChoice.ALL else PIECE
         for start in range(0, len(txids), piece):  # at most the history, which is bounded
             asked = txids[start : start + piece]
             texts = self._texts(keys.stories, asked)

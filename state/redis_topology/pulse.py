@@ -13,8 +13,8 @@ from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunPulse, pulse_of
 from state.redis_client.connection import RedisConnection, text_of, texts_by_name
+from state.redis_client.packed_call import Argument
 from state.redis_client.presence import is_gone
-from state.redis_topology.arguments import Argument
 
 CALL_TIMEOUT_S = 0.5
 """How long one pulse is tried; the next one says as much."""

@@ -22,9 +22,9 @@ from state.records.durability import durable_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import parse_receipt
 from state.redis_client.connection import RedisConnection, text_of
+from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_topology.arguments import (
-    Argument,
     CommitTooLargeError,
     call_digest,
     commit_arguments,
@@ -151,7 +151,8 @@ class RedisStore(RedisTopology):
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
         reached("commit.answered")
-        return replace(advised(self.keys.topology_id, reply), byte_count=sum(map(len, arguments)))
+        advice = advised(self.keys.topology_id, reply)
+        return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)
 
     def ask_barrier(self, confirmed_txid: int) -> None:
         """Asks whether everything written so far is as durable as `check_server` was told; see `barrier_answer`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +12,14 @@ from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.metadata import checked_control, unpack_metadata, verified_metadata
-from state.records.durability import Durability, DurabilityReport, ServerDurability, durable_txids
+from state.records.durability import (
+    GUARANTEED,
+    Durability,
+    DurabilityLevel,
+    DurabilityReport,
+    ServerDurability,
+    durable_txids,
+)
 from state.records.run_pulse import RunPulse
 from state.records.topology_overview import FoundTopology, ListedTopology, TopologyStatus
 from state.records.transaction_history import KnownTransaction, parse_receipt
@@ -19,7 +27,7 @@ from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect, text_of, texts_by_name
 from state.redis_client.presence import connected_runs
 from state.redis_client.rights import require_all_rights
-from state.redis_server.fitness import ServerWatch, evicted_keys, refuse_unfit_server
+from state.redis_server.fitness import ServerWatch, evicted_keys, refuse_unfit_server, unknown_facts
 from state.redis_server.measured_durability import measure_durability
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.barrier import OwnConnection, PooledConnection
@@ -31,6 +39,7 @@ from state.redis_topology.onlooker import Onlooker, quarantine_records
 from state.redis_topology.pulse import read_pulse
 from state.troubles import Trouble
 
+_LOG = logging.getLogger("txbatch")
 FIRST_CONTACT_TIMEOUT_S = 10.0
 """How long `RedisTopology.check_server` waits for a server that may not exist."""
 
@@ -79,7 +88,7 @@ class RedisTopology:
         self.server = redact(url)
         self._is_injected = client is not None
         self.unreachable_timeout_s = unreachable_timeout_s
-        self._evicted_keys = 0
+        self._evicted_keys, self._expires = 0, True
         self._asked = Durability()
         self._gives = ServerDurability()
         self._clock = clock
@@ -93,20 +102,22 @@ class RedisTopology:
         made = client if client is not None else connect(url, key=self.keys.control)
         self._connection = RedisConnection(made, self.server, **self._call_options)
 
-    def check_server(self, asked: Durability | None = None) -> None:
+    def check_server(self, asked: Durability | None = None, *, expires: bool = True) -> None:
         """Checks that the server is fit and loads the function library; called once at start.
 
-        `asked` is what the run wants the server to confirm, by default level memory. An answer is waited for ten
-        seconds.
+        `asked` is what the run wants the server to confirm, by default level memory. `expires` says whether a state of
+        the topology may expire. An answer is waited for ten seconds.
 
         Raises:
             StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
                 command or the right to use one, or cannot give the durability that was asked for.
         """
-        self._asked = asked or Durability()
+        self._asked, self._expires = asked or Durability(), expires
         info = self._info()
-        if info is not None:
-            refuse_unfit_server(info, self.server)
+        if info or not self._is_injected:
+            refuse_unfit_server(info, self.server, expires=expires)
+            if unknown := unknown_facts(info):
+                _LOG.warning("server %s does not say %s; it is taken to be fit", self.server, ", ".join(unknown))
             self._evicted_keys = evicted_keys(info)
             self._gives = measure_durability(self._connection, info, self._asked.level)
         lacking = self._gives.lacks(self._asked)
@@ -115,7 +126,8 @@ class RedisTopology:
             raise StateRefusedError(
                 f"server {self.server} cannot confirm durability {self._asked.level.value}{needs}: {lacking}; or run "
                 "with --durability memory (in Python durability='memory'), which waits for nothing: a power cut may "
-                "then take what was committed, and what was released on its account does not come back"
+                "then take what was committed, and what was released on its account does not come back; or with "
+                "--durability service, if the service guarantees that it loses nothing, as MemoryDB does"
             ).about(Trouble.DURABILITY)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys, self._asked.level)
@@ -123,11 +135,12 @@ class RedisTopology:
     @property
     def durability(self) -> DurabilityReport:
         """What the run waits for, and what the server was found to do for its data."""
-        return DurabilityReport(self._asked, self._gives.can_lose())
+        is_guaranteed = self._asked.level is DurabilityLevel.SERVICE
+        return DurabilityReport(self._asked, GUARANTEED if is_guaranteed else self._gives.can_lose())
 
     def watch(self, clock: Callable[[], float]) -> ServerWatch:
         """Returns what checks the server during a run; called once, after `check_server`."""
-        return ServerWatch(self._connection, evicted_before=self._evicted_keys, clock=clock)
+        return ServerWatch(self._connection, expires=self._expires, evicted_before=self._evicted_keys, clock=clock)
 
     def look(self) -> FoundTopology | None:
         """Returns what `acquire` would take over, or None if there is nothing; changes nothing.
@@ -165,7 +178,7 @@ class RedisTopology:
     def server_durability(self) -> ServerDurability:
         """Returns what the server does for its data as it is set now, for display."""
         info = self._info()
-        return ServerDurability() if info is None else measure_durability(self._connection, info)
+        return measure_durability(self._connection, info) if info else ServerDurability()
 
     @property
     def dead_letters(self) -> RedisDeadLetters:
@@ -237,15 +250,15 @@ class RedisTopology:
     def close(self) -> None:
         self._connection.close()
 
-    def _info(self) -> Mapping[str, Any] | None:
-        """Returns the reply to INFO; None if the client is an injected one of a server in memory, which has none."""
+    def _info(self) -> Mapping[str, Any]:
+        """Returns the reply to INFO; nothing for a server that does not know the command, such as one in memory."""
         try:
             first_contact_s = min(FIRST_CONTACT_TIMEOUT_S, self.unreachable_timeout_s)
             info: Mapping[str, Any] = self._connection.info(first_contact_s)
         except StateRefusedError as error:
-            if not self._is_injected or "unknown command" not in str(error.__cause__):
+            if "unknown command" not in str(error.__cause__).lower():
                 raise
-            return None
+            return {}
         return info
 
     def _status(self) -> list[Any]:

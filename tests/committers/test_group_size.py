@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from committers.group_size import GroupSize
 
 
-def new_size(group_max, operations_max, bytes_max=10**9):
-    return GroupSize(group_max, operations_max, bytes_max)
+def new_size(group_max, operations_max, bytes_max=10**9, target_s=0.0):
+    return GroupSize(group_max, operations_max, bytes_max, target_s)
 
 
 def limits(size, *groups):
@@ -71,6 +71,71 @@ def test_a_group_without_operations_says_nothing_about_the_next():
 
 def test_one_in_flight_stays_one():
     assert limits(new_size(1, 50_000), (1, 1, 1), (1, 1, 0)) == [1, 1]
+
+
+def timed(size, *calls):
+    """The limits on transactions and operations after each call that committed (transactions, operations) in a time."""
+    found = []
+    for count, operation_count, call_s in calls:
+        size.published(asked=count, published=count, operation_count=operation_count, byte_count=0, call_s=call_s)
+        found.append((size.limit(), size.operations_limit))
+    return found
+
+
+def test_groups_are_cut_to_the_target_at_once_if_the_first_call_was_too_long():
+    assert timed(new_size(64, 50_000, target_s=0.1), (64, 32_000, 0.8)) == [(8, 16_000)]
+
+
+def test_without_a_target_or_a_time_nothing_is_cut():
+    assert timed(new_size(64, 50_000), (64, 32_000, 9.0)) == [(64, 50_000)]
+    timeless = new_size(64, 50_000, target_s=0.1)
+    assert timed(timeless, (16, 8_000, 0.0), (32, 16_000, 0.0), (64, 32_000, 0.0)) == [
+        (32, 50_000),
+        (64, 50_000),
+        (64, 50_000),
+    ]
+
+
+def test_the_first_groups_are_small_as_long_as_nothing_is_known_of_the_time():
+    assert new_size(64, 50_000, target_s=0.1).limit() == 16
+    assert new_size(4, 50_000, target_s=0.1).limit() == 4
+
+
+def test_one_slow_call_after_a_quick_one_is_an_accident_and_a_second_is_not():
+    size = new_size(64, 50_000, target_s=0.1)
+    assert timed(size, (64, 32_000, 0.05), (64, 32_000, 0.8)) == [(64, 50_000)] * 2
+    assert timed(size, (64, 32_000, 0.8)) == [(8, 16_000)]
+
+
+def test_groups_grow_again_as_soon_as_a_call_is_quick():
+    size = new_size(64, 50_000, target_s=0.1)
+    assert timed(size, (1, 500_000, 3.0)) == [(1, 50_000)]
+    assert timed(size, (1, 1_000, 0.01), (10, 10_000, 0.01)) == [(10, 50_000), (50, 50_000)]
+
+
+def test_a_quick_call_of_few_operations_does_not_say_that_many_would_not_fit():
+    size = new_size(64, 75_000, target_s=0.1)
+    assert timed(size, (1, 1_000, 0.002)) == [(50, 75_000)]
+
+
+def test_a_small_call_that_was_slow_was_not_slow_because_of_its_size():
+    size = new_size(64, 75_000, target_s=0.1)
+    assert timed(size, (1, 999, 5.0), (1, 999, 5.0), (1, 999, 5.0)) == [(32, 75_000), (64, 75_000), (64, 75_000)]
+
+
+@given(
+    st.integers(1, 100),
+    st.lists(st.tuples(st.integers(1_000, 5_000), st.floats(1e-6, 1e-3), st.floats(0, 0.05)), min_size=30, max_size=30),
+)
+def test_calls_of_a_steady_server_come_to_take_about_the_target(group_max, changes):
+    """Each transaction has so many operations, each of which takes so long, and each call as long again at least."""
+    size, (operations, operation_s, least_s) = new_size(group_max, 75_000, target_s=0.1), changes[0]
+    for _ in changes:
+        count = size.limit()
+        call_s = least_s + count * operations * operation_s
+        size.published(asked=count, published=count, operation_count=count * operations, byte_count=0, call_s=call_s)
+    assert count == 1 or call_s <= 0.1 + least_s
+    assert count == group_max or (count + 1) * operations * operation_s + least_s > 0.04 or count * operations > 37_000
 
 
 @given(

@@ -20,7 +20,13 @@ Unit = tuple[tuple[bytes, ...], ...]
 """The commands of one write, as an append-only file has them: what changes nothing is not there."""
 Content = dict[bytes, Any]
 """Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
-INFO = {"redis_version": "7.0.15", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0}
+INFO = {
+    "redis_version": "7.0.15",
+    "redis_mode": "standalone",
+    "role": "master",
+    "maxmemory_policy": "noeviction",
+    "evicted_keys": 0,
+}
 NOW_MS = 1_780_000_000_000
 """The time, in milliseconds since 1970."""
 WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value"

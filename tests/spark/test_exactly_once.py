@@ -96,6 +96,7 @@ def sinks():
         sink.close()
 
 
+@pytest.mark.every_spark
 def test_a_batch_whose_end_the_checkpoint_has_lost_counts_once_with_the_bridge_and_twice_without(clicks, sinks):
     def plain(rows, _batch_id):
         for row in rows.collect():

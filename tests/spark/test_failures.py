@@ -13,6 +13,7 @@ import time
 import pytest
 import redis
 
+from coordinator.engines.spark.frame_jobs import FrameJobs
 from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
@@ -162,6 +163,7 @@ def crashes(caplog) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
+@pytest.mark.every_spark
 def test_a_worker_that_is_killed_has_its_wave_halved(cluster, caplog):
     work = Killing(BAD_NUMBER, cluster.notes / "killed")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
@@ -416,3 +418,12 @@ def test_a_committer_that_reads_loads_the_functions_that_somebody_has_flushed(cl
     statistics = cluster.run(numbers_topology(2, store=store, parallelism=1))
     assert (statistics.committed, statistics.failed_attempts) == (2, 0)
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
+
+
+def test_an_error_of_the_engine_itself_ends_the_run_at_once_and_counts_against_nobody(cluster, monkeypatch, caplog):
+    monkeypatch.setattr(FrameJobs, "_python_rdd", None)
+    sentence = r"TypeError: 'NoneType' object is not callable \(on the driver, frame_jobs.py, line \d+\); txbatch does"
+    with caplog.at_level(logging.WARNING, logger="txbatch"), pytest.raises(EngineError, match=sentence):
+        cluster.run(numbers_topology(TRANSACTIONS), on_poison="quarantine", max_attempts=1)
+    assert len(crashes(caplog)) == 1
+    assert cluster.hash("{numbers}:counts") == {}

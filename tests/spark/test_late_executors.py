@@ -8,13 +8,15 @@ import time
 
 import pytest
 
-from coordinator.engines.spark import running_jobs
+from coordinator.engines.spark.cluster import running_jobs
 from state.errors import EngineError
 from tests.support.spark.bolts import exact_counts, numbers_topology
 from tests.support.spark.plain_jobs import Feed, Seen, builder_of, run
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 TIMEOUT_S = 3.0
+MESSAGE_TIMEOUT_S = 8.0
+"""Less than three looks at a wait of `TIMEOUT_S` take, and enough for a worker that starts on a busy machine."""
 LONG_S = 60.0
 
 
@@ -76,7 +78,7 @@ def occupied(cluster, monkeypatch):
 
 
 def test_batches_that_waited_for_executors_are_neither_failed_nor_quarantined(cluster, occupied):
-    topology = numbers_topology(4, message_timeout_s=TIMEOUT_S)
+    topology = numbers_topology(4, message_timeout_s=MESSAGE_TIMEOUT_S)
     found = cluster.run(topology, on_poison="quarantine", max_attempts=1)
     assert cluster.hash("{numbers}:counts") == exact_counts(4)
     assert (found.committed, found.quarantined, found.failed_attempts) == (4, [], 0)
@@ -87,13 +89,12 @@ def test_messages_of_a_plain_topology_that_waited_for_executors_are_not_failed(c
     path = cluster.notes / "seen"
     builder = builder_of([1, 2, 3])
     builder.set_bolt("seen", Seen(str(path))).shuffle_grouping("feed")
-    builder.set_message_timeout_s(TIMEOUT_S)
+    builder.set_message_timeout_s(MESSAGE_TIMEOUT_S)
     run(cluster.context, builder.build())
     assert sorted(Feed.told) == [("ack", 0), ("ack", 1), ("ack", 2)]
 
 
-def test_a_run_that_gets_no_executor_ends_and_says_so(cluster, occupied, monkeypatch):
-    monkeypatch.setattr(running_jobs, "EXECUTORS_TIMEOUT_S", TIMEOUT_S)
+def test_a_run_that_gets_no_executor_ends_and_says_so(cluster, occupied):
     with pytest.raises(EngineError, match="the cluster gives the run no executor, or all of them are busy"):
-        cluster.run(numbers_topology(4))
+        cluster.run(numbers_topology(4), executors_timeout_s=TIMEOUT_S)
     assert cluster.hash("{numbers}:counts") == {}

@@ -26,7 +26,13 @@ def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
 
 
 @pytest.mark.parametrize(
-    ("parallelism", "commit_group_max"), [pytest.param(1, 64, marks=pytest.mark.thorough), (3, 64), (2, 7), (2, 1)]
+    ("parallelism", "commit_group_max"),
+    [
+        pytest.param(1, 64, marks=pytest.mark.thorough),
+        (3, 64),
+        pytest.param(2, 7, marks=pytest.mark.every_spark),
+        (2, 1),
+    ],
 )
 def test_the_ledger_equals_a_plain_loop_over_its_transfers(cluster, parallelism, commit_group_max):
     topology = ledger.topology(

@@ -401,6 +401,7 @@ def test_settings_for_somebody_elses_session_are_refused(context):
         run_plain(builder.build(), spark=context, conf={"spark.a": "b"})
 
 
+@pytest.mark.every_spark
 def test_the_example_counts_every_word(context, tmp_path):
     output = tmp_path / "counts.txt"
     statistics = run(context, plain_word_count.topology(output=output))

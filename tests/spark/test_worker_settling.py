@@ -24,6 +24,7 @@ class Looking(Pass):
         note(self.path, gc.get_freeze_count(), gc.isenabled(), gc.get_threshold()[0], ignored)
 
 
+@pytest.mark.every_spark
 @pytest.mark.spark
 @pytest.mark.redis
 def test_a_worker_does_not_walk_what_it_has_loaded_for_good(cluster):

@@ -25,7 +25,6 @@ from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
 from state.errors import TopologyError, TransactionError
 from state.keys import Keys, split_member
-from state.kinds.handles import declared_states
 from state.kinds.state_family import StateFamily
 from state.values.value_form import ValueForm, form_of
 
@@ -189,8 +188,7 @@ def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWr
         handle.name: form_of(
             handle.value_type, handle.template.scale if isinstance(handle, StateFamily) else handle.scale
         )
-        for component in topology.components
-        for handle in declared_states(type(component.spec)).values()
+        for handle in topology.states
     }
     for report in reports:
         for write_set in report.write_sets:

@@ -29,7 +29,7 @@ from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.html_tables import bounded_table, section
-from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.handles import DeclaredState
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.snapshots import Snapshot, snapshot
@@ -79,7 +79,7 @@ class TransactionalRun:
         self._is_due = True
         self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
-        store.check_server(options.asked_durability())
+        store.check_server(options.asked_durability(), expires=topology.expires)
         self._letters = store.dead_letters
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
@@ -95,7 +95,7 @@ class TransactionalRun:
                 plan,
                 store,
                 self._engine,
-                options,
+                replace(options, commit_target_s=None),  # nothing depends on how fast this machine is
                 nonce=nonce,
                 new_generation=new_generation,
                 clock=lambda: self._timers.now_s,
@@ -304,7 +304,7 @@ class TransactionalRun:
         return wiring.context().component_tasks(component_id)
 
     def _handles(self) -> Mapping[str, DeclaredState]:
-        handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
+        handles = self._topology.states
         return {handle.name: handle for handle in handles}
 
 

@@ -1,10 +1,16 @@
-"""What of a Spark error is worth telling: of the hundreds of lines it prints, the one that says why."""
+"""What of a Spark error is worth telling: of the hundreds of lines it prints, the one that says why.
+
+An error of the driver's own Python is none of Spark's: no user code runs in a wave there, so a type, a name or a method
+that is not as expected is a bug of txbatch, or a PySpark that it does not know.
+"""
 
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from coordinator.engines.spark.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.watching.failure_cause import CrashKind
@@ -22,7 +28,10 @@ WRAPPING = re.compile(
     r"^:?\s*(?:Caused by: |An error occurred while calling \S+|Job aborted due to stage failure: "
     r"|[\w.$]+(?:Exception|(?<!OutOfMemory)Error): )\s*"
 )
+NOT_IN_JAVA = re.compile(r"Py4JException: ((?:Method|Constructor|Field) .* does not exist)")
 OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
+CERTAIN_ERRORS = (TypeError, ImportError, AttributeError, NameError, NotImplementedError)
+"""Raised on the driver, they would be raised again."""
 NEEDS = f"`{Trouble.SPARK.command}` says what executors need"
 
 
@@ -102,6 +111,10 @@ class CrashStory:
 
 def crash_story(error: BaseException) -> CrashStory:
     """Reads the cause out of what a job raised (driver)."""
+    bug = _bug_on_driver(error)
+    if bug:
+        advice = f"txbatch does not fit this PySpark ({_pyspark_version()}), or has a bug: nothing was lost; report it"
+        return CrashStory(f"{bug[:TEXT_LIMIT]}; {advice}", CrashKind.CERTAIN)
     lines = str(error).splitlines()
     cause = _python_cause(lines) or _java_cause(lines) or type(error).__name__
     if (overdue := OVERDUE.match(cause)) is not None:
@@ -110,6 +123,24 @@ def crash_story(error: BaseException) -> CrashStory:
         if remedy.sign.search(cause):
             return CrashStory(remedy.told(cause), remedy.kind)
     return CrashStory(cause[:TEXT_LIMIT])
+
+
+def _bug_on_driver(error: BaseException) -> str:
+    """Returns the error and its place if it is one of the driver's Python, or of a method that Java lacks; else ""."""
+    missing = NOT_IN_JAVA.search(str(error))
+    if missing is None and not isinstance(error, CERTAIN_ERRORS):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or (missing is None and NOT_USERS.search(frames[-1].filename) is None):
+        return ""  # such as the function that makes the DataFrame of a spout
+    found = missing[1] if missing is not None else f"{type(error).__name__}: {error}"
+    return f"{found} (on the driver, {Path(frames[-1].filename).name}, line {frames[-1].lineno})"
+
+
+def _pyspark_version() -> str:
+    import pyspark  # a story is read where no Spark need be installed, too
+
+    return pyspark.__version__
 
 
 def _python_cause(lines: list[str]) -> str:

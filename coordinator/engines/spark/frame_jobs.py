@@ -15,15 +15,14 @@ import pickle
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.serializers import BatchedSerializer, NoOpSerializer
-from pyspark.util import _load_from_socket
 
 from coordinator.engines.spark.shipping import dumps
+from coordinator.engines.spark.spark_versions import load_records
 from coordinator.engines.spark.stage_entry import Addressed
 
 if TYPE_CHECKING:
@@ -123,11 +122,7 @@ class FrameJobs:
             wanted = self._partition_lists[tuple(partitions)] = java.array_list(partitions)
         rdd = self._python_rdd(frames, serializer).asJavaRDD()
         answer = java.run_job(java.scala_context, rdd, wanted)
-        loaded: Any = _load_from_socket([java.element(answer, 0), java.element(answer, 1)], serializer)
-        if isinstance(loaded, AbstractContextManager):  # from PySpark 4.2 on
-            with loaded as records:
-                return list(records)
-        return list(loaded)
+        return load_records([java.element(answer, 0), java.element(answer, 1)], serializer)
 
     @cached_property
     def _java(self) -> _JavaNames:

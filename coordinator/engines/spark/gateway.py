@@ -25,6 +25,7 @@ from pyspark.java_gateway import launch_gateway
 
 from coordinator.engines.spark.java_output import JavaOutput, reason_of
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
+from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
 from state.errors import EngineError
 
 _LOG = logging.getLogger("txbatch")
@@ -40,7 +41,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     """Starts a context, and the Java process unless an earlier session of this process has left it.
 
     Raises:
-        EngineError: the Java process ends or freezes meanwhile.
+        EngineError: the Java process ends or freezes meanwhile, or has another version of Spark than PySpark.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
     gateway, output = running_gateway(), output_of(running_gateway())
@@ -48,6 +49,7 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
         if gateway is None:
             output, gateway = _launched(conf, is_local=is_local)
         with JavaWatch(GatewayProcess(gateway, is_ours=output is not None)) as watch:
+            check_spark(watch.call(lambda: java_version_of_spark(gateway.jvm)))
             context = watch.call(lambda: SparkContext(conf=conf, gateway=gateway))
             if not conf.contains(LOG_LEVEL):
                 watch.call(lambda: context.setLogLevel("FATAL"))

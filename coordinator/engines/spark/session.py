@@ -24,11 +24,15 @@ from coordinator.engines.spark.gateway import (
 )
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
+from coordinator.engines.spark.spark_versions import check_pyspark, check_spark
 from state.errors import EngineError, TopologyError
 from state.troubles import Trouble
 
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 CONNECT_TIMEOUT_S = 5.0
+CONNECT_SCHEME = "sc://"
+"""What the address of a Spark Connect server begins with."""
+CONNECT_MODULE = "pyspark.sql.connect."
 
 
 def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
@@ -37,14 +41,17 @@ def check_reachable(master: str, timeout_s: float = CONNECT_TIMEOUT_S) -> None:
     Raises:
         EngineError: none of the addresses of a ``spark://`` master accepts a connection.
     """
-    named = STANDALONE.fullmatch(master)
-    if named is None:
-        return
-    refusals = [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
-    if all(refusals):
+    refusals = refusals_of(master, timeout_s)
+    if refusals and all(refusals):
         raise EngineError(
             f"Spark master {master!r} cannot be reached: {'; '.join(map(str, refusals))}; start it, or check --master"
         ).about(Trouble.SPARK_MASTER)
+
+
+def refusals_of(master: str, timeout_s: float) -> list[str | None]:
+    """Returns why each address of a ``spark://`` master accepts no connection, None for one that does."""
+    named = STANDALONE.fullmatch(master)
+    return [] if named is None else [_refusal(address, timeout_s) for address in named["addresses"].split(",")]
 
 
 def _refusal(address: str, timeout_s: float) -> str | None:
@@ -82,6 +89,7 @@ LOCAL_SETTINGS = {
     # Java only moves bytes here; compiling it a second time took half of all its processor time
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
+PYTHON_SETTING = "spark.pyspark.python"
 OUR_NAMES = "txbatch "
 """What the name of a context of our own begins with; the topology id follows."""
 
@@ -115,7 +123,9 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         conf.set(key, value)
     if local:
         keep_scratch_private(conf)
-    if local and "PYSPARK_PYTHON" not in os.environ and "spark.pyspark.python" not in settings:
+    if conf.contains(PYTHON_SETTING):  # only spark-submit makes the variable of it, which is all that pyspark reads
+        os.environ["PYSPARK_PYTHON"] = str(conf.get(PYTHON_SETTING))
+    elif local and "PYSPARK_PYTHON" not in os.environ:
         # the workers need the interpreter, and so the packages, of the driver
         os.environ["PYSPARK_PYTHON"] = sys.executable
     if SparkContext._active_spark_context is not None:  # noqa: SLF001 - there is no public question
@@ -136,17 +146,37 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         ) from error
 
 
+def is_connect(spark: Any, master: str = "") -> bool:
+    """Returns whether this is a session of Spark Connect, or without a session, the address of its server."""
+    return master.startswith(CONNECT_SCHEME) if spark is None else type(spark).__module__.startswith(CONNECT_MODULE)
+
+
+def refuse_connect(spark: Any, master: str) -> None:
+    """Refuses Spark Connect for what it does not carry.
+
+    Raises:
+        TopologyError: this is a session of Spark Connect, or the address of its server.
+    """
+    if is_connect(spark, master):
+        raise TopologyError(
+            "on Spark Connect, transactional topologies run by run() and start(), and nothing else does: it has no "
+            "RDDs, on which plain topologies, the rows of DataFrames and exactly_once rest; use a classic session, as "
+            "in SparkSession.builder.master(...)"
+        )
+
+
+def master_of(spark: Any) -> str:
+    """Returns where a session or context of the user's has its tasks run, to be shown."""
+    return f"sc://{spark.client.host}" if is_connect(spark) else accept_context(spark).master or ""
+
+
 def accept_context(spark: Any) -> SparkContext:
     """Takes the user's SparkSession or SparkContext; it is left running (driver, once a run).
 
     Raises:
         TopologyError: a Spark Connect session, a stopped one, or something else.
     """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise TopologyError(
-            "a Spark Connect session cannot run txbatch: it has no RDDs, on which waves and their two jobs rest; "
-            "start a classic session, as in SparkSession.builder.master(...)"
-        )
+    refuse_connect(spark, "")
     context = spark if isinstance(spark, SparkContext) else getattr(spark, "sparkContext", None)
     if not isinstance(context, SparkContext):
         raise TopologyError(f"spark is {spark!r}; give a SparkSession or a SparkContext")
@@ -167,16 +197,19 @@ def spark_lease(topology_id: str, spark: Any, master: str, settings: Mapping[str
 
     Raises:
         TopologyError: settings for the user's context, or as `accept_context` and `open_context`.
-        EngineError: as `open_context`.
+        EngineError: as `check_pyspark`, `check_spark` and `open_context`.
     """
+    check_pyspark()
     if spark is not None:
         if settings:
             raise TopologyError("conf is for a session of our own; set it on the session you pass as spark=…")
         context = accept_context(spark)
         with _watch_over(context, is_ours=False) as watch:
+            watch.call(lambda: check_spark(context.version))
             watch.call(lambda: warn_of_open_cluster(context))
             yield SparkLease(context, watch)
         return
+    refuse_connect(None, master)
     context = open_context(topology_id, master, settings)
     with _watch_over(context, is_ours=output_of(running_gateway()) is not None) as watch:
         watch.tell(lambda _: quieten_java())

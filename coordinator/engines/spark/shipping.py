@@ -49,7 +49,7 @@ def ship_code(context: SparkContext, user_modules: list[str]) -> str:
     # in Spark's own folder, which goes with the context
     folder = Path(str(context._temp_dir), "txbatch-code")  # noqa: SLF001 - its only name
     folder.mkdir(mode=0o700, exist_ok=True)
-    packed = _packed(user_modules)
+    packed = packed_code(user_modules)
     archive = folder / f"txbatch_code_{digest64(packed):016x}.zip"
     # a context takes a file name once, and a run on it may be one of many
     if archive.name not in {name.rpartition("/")[2] for name in context.listFiles}:
@@ -58,7 +58,8 @@ def ship_code(context: SparkContext, user_modules: list[str]) -> str:
     return archive.name
 
 
-def _packed(user_modules: list[str]) -> bytes:
+def packed_code(user_modules: list[str]) -> bytes:
+    """Returns an archive of our packages and the user's modules."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
         for package in OUR_PACKAGES:
@@ -76,10 +77,15 @@ def ship_topology(context: SparkContext, topology: ComponentGraph, named: str | 
         topology: any topology.
         named: module to ship besides those of its components', hooks' and groupings' classes.
     """
+    return ship_code(context, topology_modules(topology, named))
+
+
+def topology_modules(topology: ComponentGraph, named: str | None = None) -> list[str]:
+    """Returns the modules that a topology's tasks import and that have to be shipped."""
     specs: list[Any] = [component.spec for component in topology.components]
     specs += topology.task_hooks
     specs += [s.grouping for component in topology.components for s in component.subscriptions]
-    return ship_code(context, user_modules(specs, named))
+    return user_modules(specs, named)
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:

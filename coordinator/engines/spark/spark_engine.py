@@ -13,18 +13,29 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.engines.spark.alarm import Deadline
+from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
+from coordinator.engines.spark.cluster.probe import look_at_executors
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, RunningJobs
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, settle_thread
 from coordinator.engines.spark.intake.intake import Intake
 from coordinator.engines.spark.lane import Lane
-from coordinator.engines.spark.running_jobs import RunningJobs
-from coordinator.engines.spark.session import SparkLease, is_fair
+from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
 from coordinator.engines.spark.wave import Wave, deploy
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, PhaseWaits, WaveCrashed
+from coordinator.transactional.engine import (
+    ClusterNoted,
+    EarlyCommit,
+    Event,
+    GroupCrashed,
+    GroupExecuted,
+    PhaseWaits,
+    WaveCrashed,
+)
+from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.errors import EngineError
@@ -32,6 +43,8 @@ from state.redis_topology.reader import save_redis_url
 
 _LOG = logging.getLogger("txbatch")
 PHASES = ("processing", "commit")
+FIRST_LOOK = "executors"
+"""The job that runs before the first wave, in place of a phase."""
 LANE_CLOSE_S = 30.0
 """How long a cancelled job may take to end; Spark kills its workers after two seconds."""
 
@@ -45,6 +58,7 @@ class SparkEngine:
         redis_url: where committers' reads go; written to a file only its owner can read.
         nonce: of this run; its committers read no state that another run has written.
         message_timeout_s: how long a job may take before user code that does not return is ended; None for ever.
+        executors_timeout_s: how long the run waits for an executor.
         code: the archive that tasks import from; see `ship_code`.
         intake: what feeds stage 0, unless the spout's tasks read by themselves.
 
@@ -60,6 +74,7 @@ class SparkEngine:
         nonce: str,
         message_timeout_s: float | None = None,
         *,
+        executors_timeout_s: float = EXECUTORS_TIMEOUT_S,
         code: str = "",
         intake: Intake | None = None,
     ) -> None:
@@ -71,8 +86,16 @@ class SparkEngine:
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
         self._deployment = watch.call(lambda: deploy(FrameJobs(context, code), plan, reading, intake))
         self._waves: dict[int, Wave] = {}
-        self._running = RunningJobs(context, watch)
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
+        self._cluster = ClusterWatch(context, self._events.put)
+        self._running = RunningJobs(
+            context,
+            watch,
+            self._cluster.supply,
+            executors_timeout_s=executors_timeout_s,
+            message_timeout_s=message_timeout_s,
+        )
+        self._noted = ClusterNoted()
         self._processing_lane = Lane("txbatch-processing")
         self._commit_lane = Lane("txbatch-commit")
         self._processing_lane.submit(partial(settle_thread, context, "txbatch-processing"))
@@ -81,6 +104,11 @@ class SparkEngine:
         self.overlaps = watch.call(lambda: is_fair(context.getConf().get))
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
+        if not is_in_process(context.master or ""):
+            job_group = self._job_group(FIRST_LOOK, FIRST_WAVE)
+            self._running.began(job_group, FIRST_WAVE)
+            look = partial(look_at_executors, context, code, self._running, job_group, self._events.put)
+            self._processing_lane.submit(look)
 
     def process(
         self,
@@ -92,15 +120,16 @@ class SparkEngine:
         """Starts job 1 of a wave."""
         copied = {scope: dict(values) for scope, values in stored.items()}
         wave_input = WaveInput(wave_id, batches, copied)
-        entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
 
         def job() -> Event:
             started_s = time.monotonic()
+            entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
             return replace(wave.process(early), seconds=time.monotonic() - started_s)
 
         crashed = partial(WaveCrashed, wave_id)
         what = self._described(wave_id, [batch.attempt for batch in batches], "processing")
+        self._running.began(self._job_group("processing", wave_id), wave_id)
         self._processing_lane.submit(partial(self._run, "processing", wave_id, what, job, crashed))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
@@ -109,19 +138,18 @@ class SparkEngine:
             self._events.put(GroupExecuted(wave_id, attempts, ()))
             return
 
-        deadline = self._deadline()
-
         def job() -> Event:
-            reports = self._waves[wave_id].commit(attempts, composed=composed, deadline=deadline)
+            reports = self._waves[wave_id].commit(attempts, composed=composed, deadline=self._deadline())
             return GroupExecuted(wave_id, attempts, tuple(reports))
 
         crashed = partial(GroupCrashed, wave_id, attempts)
         what = self._described(wave_id, attempts, "commit")
+        self._running.began(self._job_group("commit", wave_id), wave_id)
         self._commit_lane.submit(partial(self._run, "commit", wave_id, what, job, crashed))
 
     def cancel(self, wave_id: int) -> None:
         """Cancels the jobs of a wave."""
-        for phase in PHASES:
+        for phase in (*PHASES, FIRST_LOOK):
             job_group = self._job_group(phase, wave_id)
             if job_group in self._running:  # Spark warns of groups it does not know
                 self._watch.call(partial(self._context.cancelJobGroup, job_group))
@@ -136,6 +164,10 @@ class SparkEngine:
         Raises:
             EngineError: Spark is gone, or gives no executors.
         """
+        noted = ClusterNoted(self._running.story or self._cluster.story, bool(self._running.story))
+        if noted != self._noted:
+            self._noted = noted
+            return noted
         try:
             event = self._events.get(timeout=timeout_s)
         except queue.Empty:
@@ -159,6 +191,7 @@ class SparkEngine:
         except EngineError as error:
             _LOG.debug("nothing was cleaned up: %s", error)
         finally:
+            self._cluster.close()
             self._private.cleanup()
 
     def _tidy_up(self) -> None:
@@ -182,7 +215,6 @@ class SparkEngine:
     ) -> None:
         """Runs one job on its lane and turns whatever happens into an event."""
         job_group = self._job_group(phase, wave_id)
-        self._running.began(job_group, wave_id)
         try:
             self._context.setJobGroup(job_group, description, interruptOnCancel=True)
             event = job()

@@ -9,16 +9,19 @@ from functools import partial
 
 from coordinated_bolt.transport.frames import frame_target
 from coordinator.engines.spark.alarm import Deadline
+from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
+from coordinator.engines.spark.cluster.probe import look_at_executors
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, LOOK_AFTER_S, RunningJobs
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, settle_thread
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
-from coordinator.engines.spark.running_jobs import LOOK_AFTER_S, RunningJobs
-from coordinator.engines.spark.session import SparkLease
+from coordinator.engines.spark.session import SparkLease, is_in_process
 from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed
+from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
 
@@ -36,10 +39,17 @@ class SparkPlainEngine:
         code: the archive that tasks import from; see `ship_code`.
         wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that; None
             lets it take its time.
+        executors_timeout_s: how long the run waits for an executor.
     """
 
     def __init__(
-        self, lease: SparkLease, plan: PlainPlan, *, code: str = "", wave_timeout_s: float | None = None
+        self,
+        lease: SparkLease,
+        plan: PlainPlan,
+        *,
+        code: str = "",
+        wave_timeout_s: float | None = None,
+        executors_timeout_s: float = EXECUTORS_TIMEOUT_S,
     ) -> None:
         self._context, self._watch = context, watch = lease.context, lease.watch
         self._plan, self._shipped_plan = plan, watch.call(lambda: context.broadcast(plan))
@@ -48,8 +58,21 @@ class SparkPlainEngine:
         self._job_group = f"txbatch-{id(self)}-plain"
         self._lane = Lane("txbatch-plain")
         self._lane.submit(partial(settle_thread, context, "txbatch-processing"))
-        self._jobs = RunningJobs(context, watch)
+        self._errors: list[EngineError] = []
+        self._cluster = ClusterWatch(context, self._errors.append)
+        self._jobs = RunningJobs(
+            context,
+            watch,
+            self._cluster.supply,
+            executors_timeout_s=executors_timeout_s,
+            message_timeout_s=wave_timeout_s,
+        )
         self._running: Future[WaveDrained] | None = None
+        if not is_in_process(context.master or ""):
+            first_group = f"{self._job_group}-executors"
+            self._jobs.began(first_group, FIRST_WAVE)
+            look = partial(look_at_executors, context, code, self._jobs, first_group, self._errors.append)
+            self._lane.submit(look)
 
     def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
         """Runs a wave on the lane, so that a signal finds the calling thread at rest.
@@ -75,6 +98,8 @@ class SparkPlainEngine:
         started_s = time.monotonic()
         while not wait([running], LOOK_AFTER_S).done:
             self._watch.check()
+            if self._errors:
+                raise self._errors[0]
             if self._jobs.waiting():
                 started_s = time.monotonic()
             elif self._wave_timeout_s is not None and time.monotonic() - started_s > self._wave_timeout_s:
@@ -101,6 +126,7 @@ class SparkPlainEngine:
         try:
             if self._running is not None and not self._running.done():
                 self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
+            self._cluster.close()
             self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)
             self._watch.call(self._shipped_plan.destroy)
         except EngineError as error:  # then there is nothing to clean up

@@ -57,6 +57,14 @@ class WaveInput:
         """Returns the same, as stages need it that do not emit."""
         return WaveInput(self.wave_id, tuple(Batch(batch.attempt, b"") for batch in self.batches))
 
+    def with_cuts(self, outcomes: Iterable[AttemptResult]) -> WaveInput:
+        """Returns the same, in which emitters find what they have cut of partitions."""
+        stored = {scope: dict(cuts) for scope, cuts in self.stored.items()}
+        for outcome in outcomes:
+            for scope, cut in outcome.metadata.items():
+                stored.setdefault(scope, {})[outcome.attempt.txid] = cut
+        return WaveInput(self.wave_id, self.batches, stored)
+
     def attempts(self) -> WaveAttempts:
         """Returns the attempts, as what travels within the wave names them."""
         return WaveAttempts(batch.attempt for batch in self.batches)

@@ -83,7 +83,8 @@ Level = Annotated[
         "--durability",
         panel=SERVER,
         help="What has to be confirmed of a commit before anything is released upstream, and before a run says it is "
-        "done: the server's answer (memory), its disk, or replicas. Without the option it is the disk for a run that "
+        "done: the server's answer (memory), its disk (fsync), replicas (replica), or the answer of a service that is "
+        "durable by contract, on your word (service). Without the option it is the disk for a run that "
         "deletes or moves its files, trims its streams or otherwise destroys input, and memory for any other.",
     ),
 ]

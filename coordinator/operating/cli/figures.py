@@ -96,6 +96,8 @@ class TransactionalFigures:
         return self.statistics.commit_lag_s(self._clock())
 
     def line(self) -> str:
+        if self.statistics.cluster:
+            return f"txid {self.statistics.last_txid:,} · {self.statistics.cluster}"
         if not self.has_result():
             if not self.statistics.active:
                 return f"txid {self.statistics.last_txid:,} · nothing committed yet, nothing in flight"
@@ -117,6 +119,8 @@ class TransactionalFigures:
         return " · ".join(parts)
 
     def parts(self) -> list[str]:
+        if self.statistics.cluster:
+            return [self.statistics.cluster]
         if self.statistics.first_wave_s is None:
             return []
         if not self.has_result():

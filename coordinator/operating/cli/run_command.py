@@ -120,12 +120,13 @@ def _plain(
     typed: TypedRun, topology: PlainTopology, module_name: str, runner: PlainRunner
 ) -> Callable[..., PlainStatistics]:
     """Returns what runs a plain topology; options of transactional ones are refused."""
-    if typed.request.options != RunOptions():
+    executors_timeout_s = typed.request.options.executors_timeout_s
+    if typed.request.options != RunOptions(executors_timeout_s=executors_timeout_s):
         raise TopologyError(
-            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --max-attempts, --on-poison, "
-            "--max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse are for "
-            f"transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit what is "
-            "in flight with the builder's set_max_spout_pending"
+            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --commit-target-ms, --max-attempts, "
+            "--on-poison, --max-quarantined, --adopt, --accept-state-changes, --durability, --history and --no-pulse "
+            f"are for transactional topologies, but {topology.topology_id!r} is a plain one; leave them out, and limit "
+            "what is in flight with the builder's set_max_spout_pending"
         )
     if typed.observed.traces:
         raise TopologyError(
@@ -137,7 +138,7 @@ def _plain(
         topology,
         master=typed.request.master,
         conf=typed.request.conf,
-        options=PlainRunOptions(stop_when_idle=typed.ending.stop_when_idle),
+        options=PlainRunOptions(stop_when_idle=typed.ending.stop_when_idle, executors_timeout_s=executors_timeout_s),
         factory_module=module_name,
     )
 

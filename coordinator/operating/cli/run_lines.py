@@ -6,7 +6,7 @@ from datetime import datetime
 
 from coordinator.operating.cli.figures import failed_line
 from coordinator.watching.durations import brief, duration
-from state.printable import counted, one_line
+from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 from state.records.transaction_story import LOWER_FAILED
 
@@ -49,6 +49,8 @@ def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
     lines = [("run with", f"master {one_line(run.master)}, durability {run.durability}, {versions}")]
     lines.append(("this run", f"{counted(figures.committed, 'transaction')} committed, {_attempts(figures)}"))
     if not figures.state.has_ended:
+        if figures.cluster:
+            lines.append(("cluster", one_line(figures.cluster, SENTENCE_LIMIT)))
         lines.append(("rates", _rates(figures)))
         lines.append(("in flight", window_line(figures)))
     if figures.latency_s.count:
@@ -78,7 +80,7 @@ def watch_line(pulse: RunPulse | None, standing: Standing, committed_txid: int, 
     if pulse is None or standing is not Standing.RUNNING or pulse.now.state is RunState.STARTING:
         return f"txid {committed_txid:,} · {run_line(pulse, standing, now)}"
     figures = pulse.now
-    parts = [f"{figures.state}", f"txid {committed_txid:,}", _rates(figures), window_line(figures)]
+    parts = [figures.cluster or f"{figures.state}", f"txid {committed_txid:,}", _rates(figures), window_line(figures)]
     if figures.failed_attempts:
         parts.append(f"{figures.failed_attempts:,} failed")
     return " · ".join(parts)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer.core import TyperCommand
 
-from coordinator.operating.cli.command import SERVER, WATCHING, Level, Slots, option
+from coordinator.operating.cli.command import SERVER, SPARK, WATCHING, Level, Slots, option
 from coordinator.operating.cli.exits import errors_reported
 from coordinator.operating.cli.signals import STOP_TIMEOUT_S
 from coordinator.transactional.options import ADOPT_WORDS, RunOptions
@@ -62,9 +62,28 @@ class LimitOptions:
         ),
     ] = round(1000 * DEFAULTS.wave_target_s)
     slots: Slots = None
+    executors_timeout: Annotated[
+        float,
+        option(
+            panel=SPARK,
+            min=1,
+            metavar="SECONDS",
+            help="Longest wait for an executor; then the run ends with exit code 5.",
+        ),
+    ] = DEFAULTS.executors_timeout_s
     commit_group_max: Annotated[int, at_least(1, panel=PACE, help="Most transactions in one commit.")] = (
         DEFAULTS.commit_group_max
     )
+    commit_target_ms: Annotated[
+        int,
+        option(
+            panel=PACE,
+            min=0,
+            metavar="MS",
+            help="How long the call that commits a group may keep the server busy, and its other clients waiting; 0 "
+            "sets no limit.",
+        ),
+    ] = round(1000 * (DEFAULTS.commit_target_s or 0))
     max_attempts: MaxAttempts = DEFAULTS.max_attempts
     on_poison: Annotated[
         str,
@@ -114,7 +133,9 @@ class LimitOptions:
         return RunOptions(
             max_spout_pending=given.pop("max_pending"),
             wave_target_s=given.pop("wave_target_ms") / 1000,
+            commit_target_s=given.pop("commit_target_ms") / 1000,
             adopt=_adopted(given.pop("adopt")),
+            executors_timeout_s=given.pop("executors_timeout"),
             **given,
         )
 

@@ -76,7 +76,8 @@ def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> li
     if patient.load is not None:
         findings, topology, module = _examine_code(patient.target, patient.load)
     if not isinstance(topology, PlainTopology):
-        findings += examine_server(patient.server, STAND_IN_ID if topology is None else topology.topology_id)
+        topology_id, expires = (STAND_IN_ID, None) if topology is None else (topology.topology_id, topology.expires)
+        findings += examine_server(patient.server, topology_id, expires=expires)
     findings += _examine_machine(patient, environment)
     if patient.master is not None:
         findings += _examine_spark(patient.master, patient.conf, topology, module)
@@ -109,14 +110,17 @@ def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology |
     return [*findings, ok("input", f"the spout finds its input: {fingerprint}")], topology, module
 
 
-def examine_server(choice: ServerChoice, topology_id: str) -> list[Finding]:
-    """Examines the server that a choice names, as one that is to hold that topology."""
+def examine_server(choice: ServerChoice, topology_id: str, *, expires: bool | None = None) -> list[Finding]:
+    """Examines the server that a choice names, as one that is to hold that topology.
+
+    `expires` says whether a state of it may expire, None if that is not known.
+    """
     if choice.redis_url is None:
         return _examine_private(choice.data_dir, topology_id)
     encryption = check_encryption(choice.redis_url, allow_plaintext=choice.allow_plaintext)
     if encryption.weight == "fail":
         return [encryption]  # not even the password is sent
-    return [encryption, *_examine_url(choice.redis_url, topology_id)]
+    return [encryption, *_examine_url(choice.redis_url, topology_id, expires=expires)]
 
 
 def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
@@ -140,7 +144,7 @@ def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
     return ok("encryption", f"the connection uses {how}")
 
 
-def _examine_url(url: str, topology_id: str) -> list[Finding]:
+def _examine_url(url: str, topology_id: str, *, expires: bool | None = None) -> list[Finding]:
     keys = Keys(topology_id)
     connection = RedisConnection(connect(url, key=keys.control), redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
@@ -149,7 +153,7 @@ def _examine_url(url: str, topology_id: str) -> list[Finding]:
         return [from_error("reachable", error, "every transaction is committed there")]
     finally:
         connection.close()
-    return check_server(facts)
+    return check_server(facts, expires=expires)
 
 
 def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
@@ -196,7 +200,7 @@ def measure_folder(purpose: str, path: Path, setting: str, *, is_shared: bool = 
 
 
 def _examine_spark(master: str, conf: Mapping[str, str], topology: AnyTopology | None, module: str) -> list[Finding]:
-    from coordinator.engines.spark.probe import probe_spark
+    from coordinator.engines.spark.cluster.probe import probe_spark
 
     try:
         return check_spark(probe_spark(master, conf, topology, module or None))

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.executor_needs import minor, missing_modules
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.spark_versions import NEWEST_SPARK, SUPPORTED, numbers_of, oldest_java
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
-from state.printable import counted, one_line
+from state.printable import counted
 
 FREE_FAIL_BYTES = 100 * 2**20
 FREE_WARN_BYTES = 2**30
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 LOCAL_DIR = "spark.local.dir"
-OLDEST_JAVA = 17
-OLDEST_SPARK = (4, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +76,24 @@ def check_spark(facts: SparkFacts) -> list[Finding]:
 
 def _check_version(facts: SparkFacts) -> Finding:
     found = f"Spark {facts.version} at master {facts.master!r}"
-    numbers = tuple(int(part) for part in facts.version.split(".")[:2] if part.isdecimal())
-    if numbers < OLDEST_SPARK:
-        return fail("spark", found, "txbatch needs 4.1 or newer", "upgrade pyspark, and the cluster with it")
+    numbers = numbers_of(facts.version)
+    others = {each.host: each.pyspark for each in facts.executors if numbers_of(each.pyspark) != numbers}
+    if others:
+        shown = ", ".join(f"{version} on {host}" for host, version in sorted(others.items()))
+        why = "Spark and its Python workers understand each other only in one version"
+        remedy = "install the same version of Spark on driver and executors"
+        return fail("spark", f"{found}, executors run PySpark {shown}", why, remedy)
+    if numbers > NEWEST_SPARK:
+        return warn("spark", f"{found} was not tried", f"txbatch was tried on {SUPPORTED}", "use one of those")
     return ok("spark", f"{found} ran a job on {counted(len(facts.executors), 'executor Python')}")
 
 
 def _check_java(facts: SparkFacts) -> Finding:
     major = facts.java_version.split(".", maxsplit=1)[0]
-    if not major.isdecimal() or int(major) < OLDEST_JAVA:
-        why = f"Spark 4 needs Java {OLDEST_JAVA} or newer"
-        return fail("java", f"Java {facts.java_version}", why, f"install Java {OLDEST_JAVA} and set JAVA_HOME")
+    oldest = oldest_java(facts.version)
+    if not major.isdecimal() or int(major) < oldest:
+        why = f"Spark {facts.version} needs Java {oldest} or newer"
+        return fail("java", f"Java {facts.java_version}", why, f"install Java {oldest} and set JAVA_HOME")
     return ok("java", f"Java {facts.java_version}")
 
 
@@ -102,24 +109,20 @@ def _check_security(facts: SparkFacts) -> Finding:
 
 def _check_executors(facts: SparkFacts) -> list[Finding]:
     findings = []
-    others = [each for each in facts.executors if _minor(each.python) != _minor(facts.driver_python)]
+    others = [each for each in facts.executors if minor(each.python) != minor(facts.driver_python)]
     if others:
         by_place = {f"{each.executable} on {each.host}": each.python for each in others}
         shown = ", ".join(f"{place} is {version}" for place, version in sorted(by_place.items()))
         found = f"the driver runs Python {facts.driver_python}, {shown}"
         why = "pickled bolts are byte code of one minor version"
-        remedy = "name the same version by PYSPARK_PYTHON, a path on the executors"
+        remedy = f"name the same version; {facts.interpreter_line}"
         findings.append(fail("executor Python", found, why, remedy))
     else:
-        findings.append(ok("executor Python", f"driver and executors run Python {_minor(facts.driver_python)}"))
-    missing: dict[str, str] = {}
-    for each in facts.executors:
-        for module, reason in each.missing.items():
-            missing.setdefault(module, f"{module} on {each.host} ({one_line(reason, 200)})")
+        findings.append(ok("executor Python", f"driver and executors run Python {minor(facts.driver_python)}"))
+    missing = missing_modules((each.host, dict(each.missing)) for each in facts.executors)
     if missing:
-        found = f"executors cannot import {'; '.join(missing.values())}"
-        remedy = "install it in the interpreter that PYSPARK_PYTHON names there"
-        findings.append(fail("executor modules", found, "the first wave would end the run", remedy))
+        remedy = f"install it in the executors' interpreter; {facts.interpreter_line}"
+        findings.append(fail("executor modules", missing, "the first wave would end the run", remedy))
     else:
         findings.append(ok("executor modules", f"executors import {', '.join(facts.modules)}"))
     findings += [check_folder(least) for least in _least_scratch(facts.executors)]
@@ -136,7 +139,3 @@ def _least_scratch(executors: Iterable[ExecutorFacts]) -> list[FolderFacts]:
         FolderFacts(f"scratch folder on {host}", folder, LOCAL_DIR, free_bytes >= 0, free_bytes)
         for host, (free_bytes, folder) in sorted(least.items())
     ]
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

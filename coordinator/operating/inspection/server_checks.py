@@ -7,7 +7,8 @@ from statistics import median
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
-from state.redis_server.fitness import product_of, unfitness
+from state.records.durability import how_to_set
+from state.redis_server.fitness import evicts_only_expiring, policy_of, product_of, unfitness, unknown_facts
 from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95
@@ -23,31 +24,43 @@ WHY_UNFIT = {
     "primary": "only a primary takes writes, so a run is refused at start",
     "eviction": "committed state may vanish without an error, so a run is refused at start or stopped later",
 }
+_UNSAID = "unknown: the server does not say"
+_TO_KEEP_ALL = f"leave it if no state has expire_at, else set noeviction ({how_to_set('maxmemory-policy noeviction')})"
 
 
-def check_server(facts: ServerFacts) -> list[Finding]:
-    """Returns one finding for each aspect of a server that answers."""
+def check_server(facts: ServerFacts, *, expires: bool | None = None) -> list[Finding]:
+    """Returns one finding for each aspect of a server that answers.
+
+    `expires` says whether a state of the topology may expire, None if that is not known.
+    """
     return [
         ok("reachable", f"server {facts.server} answers"),
-        *_fitness(facts),
+        *_fitness(facts, expires=expires),
         *(check(facts) for check in _CHECKS),
     ]
 
 
-def _fitness(facts: ServerFacts) -> list[Finding]:
-    info = facts.info
+def _fitness(facts: ServerFacts, *, expires: bool | None) -> list[Finding]:
+    info, policy = facts.info, f"maxmemory-policy is {policy_of(facts.info)}"
     product, version = product_of(info)
+    unknown = unknown_facts(info)
+    replicas = counted(_number(info, "connected_slaves"), "replica")
     sound = {
-        "version": f"{product} {version}",
-        "primary": f"a primary with {counted(_number(info, 'connected_slaves'), 'replica')}",
-        "eviction": "maxmemory-policy is noeviction",
+        "version": f"{product} {version}" if version else f"{product}, {_UNSAID}",
+        "primary": _UNSAID if "its role" in unknown else f"a primary with {replicas}",
+        "eviction": _UNSAID if "its maxmemory-policy" in unknown else policy,
     }
-    unfit = {each.about: fail(each.about, each.found, WHY_UNFIT[each.about], each.remedy) for each in unfitness(info)}
+    found = unfitness(info, expires=bool(expires))
+    unfit = {each.about: fail(each.about, each.found, WHY_UNFIT[each.about], each.remedy) for each in found}
     evicted = _number(info, "evicted_keys")
-    if "eviction" not in unfit and evicted:
-        found = f"maxmemory-policy is noeviction, but {counted(evicted, 'key')} were evicted since the server started"
+    if "eviction" not in unfit and evicts_only_expiring(info):
+        sound["eviction"] = f"{policy}: it evicts only keys that expire, and no state of the topology does"
+        if expires is None:
+            unfit["eviction"] = warn("eviction", policy, "it evicts states whose parts expire", _TO_KEEP_ALL)
+    elif "eviction" not in unfit and evicted:
+        found_evicted = f"{policy}, but {counted(evicted, 'key')} were evicted since the server started"
         why = "they may have held state of a topology; nothing records which ones they were"
-        unfit["eviction"] = warn("eviction", found, why, "run `txbatch verify TOPOLOGY --refold FACTORY`")
+        unfit["eviction"] = warn("eviction", found_evicted, why, "run `txbatch verify TOPOLOGY --refold FACTORY`")
     return [unfit.get(about) or ok(about, text) for about, text in sound.items()]
 
 
@@ -70,7 +83,7 @@ def _persistence(facts: ServerFacts) -> Finding:
     found = "the server takes snapshots only" if "save" in settings else "the server has no append-only file"
     unsaved = f", {_number(info, 'rdb_changes_since_last_save'):,} changes are in none yet"
     why = "a crash loses every transaction since the last snapshot; the next run repeats them if the input is there"
-    return warn("persistence", found + unsaved, why, "set appendonly to yes (CONFIG SET appendonly yes)")
+    return warn("persistence", found + unsaved, why, f"set appendonly to yes ({how_to_set('appendonly yes')})")
 
 
 def _append_only(settings: Mapping[str, str]) -> Finding:

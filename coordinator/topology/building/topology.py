@@ -16,6 +16,8 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
 from coordinator.spouts.spout_kind import Spout
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
+from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.state_family import StateFamily
 
 Spec = Spout | IBatchBolt | ISpout | IRichBolt | IBasicBolt
 
@@ -130,3 +132,13 @@ class Topology(ComponentGraph):
     def spout(self) -> Component:
         """The spout's component."""
         return self.components[0]
+
+    @property
+    def states(self) -> list[DeclaredState]:
+        """The states that its components declare."""
+        return [state for c in self.components for state in declared_states(type(c.spec)).values()]
+
+    @property
+    def expires(self) -> bool:
+        """Whether a state of it has parts that expire."""
+        return any(isinstance(state, StateFamily) and state.expire_at is not None for state in self.states)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from committers.group_commit import Again, Group, PublishStep, decide_group
-from committers.group_size import GroupSize
+from committers.group_size import FEW_OPERATIONS, GroupSize
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import EarlyCommit, FailedByHand, GroupCrashed, GroupExecuted
@@ -21,7 +21,7 @@ from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision, Publish, Published, Refused, StartCommit
 from coordinator.transactional.machine.transaction_record import AttemptState
 from coordinator.transactional.machine.transaction_records import IN_COMMIT_PHASE
-from coordinator.watching.failure_cause import Phase
+from coordinator.watching.failure_cause import CrashKind, Phase
 from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptsIssued
 from coordinator.watching.statistics.run_statistics import work_of
@@ -97,7 +97,9 @@ class Commits:
     def __init__(self, books: RunBooks, failures: Failures, releases: Releases) -> None:
         self._books, self._failures, self._releases = books, failures, releases
         options = books.options
-        self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM)
+        self._target_s = options.commit_target_s or 0.0
+        self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM, self._target_s)
+        self._stall_s = 0.0  # of the last warning
         self._composed = True
         self.phase: CommitPhase | None = None
         self.has_judged_early = False
@@ -164,8 +166,9 @@ class Commits:
             self._books.causes.ended(event.wave_id)
             return  # this group was given up
         self.phase = None
-        self._books.waves.size.halve(len(event.attempts))
         reason, kind = self._books.causes.of(event)
+        if kind is not CrashKind.WAITED:
+            self._books.waves.size.halve(len(event.attempts))
         what = f"the commit phase of {counted(len(event.attempts), 'attempt')}"
         yield from self._failures.crashed(event.attempts, Phase.COMMIT, what, reason, kind)
 
@@ -196,7 +199,7 @@ class Commits:
             residues={attempt: outcome.residue for attempt, outcome in outcomes.items()},
             commit_tasks=self._books.plan.commit_tasks,
             component_order=self._books.plan.component_order,
-            operations_max=self._books.options.commit_operations_max,
+            operations_max=self._size.operations_limit,
             is_flat=self._books.plan.may_commit_early,
             letter_counts={attempt: outcome.letter_count for attempt, outcome in outcomes.items()},
             letters_max=self._books.plan.letter_limits.per_transaction,
@@ -271,7 +274,9 @@ class Commits:
             published=count,
             operation_count=step.write_set.operations(),
             byte_count=published.byte_count,
+            call_s=published.call_s,
         )
+        self._warn_of_stall(step, published)
         for record in ended:
             books.waves.let_go(record.wave_id, record.attempt)
             assert record.outcome is not None
@@ -281,6 +286,23 @@ class Commits:
         books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
         yield from self._releases.published(step.attempts)
+
+    def _warn_of_stall(self, step: PublishStep, published: Published) -> None:
+        """Warns of a transaction that alone keeps the server busy for too long; again once the time has doubled."""
+        call_s, operations, attempt = published.call_s, step.write_set.operations(), step.attempts[0]
+        is_large = operations >= FEW_OPERATIONS or published.byte_count > GROUP_BYTES_AIM
+        if len(step.attempts) > 1 or not is_large or not 0 < self._target_s < call_s or call_s < 2 * self._stall_s:
+            return
+        self._stall_s = call_s
+        _LOG.warning(
+            "transaction %d, with %s, kept the server busy for %.2f s in one call, and the target is %g s "
+            "(--commit-target-ms): its other clients waited; a transaction commits whole, so cut smaller ones",
+            attempt.txid,
+            counted(operations, "change"),
+            call_s,
+            self._target_s,
+            extra=fields(attempt),
+        )
 
     def refused(self, refused: Refused) -> Iterator[Decision]:
         """Handles a refusal, which changed nothing: transactions commit one by one until the culprit ends the run."""

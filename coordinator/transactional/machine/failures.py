@@ -116,7 +116,8 @@ class Failures:
             sentence = f"Spark cannot run txid {live[0].txid}: {reason}; lower txids are committed"
             yield from self._halt(live[0], phase, EngineError(sentence), _Fault(reason, counts_as))
         elif len(attempts) == 1:
-            yield from self._lose(live[0], phase, _Fault(reason, counts_as))
+            is_counted = kind is not CrashKind.WAITED
+            yield from self._lose(live[0], phase, _Fault(reason, counts_as, is_counted=is_counted))
         else:
             where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
             sentence = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason

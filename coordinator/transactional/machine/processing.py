@@ -76,8 +76,8 @@ class Processing:
 
     def crashed(self, event: WaveCrashed) -> Iterator[Decision]:
         """Handles a wave whose processing phase ended without naming an attempt."""
-        attempts = self._books.waves.crashed(event.wave_id).attempts
         reason, kind = self._books.causes.of(event)
+        attempts = self._books.waves.crashed(event.wave_id, halves=kind is not CrashKind.WAITED).attempts
         if kind is CrashKind.OVERDUE:
             self._books.waves.size.keep_below(len(attempts))
             self._commits.early.turn_off()  # in separate jobs, each phase has the whole timeout

@@ -14,6 +14,7 @@ from typing import Any
 from committers.task_report import TaskReport
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.transactional.engine import (
+    ClusterNoted,
     EarlyCommit,
     FailedByHand,
     GroupCrashed,
@@ -113,10 +114,12 @@ class Published:
     Attributes:
         now_s: the time.
         byte_count: size of what was sent to the store.
+        call_s: how long the call kept the server busy; 0 if that is not known.
     """
 
     now_s: float
     byte_count: int = 0
+    call_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,7 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits
+EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits | ClusterNoted
 RunEvent = (
     Resumed
     | FirstPositions

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from coordinator.transactional.engine import (
+    ClusterNoted,
     FailedByHand,
     GroupCrashed,
     GroupExecuted,
@@ -125,6 +126,7 @@ class RunMachine:
             GroupCrashed: self._commits.crashed,
             FailedByHand: self._failed_by_hand,
             PhaseWaits: self._phase_waits,
+            ClusterNoted: self._note_cluster,
             Published: self._commits.published,
             BarrierConfirmed: self._barrier_confirmed,
             Refused: self._commits.refused,
@@ -297,8 +299,14 @@ class RunMachine:
     def _phase_waits(self, event: PhaseWaits) -> Iterator[Decision]:
         """Counts no time against attempts while none of their tasks runs: they are not what takes long."""
         for wave_id in event.wave_ids:
-            self._books.waves.waits(wave_id)
-            self._commits.waits(wave_id)
+            if self._books.waves.waits(wave_id):
+                self._commits.waits(wave_id)
+                self._books.causes.waits(wave_id)
+        return iter(())
+
+    def _note_cluster(self, event: ClusterNoted) -> Iterator[Decision]:
+        statistics = self._books.statistics
+        statistics.cluster, statistics.lacks_executors = event.story, event.lacks_executors
         return iter(())
 
     def _give_up_overdue(self, passed: TimePassed) -> Iterator[Decision]:

@@ -16,7 +16,7 @@ from state.errors import ProtocolError
 
 
 class CrashCauses:
-    """Remembers which waves were cancelled because they took too long.
+    """Remembers which waves were cancelled because they took too long, and which have waited for executors.
 
     Args:
         timeout_s: the message timeout.
@@ -25,19 +25,30 @@ class CrashCauses:
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
         self._cancelled: set[int] = set()
+        self._has_waited: set[int] = set()
 
     def cancelled(self, wave_id: int) -> None:
         """Notes that a phase of the wave exceeds the timeout and is cancelled."""
         self._cancelled.add(wave_id)
 
+    def waits(self, wave_id: int) -> None:
+        """Notes that no task of a phase of the wave runs."""
+        self._has_waited.add(wave_id)
+
     def ended(self, wave_id: int) -> None:
-        """Forgets a cancellation, because the phase ended before it took effect or the wave is finished."""
+        """Forgets what was noted, because the phase ended before it took effect or the wave is finished."""
         self._cancelled.discard(wave_id)
+        self._has_waited.discard(wave_id)
 
     def of(self, event: WaveCrashed | GroupCrashed) -> tuple[str, CrashKind]:
-        """Returns why a phase crashed and what to do; a timeout of the engine's own takes precedence over ours."""
-        was_cancelled = event.wave_id in self._cancelled
-        self._cancelled.discard(event.wave_id)
+        """Returns why a phase crashed and what to do; a timeout of the engine's own takes precedence over ours.
+
+        An engine counts its own from when it was asked, so it proves nothing about a phase that had to wait.
+        """
+        was_cancelled, has_waited = event.wave_id in self._cancelled, event.wave_id in self._has_waited
+        self.ended(event.wave_id)
+        if event.kind is CrashKind.OVERDUE and has_waited and not was_cancelled:
+            return f"{event.reason}, part of which it waited for executors", CrashKind.WAITED
         if not was_cancelled and event.kind is not CrashKind.OVERDUE:
             return event.reason, event.kind
         reason = f"it exceeded the message timeout of {self._timeout_s:g} s and was cancelled"
@@ -118,14 +129,14 @@ class WaveRecords:
             self.size.processed(len(wave.attempts), 0.0 if wave.has_waited else seconds)
         return wave
 
-    def crashed(self, wave_id: int) -> WaveRecord:
-        """Ends the processing phase of a wave that crashed; the next is half as large.
+    def crashed(self, wave_id: int, *, halves: bool = True) -> WaveRecord:
+        """Ends the processing phase of a wave that crashed; the next is half as large, unless it was not to blame.
 
         Raises:
             ProtocolError: the wave is not running.
         """
         wave = self._end(wave_id)
-        if wave.live:
+        if wave.live and halves:
             self.size.halve(len(wave.attempts))
         return wave
 
@@ -166,11 +177,15 @@ class WaveRecords:
                 late.append(wave)
         return late
 
-    def waits(self, wave_id: int) -> None:
-        """Begins the time of a processing phase again, from the next look: none of its tasks runs."""
+    def waits(self, wave_id: int) -> bool:
+        """Begins the time of a processing phase again, from the next look: none of its tasks runs.
+
+        Returns whether the wave is known, in either phase.
+        """
         wave = self._waves.get(wave_id)
         if wave is not None and wave.is_running:
             wave.started_s, wave.has_waited = None, True
+        return wave is not None
 
     def is_processing(self) -> bool:
         """Returns whether a wave is in its processing phase."""

@@ -31,7 +31,6 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from state.errors import StateRefusedError
 from state.fault_points import reached
 from state.keys import parse_metadata_field
-from state.kinds.handles import declared_states
 from state.kinds.state_family import StateFamily
 from state.records.topology_overview import FoundTopology
 from state.redis_topology.store import RedisStore
@@ -169,7 +168,7 @@ class Takeover:
         if found is None and self._store.has_records():
             return  # `acquire` reports what is wrong with them
         recorded = set() if found is None else states_of(found.topology)
-        handles = [h for c in self._topology.components for h in declared_states(type(c.spec)).values()]
+        handles = self._topology.states
         unrecorded = [handle for handle in handles if handle.name not in recorded]
         with_parts = {handle.name for handle in unrecorded if isinstance(handle, StateFamily)}
         existing = self._store.existing_states(

@@ -114,6 +114,8 @@ class PulseBook:
     def _state(self, statistics: RunStatistics, condition: RunCondition) -> RunState:
         if self._end is not None:
             return self._end
+        if statistics.lacks_executors:
+            return RunState.WITHOUT_EXECUTORS
         if condition.is_waiting:
             return RunState.WAITING
         if condition.is_draining:

@@ -41,6 +41,8 @@ class RunStatistics(WaveStatistics):
         counters: counted by components, in committed attempts.
         dead_letters: tuples that were refused, and stored, with the transactions this run committed.
         notices: changes of topology and input since the run before, one sentence each.
+        cluster: the matter with Spark's cluster, in one line; "" if all is well.
+        lacks_executors: the run waits for executors.
         server_away_count: how often the server did not answer a call for a second or more.
         server_away_s: for how long in all, in seconds.
         quarantined: txids whose batches this run has quarantined.
@@ -63,6 +65,8 @@ class RunStatistics(WaveStatistics):
     counters: Counter[str] = field(default_factory=Counter)
     dead_letters: int = 0
     notices: tuple[str, ...] = ()
+    cluster: str = ""
+    lacks_executors: bool = False
     server_away_count: int = 0
     server_away_s: float = 0.0
     quarantined: list[int] = field(default_factory=list)

@@ -184,6 +184,11 @@ class RunMetrics:
             statistics.server_away_count,
         )
         yield of.counter("txbatch_server_away_seconds", "Time it was away.", statistics.server_away_s)
+        yield of.gauge(
+            "txbatch_waiting_for_executors",
+            "Whether Spark runs no task because it has no executor for the run: 1 or 0.",
+            float(statistics.lacks_executors),
+        )
         yield of.counter("txbatch_quarantined_batches", "Batches this run has set aside.", len(statistics.quarantined))
         yield of.counter("txbatch_dead_letters", "Tuples that were refused and stored.", statistics.dead_letters)
 

@@ -94,5 +94,5 @@ local function look(keys, argv)
   return append_hash({found[1], found[2] or '', found[3] or '', found[4] or ''}, keys[2])
 end
 
-redis.register_function{function_name = LIBRARY .. '_acquire', callback = acquire}
-redis.register_function{function_name = LIBRARY .. '_look', callback = look, flags = {'no-writes'}}
+register('acquire', acquire)
+register('look', look, 'no-writes')

@@ -89,4 +89,4 @@ local function commit(keys, argv)
   return {'OK', ''}
 end
 
-redis.register_function{function_name = LIBRARY .. '_commit', callback = commit}
+register('commit', commit)

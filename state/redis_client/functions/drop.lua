@@ -81,6 +81,6 @@ local function drop_end(keys, argv)
   return {'OK', ''}
 end
 
-redis.register_function{function_name = LIBRARY .. '_drop_begin', callback = drop_begin, flags = {'allow-oom'}}
-redis.register_function{function_name = LIBRARY .. '_drop_keys', callback = drop_keys, flags = {'allow-oom'}}
-redis.register_function{function_name = LIBRARY .. '_drop_end', callback = drop_end, flags = {'allow-oom'}}
+register('drop_begin', drop_begin, 'allow-oom')
+register('drop_keys', drop_keys, 'allow-oom')
+register('drop_end', drop_end, 'allow-oom')

@@ -123,5 +123,5 @@ local function restore(keys, argv)
   return {'OK', ''}
 end
 
-redis.register_function{function_name = LIBRARY .. '_stage', callback = stage}
-redis.register_function{function_name = LIBRARY .. '_restore', callback = restore}
+register('stage', stage)
+register('restore', restore)

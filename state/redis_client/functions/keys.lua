@@ -16,7 +16,7 @@ server holds is thus always a prefix of one history, and every prefix is consist
 recognised by its digest and answers ALREADY. Only two things are changed by others: a drop takes the topology
 over first, and `discard` removes a quarantined batch, which no write of the owner presumes to be there.
 
-Keys, all with the hash tag {id}; every call declares those it touches:
+Keys, all with the hash tag {id}; every call declares those it touches, as far as there is room (calls.lua):
 
   {id}:txbatch:control   hash
     fence                        "counter:nonce" of the owner, compared as an opaque string
@@ -35,6 +35,7 @@ Keys, all with the hash tag {id}; every call declares those it touches:
                                  last commit: the last txid it had heard of then
     durable_fsync                last txid known to be on the server's disk
     durable_replica              last txid known to be on as many replicas as the run asked for
+    durable_service              last txid of a run that ended well and whose user said that the service is durable
     history_from                 the lowest txid that may have a record in the history
     dropping                     present only while the topology is being dropped: how many calls have deleted keys
   {id}:txbatch:metadata  hash    "scope:txid" -> packed value; opaque here

@@ -85,7 +85,7 @@ local function last_group(keys, argv)
   return reply
 end
 
-redis.register_function{function_name = LIBRARY .. '_metadata', callback = store_metadata}
-redis.register_function{function_name = LIBRARY .. '_barrier', callback = barrier}
-redis.register_function{function_name = LIBRARY .. '_confirm', callback = confirm, flags = {'no-writes'}}
-redis.register_function{function_name = LIBRARY .. '_last_group', callback = last_group, flags = {'no-writes'}}
+register('metadata', store_metadata)
+register('barrier', barrier)
+register('confirm', confirm, 'no-writes')
+register('last_group', last_group, 'no-writes')

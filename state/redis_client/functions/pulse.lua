@@ -34,4 +34,4 @@ local function pulse(keys, argv)
   return {'OK', ''}
 end
 
-redis.register_function{function_name = LIBRARY .. '_pulse', callback = pulse}
+register('pulse', pulse)

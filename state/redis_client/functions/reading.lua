@@ -62,6 +62,6 @@ local function lacking(keys, argv)
   return found
 end
 
-redis.register_function{function_name = LIBRARY .. '_read', callback = read, flags = {'no-writes'}}
-redis.register_function{function_name = LIBRARY .. '_status', callback = status, flags = {'no-writes'}}
-redis.register_function{function_name = LIBRARY .. '_lacking', callback = lacking, flags = {'no-writes'}}
+register('read', read, 'no-writes')
+register('status', status, 'no-writes')
+register('lacking', lacking, 'no-writes')

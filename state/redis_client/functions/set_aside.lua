@@ -85,7 +85,7 @@ local function discard(keys, argv)
   return {'OK', ''}
 end
 
-redis.register_function{function_name = LIBRARY .. '_letters', callback = letters, flags = {'no-writes'}}
-redis.register_function{function_name = LIBRARY .. '_drop_letters', callback = drop_letters, flags = {'allow-oom'}}
-redis.register_function{function_name = LIBRARY .. '_quarantined', callback = quarantined, flags = {'no-writes'}}
-redis.register_function{function_name = LIBRARY .. '_discard', callback = discard, flags = {'allow-oom'}}
+register('letters', letters, 'no-writes')
+register('drop_letters', drop_letters, 'allow-oom')
+register('quarantined', quarantined, 'no-writes')
+register('discard', discard, 'allow-oom')

@@ -91,6 +91,17 @@ def test_a_run_that_is_done_at_level_fsync_outlives_a_power_cut(program):
             assert is_a_prefix(client)
 
 
+def test_a_run_at_level_service_asks_the_server_nothing_and_notes_what_its_user_said(program):
+    with MortalServer(program) as server:
+        with run_on(server.url, durability="service") as coordinator:
+            statistics = coordinator.run()
+        with server.client() as client:
+            assert int(client.hget(CONTROL, "durable_service")) == statistics.released_txid == TRANSACTIONS
+            asked = client.info("commandstats").keys()
+    assert not asked & {"cmdstat_wait", "cmdstat_waitaof", "cmdstat_config|set"}
+    assert set(Hearing.heard) == set(range(1, TRANSACTIONS + 1))
+
+
 def loses_what_was_released(program: str, **options: Any) -> bool:
     """Whether a power cut right after a run takes what it has released, under a server that syncs every second.
 

@@ -9,10 +9,12 @@ import redis
 from state.errors import StateRefusedError
 from state.records.durability import (
     ALMOST_ALWAYS,
+    GUARANTEED,
     Durability,
     DurabilityLevel,
     DurabilityReport,
     ServerDurability,
+    confirmed_line,
     durable_txids,
 )
 from state.redis_client.connection import RedisConnection
@@ -22,6 +24,7 @@ from state.redis_topology.topology import RedisTopology
 from tests.conftest import redis_program, running_server
 
 FSYNC, REPLICA = Durability(DurabilityLevel.FSYNC), Durability(DurabilityLevel.REPLICA, 2)
+SERVICE = Durability(DurabilityLevel.SERVICE)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +84,27 @@ def test_what_a_run_had_put_on_disk_cannot_be_lost_whatever_the_server_is_set_to
 
 @pytest.mark.parametrize("level", DurabilityLevel)
 def test_only_the_levels_above_memory_wait(level):
-    assert Durability(level).waits == (level is not DurabilityLevel.MEMORY)
+    assert Durability(level).waits == (level in (DurabilityLevel.FSYNC, DurabilityLevel.REPLICA))
+
+
+def test_level_service_is_the_users_word_and_is_called_that():
+    report = DurabilityReport(SERVICE, GUARANTEED)
+    assert ServerDurability().lacks(SERVICE) == ""
+    assert report.first_line() == (
+        "a power cut may take from this server nothing it has answered, by the service's contract, as you said; what "
+        "is released upstream waits for its answer only (durability service)"
+    )
+    assert report.last_line(7) == "durable up to txid 7 by the service's contract, as you said (durability service)"
+    assert confirmed_line("service", 7).endswith(
+        "by the service's contract, as the run's user said (durability service)"
+    )
+    assert confirmed_line("fsync", 7) == "up to txid 7 at durability fsync"
+
+
+def test_any_server_is_taken_at_level_service_and_says_so():
+    store = RedisTopology("redis://in-memory", "wc", client=fakeredis.FakeRedis(version=(7,)))
+    store.check_server(SERVICE)
+    assert store.durability == DurabilityReport(SERVICE, GUARANTEED)
 
 
 def test_any_server_can_confirm_level_memory():

@@ -37,8 +37,8 @@ RETRIED = [
     parsed("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."),
     parsed("NOREPLICAS Not enough good replicas to write."),
     parsed("ERR max number of clients reached"),
-    parsed("ERR Script killed by user with FUNCTION KILL. script: txbatch_5_commit, on @user_function:701."),
-    parsed("ERR Script killed by user with SCRIPT KILL... script: txbatch_5_commit, on @user_function:701."),
+    parsed("ERR Script killed by user with FUNCTION KILL. script: txbatch_6_commit, on @user_function:701."),
+    parsed("ERR Script killed by user with SCRIPT KILL... script: txbatch_6_commit, on @user_function:701."),
 ]
 STOPPED = [
     ("NOAUTH Authentication required.", "asks for a password"),
@@ -51,7 +51,10 @@ STOPPED = [
     ("WRONGTYPE Operation against a key holding the wrong kind of value", "holds a key of another type"),
     ("MOVED 3999 127.0.0.1:6381", "write redis+cluster://, or give the owner's address"),
     ("CROSSSLOT Keys in request don't hash to the same slot", "is a cluster that spreads"),
-    ("ERR unknown command 'FCALL', with args beginning with: ", "use Redis >= 7.0 or Valkey >= 7.2"),
+    ("ERR unknown command 'FCALL', with args beginning with: ", "does not allow FUNCTION LOAD and FCALL"),
+    ("ERR unknown command 'function', with args beginning with: 'LIST' ", "as OCI Cache does for sharded clusters"),
+    ("ERR FUNCTION LOAD is not allowed in this plan", "choose a service or plan that allows them (it said: FUNCTION"),
+    ("ERR unknown command 'ZMSCORE', with args beginning with: ", "use Redis >= 7.0 or Valkey >= 7.2"),
     ("ERR something nobody has seen", "answered with an error txbatch does not know: something"),
     ("WEIRD code nobody has seen", "does not know: WEIRD code"),
 ]
@@ -104,14 +107,37 @@ def test_a_server_that_cannot_be_revived_stops_the_loop():
         connection.call("PING")
 
 
+def test_a_write_kept_the_server_busy_for_as_much_longer_as_it_took_than_the_quickest_one():
+    time, takes_s = Time(), [0.5, 0.25, 1.0, 0.125, 0.75]
+
+    class Slow(Scripted):
+        def execute_command(self, *arguments):
+            time.sleep(takes_s.pop(0))
+            return super().execute_command(*arguments)
+
+    connection = RedisConnection(Slow(b"OK"), "s", timeout_s=60, clock=time.clock, sleep=time.sleep)
+    found = []
+    for read_only in (False, False, False, True, False):  # a read may be quicker: it waits for no disk
+        connection.function("f", "0", read_only=read_only)
+        found.append(connection.busy_s)
+    assert found == [0, 0, 0.75, 0.75, 0.5]
+
+
+def test_a_write_that_was_repeated_says_nothing_about_how_busy_the_server_was():
+    connection, _, _ = connection_over(b"OK", exceptions.ConnectionError("gone"), b"OK")
+    connection.function("f", "0")
+    connection.function("f", "0")
+    assert connection.busy_s == 0
+
+
 def test_a_missing_library_is_loaded_and_the_call_repeated():
     connection, client, _ = connection_over(parsed("ERR Function not found"), [], b"OK", b"answer")
     assert connection.function("commit", "0") == b"answer"
     assert [command[0:2] for command in client.commands] == [
-        ("FCALL", "txbatch_5_commit"),
+        ("FCALL", "txbatch_6_commit"),
         ("FUNCTION", "LIST"),
         ("FUNCTION", "LOAD"),
-        ("FCALL", "txbatch_5_commit"),
+        ("FCALL", "txbatch_6_commit"),
     ]
 
 

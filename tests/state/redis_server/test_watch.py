@@ -20,10 +20,10 @@ SOUND: dict[str, Any] = {
 }
 
 
-def watch_over(*answers):
+def watch_over(*answers, expires=True):
     client, time = Scripted(*answers), Time()
     connection = RedisConnection(client, "redis://here", timeout_s=60.0, clock=time.clock, sleep=time.sleep)
-    return ServerWatch(connection, evicted_before=3, clock=time.clock), client, time
+    return ServerWatch(connection, expires=expires, evicted_before=3, clock=time.clock), client, time
 
 
 def test_a_sound_server_is_asked_once_in_ten_seconds():
@@ -46,6 +46,28 @@ def test_keys_that_were_evicted_stop_the_run_even_if_the_policy_is_back():
     watch, _, time = watch_over({**SOUND, "evicted_keys": "10"})
     time.now = 10.0
     with pytest.raises(StateRefusedError, match="has evicted 7 keys during this run, perhaps of its state"):
+        watch.look()
+
+
+def test_keys_that_expire_may_be_evicted_where_none_of_the_topology_does():
+    volatile = {**SOUND, "maxmemory_policy": "volatile-lru", "evicted_keys": "10"}
+    watch, _, time = watch_over(volatile, {**volatile, "evicted_keys": "20"}, expires=False)
+    for time.now in (10.0, 20.0):
+        watch.look()
+    watch, _, time = watch_over(SOUND, {**volatile, "maxmemory_policy": "allkeys-lru"}, expires=False)
+    time.now = 10.0
+    watch.look()
+    time.now = 20.0
+    with pytest.raises(StateRefusedError, match="has evicted 7 keys"):
+        watch.look()
+
+
+def test_what_the_server_no_longer_says_does_not_stop_the_run():
+    watch, _, time = watch_over({}, {"role": "slave"})
+    time.now = 10.0
+    watch.look()
+    time.now = 20.0
+    with pytest.raises(StateRefusedError, match="is a slave"):
         watch.look()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests import architecture
 
 ROOT = Path(__file__).resolve().parents[3]
-AT_THE_TOP = ("pyproject.toml", "setup.py", "README.md", "LICENSE")
+AT_THE_TOP = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md")
 FOLDERS = (*architecture.PACKAGES, *architecture.COMPANIONS, "tests")
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
 from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 INFO = {
     "redis_version": "7.0.15",
     "role": "master",
+    "redis_mode": "standalone",
     "maxmemory_policy": "noeviction",
     "maxmemory": "0",
     "used_memory": str(10 * 2**20),
@@ -42,7 +43,7 @@ SERVER = ServerFacts(
     round_trips_ms=(0.2, 0.4, 9.0),
     clock_ahead_s=0.01,
 )
-EXECUTOR = ExecutorFacts("one", "/usr/bin/python3", "3.11.7", {}, {"/scratch": 2**40})
+EXECUTOR = ExecutorFacts("one", "/usr/bin/python3", "3.11.7", "4.1.0", {}, {"/scratch": 2**40})
 SPARK = SparkFacts(
     master="spark://one:7077",
     is_local=False,

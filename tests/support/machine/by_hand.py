@@ -226,9 +226,9 @@ class Driven:
         """The commit phase has run; see `reported`."""
         return self.handle(self.reported(**said))
 
-    def published(self, now_s: float = 0.0) -> list[Decision]:
+    def published(self, now_s: float = 0.0, **more: Any) -> list[Decision]:
         """The store has committed what was sent."""
-        return self.handle(Published(now_s))
+        return self.handle(Published(now_s, **more))
 
     def refused(self, text: str = "not that") -> list[Decision]:
         """The store has refused what was sent."""

@@ -71,6 +71,8 @@ TASKS = {7: "count", 8: "sum"}
 TIMEOUT_S = 10.0
 TURNS_TO_END = 100
 """A run without faults that needs more turns has lost something."""
+CALLS_S = (0.0, 0.01, 0.3)
+"""How long a commit keeps the server busy."""
 UNRELEASED_MAX = 5
 """Few enough for a run to be blocked by a barrier that is not confirmed."""
 
@@ -175,6 +177,7 @@ class RandomRun:
         )
         self.plan = replace(self.plan, has_partitions=self.plan.is_opaque)
         self.quarantine_random = Random(f"{seed} quarantine")  # of its own, so that other draws stay as they were
+        self.call_random = Random(f"{seed} calls")
         if self.quarantine_random.random() < 0.25:
             attempts = self.quarantine_random.choice((1, 1, 2, 3))
             self.options = replace(self.options, on_poison="quarantine", max_attempts=attempts)
@@ -830,7 +833,7 @@ class RandomRun:
         assert attempts[-1].txid - self.told <= max(UNRELEASED_MAX, len(attempts)), "too much that is not released"
         self._store(publish)
         self._is_committed(publish)
-        return Published(self.now_s)
+        return Published(self.now_s, call_s=self.call_random.choice(CALLS_S))
 
     def _set_aside(self, publish: Publish) -> Published | Refused:
         """The empty commit of poison: next, alone, with everything below it durable, and exactly its batch."""

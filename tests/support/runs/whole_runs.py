@@ -73,11 +73,19 @@ class Count2(Counting):
 
 
 def run(
-    topology: Topology, store: MemoryStore, *, seed=0, fault=None, made=None, is_chained=True, **options: Any
+    topology: Topology,
+    store: MemoryStore,
+    *,
+    seed=0,
+    fault=None,
+    made=None,
+    is_chained=True,
+    engine=None,
+    **options: Any,
 ) -> Coordinator:
     """Runs a topology to the end of its input, on what the store holds."""
     made = made or plan(topology, is_chained=is_chained)
-    engine = InProcessEngine(made, Random(seed), fault)
+    engine = engine or InProcessEngine(made, Random(seed), fault)
     context = made.wirings[1].context()
     start = SpoutStart(topology, context, tries=1, pause=lambda seconds: None)
     resources = ExitStack()

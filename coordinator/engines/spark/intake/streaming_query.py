@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from coordinator.engines.spark.session import refuse_connect
 from coordinator.sources.micro_batches import MicroBatch
 from state.codec import digest64
 from state.errors import EngineError, TopologyError
@@ -23,10 +24,11 @@ def micro_batch_of(rows: DataFrame, batch_id: int) -> MicroBatch:
     was restored or cleared plans another one under the same number.
 
     Raises:
-        TopologyError: no streaming query is running in this thread.
+        TopologyError: no streaming query is running in this thread, or it is one of Spark Connect.
         EngineError: the query's offset log cannot be read.
     """
     session = rows.sparkSession
+    refuse_connect(session, "")
     query_id = session.sparkContext.getLocalProperty(QUERY_ID)
     if not query_id:
         raise TopologyError(

@@ -23,7 +23,7 @@ from coordinator.topology.building.topology_description import summary
 from coordinator.watching.durations import duration
 from state.errors import StateUnreachableError
 from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
-from state.records.durability import DurabilityLevel, ServerDurability
+from state.records.durability import DurabilityLevel, ServerDurability, confirmed_line
 from state.records.run_pulse import RunPulse, Standing, owners, standing_of
 from state.records.topology_overview import TopologyStatus
 from state.redis_topology.topology import RedisTopology
@@ -106,7 +106,7 @@ def lines(found: Seen, server: ServerChoice) -> list[str]:
     if status.quarantined_count:
         aside = counted(status.quarantined_count, "txid")
         shown.append(("quarantined", f"{aside}: see `txbatch quarantine list {status.topology_id}`"))
-    shown += [("confirmed", f"up to txid {txid:,} at durability {level}") for level, txid in status.durable.items()]
+    shown += [("confirmed", confirmed_line(level, txid)) for level, txid in status.durable.items()]
     synced = status.durable.get(DurabilityLevel.FSYNC, 0)
     can_lose = found.gives.can_lose_of(committed_txid=status.committed_txid, synced_txid=synced)
     shown.append(("can be lost", can_lose))
@@ -125,9 +125,13 @@ def _receipt(status: TopologyStatus) -> list[tuple[str, str]]:
     levels = [level for level, txid in status.durable.items() if txid >= receipt.last_txid]
     text = (
         f"attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to {receipt.last_txid:,}, digest "
-        f"{receipt.digest}, durability {' and '.join(levels) or 'memory'}"
+        f"{receipt.digest}, durability {' and '.join(map(_level, levels)) or 'memory'}"
     )
     return [("last receipt", text)]
+
+
+def _level(level: str) -> str:
+    return f"{level} (the service's contract, as the run's user said)" if level == DurabilityLevel.SERVICE else level
 
 
 def watch_status(

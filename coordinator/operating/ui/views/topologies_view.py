@@ -66,7 +66,7 @@ def _row(listed: ListedTopology, clock: Clock) -> TopologyRow:
         note = "it reports nothing about itself" if runs else "no run has reported anything"
         return TopologyRow(shown, state, tone, note, committed)
     figures = pulse.now
-    note = words.reason(figures.error)
+    note = words.reason(figures.error or figures.cluster)
     since_what, since = ("began", pulse.run.started_at) if runs else ("ended", figures.at)
     if standing is Standing.SILENT:
         note = f"for {duration(clock.now - pulse.seen_at)}: it was killed, or cannot reach this server"
@@ -134,4 +134,4 @@ def _alarm(seen: TopologyOverview, shown: str) -> str:
         return f"What is stored cannot be read: run txbatch verify {shown}."
     if seen.standing is Standing.SILENT:
         return "The run was killed, or cannot reach this server. What it committed is safe; run it again to continue."
-    return "" if seen.pulse is None else words.reason(seen.pulse.now.error)
+    return "" if seen.pulse is None else words.reason(seen.pulse.now.error or seen.pulse.now.cluster)

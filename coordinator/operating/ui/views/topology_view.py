@@ -12,6 +12,7 @@ from coordinator.operating.ui.views.component_rows import ComponentRow, FlowRate
 from coordinator.operating.ui.views.topologies_view import Heading, heading_of
 from coordinator.operating.ui.views.words import Clock
 from coordinator.watching.durations import brief, duration
+from state.records.durability import confirmed_line
 from state.records.run_pulse import PulseSample, RunFigures, RunPulse, Spread, Standing
 from state.records.topology_overview import TopologyOverview
 from state.records.transaction_story import LOWER_FAILED
@@ -177,7 +178,7 @@ def _run(pulse: RunPulse, clock: Clock) -> tuple[tuple[str, str], ...]:
 
 def _stored(seen: TopologyOverview) -> tuple[tuple[str, str], ...]:
     shown = [("power cut", f"may take {words.reason(seen.can_lose)}")]
-    shown += [("confirmed", f"up to txid {txid:,} at durability {level}") for level, txid in seen.durable.items()]
+    shown += [("confirmed", confirmed_line(level, txid)) for level, txid in seen.durable.items()]
     if seen.history_from is not None:
         shown.append(("history", f"from txid {seen.history_from:,}"))
     shown += [("source", words.reason(seen.source)), ("generation", words.name(seen.generation))]

@@ -30,6 +30,7 @@ _TONES = {
     RunState.RUNNING: Tone.GOOD,
     RunState.DRAINING: Tone.WAITS,
     RunState.WAITING: Tone.WAITS,
+    RunState.WITHOUT_EXECUTORS: Tone.WAITS,
     RunState.DONE: Tone.CALM,
     RunState.STOPPED: Tone.CALM,
     RunState.FAILED: Tone.BAD,

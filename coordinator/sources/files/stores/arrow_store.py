@@ -54,11 +54,11 @@ class ArrowStore(FileStore):
                 self._options[_root(bare)] = options
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_given": self._given, "_options": self._options}
+        return {"_given": self._given, "_options": self._options, "topology_id": self.topology_id}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.__init__(state["_given"])  # type: ignore[misc] # the same checks where it arrives: pyarrow may lack there
-        self._options = dict(state["_options"])
+        vars(self).update(state)
 
     def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
         found: dict[str, FileFacts] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
@@ -37,8 +36,8 @@ class FileStore(ABC):
 
     def of(self, topology_id: str) -> Self:
         """Returns the store as one topology uses it: its messages name it, and so do private names of files."""
-        bound = copy.copy(self)
-        bound.topology_id = topology_id
+        bound = object.__new__(type(self))  # no copy: it shares what is open
+        vars(bound).update(vars(self), topology_id=topology_id)
         return bound
 
     @abstractmethod

@@ -125,3 +125,43 @@ def test_an_error_without_words_is_told_by_its_kind(error: Exception) -> None:
 
 def test_a_story_is_never_longer_than_a_screen() -> None:
     assert len(crash_story(RuntimeError("x" * 10_000)).reason) <= 1000
+
+
+def raised(error: Exception) -> Exception:
+    """What pyspark's own code raises on the driver; compiled under the name of one of its files."""
+    code = compile("raise error", "/opt/lib/python3.11/site-packages/pyspark/util.py", "exec")
+    try:
+        exec(code, {"error": error})
+    except Exception as caught:  # noqa: BLE001 - any
+        return caught
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("'itertools.chain' object does not support the context manager protocol"),
+        ImportError("cannot import name '_load_from_socket' from 'pyspark.rdd'"),
+        AttributeError("'SparkContext' object has no attribute '_pickled'"),
+        TypeError("'JavaPackage' object is not callable"),
+        RuntimeError("An error occurred.\npy4j.Py4JException: Method setSerializer([]) does not exist\n\tat py4j"),
+    ],
+    ids=["type", "import", "attribute", "java class", "java method"],
+)
+def test_an_error_of_the_drivers_own_code_is_not_tried_again_and_names_its_line(error: Exception) -> None:
+    story = crash_story(raised(error))
+    assert story.kind is CrashKind.CERTAIN
+    assert "(on the driver, util.py, line 1); txbatch does not fit this PySpark (" in story.reason
+    assert "\tat" not in story.reason
+
+
+def test_an_error_of_the_users_code_on_the_driver_is_left_as_it_is() -> None:
+    code = compile("raise TypeError('no columns')", "/home/ada/jobs/count.py", "exec")
+    with pytest.raises(TypeError) as caught:
+        exec(code)
+    assert crash_story(caught.value).kind is CrashKind.LOST
+
+
+def test_the_type_error_of_a_worker_is_none_of_the_drivers() -> None:
+    story = crash_story(python_exception(IN_A_BOLT.replace("count.Weird: two\nlines", "TypeError: no")))
+    assert "on the driver" not in story.reason

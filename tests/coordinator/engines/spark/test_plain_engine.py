@@ -26,6 +26,8 @@ class Broadcasted:
 class BrokenContext:
     """Stands in for a Spark context whose connection is broken."""
 
+    master = "local[2]"
+
     def __init__(self):
         self.cancelled = 0
 

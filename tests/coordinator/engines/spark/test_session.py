@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
 
 import pytest
 from pyspark import SparkConf
 
-from coordinator.engines.spark.session import slots_of
+from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.engines.spark import session
+from coordinator.engines.spark.session import open_context, slots_of
+from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.run import run
+from coordinator.run_plain import run_plain
 from state.errors import TopologyError
 from tests.support.spark.bolts import numbers_topology
+from tests.support.spark.plain_jobs import Seen
+
+
+class Idle(BaseSpout):
+    output_fields = ("value",)
+
+    def next_tuple(self):
+        raise AssertionError("nothing runs")
+
+
+def idle_topology():
+    builder = TopologyBuilder("idle")
+    builder.set_spout("idle", Idle())
+    builder.set_bolt("seen", Seen("nowhere")).shuffle_grouping("idle")
+    return builder.build()
 
 
 def refusal(redis_url, **more):
@@ -19,13 +39,13 @@ def refusal(redis_url, **more):
     return str(caught.value)
 
 
-@pytest.mark.redis
-def test_a_spark_connect_session_is_refused_before_anything_is_written(redis_backend):
-    connect_session = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
-    text = refusal(redis_backend.url, spark=connect_session)
+CONNECT_SESSION = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})()
 
-    assert text.startswith("a Spark Connect session cannot run txbatch: it has no RDDs")
-    assert redis_backend.client().keys("*") == []
+
+@pytest.mark.parametrize("where", [{"spark": CONNECT_SESSION}, {"master": "sc://nowhere"}], ids=["session", "address"])
+def test_spark_connect_is_refused_for_plain_topologies(where):
+    with pytest.raises(TopologyError, match=r"^on Spark Connect, transactional topologies run by run\(\)"):
+        run_plain(idle_topology(), **where)
 
 
 @pytest.mark.redis
@@ -68,3 +88,11 @@ def test_a_local_master_has_as_many_slots_as_cores():
 def test_a_cluster_has_the_slots_it_was_asked_for_whatever_has_registered(settings, slots):
     parallelism = int(settings.get("default_parallelism", 2))  # else it counts the executors that are there
     assert slots_of(context_with("spark://master:7077", parallelism, **settings)) == slots
+
+
+@pytest.mark.parametrize("master", ["local[2]", "yarn"])
+def test_the_python_setting_is_handed_on_as_the_variable_that_pyspark_reads(monkeypatch, master):
+    """Else `--conf spark.pyspark.python=…` would be accepted and mean nothing: only spark-submit reads it."""
+    monkeypatch.setenv("PYSPARK_PYTHON", "/another/python3")
+    monkeypatch.setattr(session, "start_context", lambda conf, *, is_local: os.environ["PYSPARK_PYTHON"])
+    assert str(open_context("t", master, {"spark.pyspark.python": "/usr/bin/python3.11"})) == "/usr/bin/python3.11"

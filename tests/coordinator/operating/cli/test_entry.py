@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,7 +12,15 @@ import pytest
 
 from tests.support.cli.in_process import txbatch
 
-SCRIPT = "import sys; sys.argv[0] = '/usr/bin/txbatch'\nfrom coordinator.operating.cli import main\nmain(['--version'])"
+ROOT = Path(__file__).parents[4]
+SCRIPT = """
+import sys
+sys.argv = ['/usr/bin/txbatch', '--version']
+sys.path[:0] = {folders!r}
+from {module} import {function}
+{function}()
+"""
+"""What an installer writes of the entry in pyproject.toml, which finds another's packages first."""
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,13 +61,16 @@ def test_a_wrong_usage_ends_with_2(arguments: tuple[str, ...], capsys: pytest.Ca
     assert "Traceback" not in shown.err
 
 
-def test_somebody_elses_state_ends_in_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "state.py").write_text("", encoding="utf-8")
-    root = Path(__file__).parents[4]
-    path = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(root)!r}]\n"
+@pytest.mark.parametrize("name", ["state", "committers", "coordinator"])
+def test_somebody_elses_package_ends_in_a_sentence(name: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.py").write_text("", encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    module, _, function = project["scripts"]["txbatch"].partition(":")
+    script = SCRIPT.format(folders=[str(tmp_path), str(ROOT)], module=module, function=function)
 
-    ran = subprocess.run([sys.executable, "-c", path + SCRIPT], capture_output=True, text=True, check=False)
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert ran.returncode == 2
-    assert ran.stderr.startswith(f"txbatch: import state finds {tmp_path / 'state.py'}, not txbatch's own package in ")
+    found = tmp_path / f"{name}.py"
+    assert ran.stderr.startswith(f"txbatch: import {name} finds {found}, not txbatch's own package in ")
     assert ran.stderr.count("\n") == 1

@@ -57,7 +57,13 @@ def test_a_sound_cluster_has_one_good_finding_for_each_subject():
 @pytest.mark.parametrize(
     ("changes", "subject", "weight", "found"),
     [
-        ({"version": "3.5.1"}, "spark", Weight.FAIL, "Spark 3.5.1"),
+        ({"version": "3.5.1"}, "spark", Weight.FAIL, "executors run PySpark 4.1.0 on one"),
+        (
+            {"version": "4.9.0", "executors": (replace(EXECUTOR, pyspark="4.9.1"),)},
+            "spark",
+            Weight.WARN,
+            "Spark 4.9.0 at master 'spark://one:7077' was not tried",
+        ),
         ({"java_version": "11.0.2"}, "java", Weight.FAIL, "Java 11.0.2"),
         ({"java_version": "1.8.0_99"}, "java", Weight.FAIL, "Java 1.8.0_99"),
         ({"open_doors": ("its ports are open", "its web UI is open")}, "spark security", Weight.WARN, "its web UI"),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +31,8 @@ from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topo
 
 pytestmark = pytest.mark.redis
 GENERATION = "c" * 32
+FIRST_EXPORT = Path(__file__).with_name("first_export.jsonl")
+"""Five transactions of `typed_states` as txbatch exported them on 2026-11-22; never made anew."""
 CONTROL = "{typed}:txbatch:control"
 
 
@@ -91,6 +96,17 @@ def test_an_export_is_put_back_byte_for_byte_and_the_next_run_continues(typed, m
     assert typed.exported() == packed
     assert typed.run() == whole
     assert len(list(typed.topology.dead_letters.all())) == 1
+
+
+def test_an_export_of_the_first_version_that_made_any_is_put_back_and_its_run_continues(typed):
+    packed = FIRST_EXPORT.read_bytes()
+    assert typed.put_back(packed) == 0
+    assert typed.faults() == []
+    counts = Counter(WORDS)
+    states = typed.run()
+    assert (states["counts"], states["unique"]) == (counts, len(counts))
+    assert states["money"] == {int(word[-1]): Decimal("0.35") * times for word, times in counts.items()}
+    assert typed.faults() == []
 
 
 @pytest.mark.parametrize("backend", ["valkey", "redis"], indirect=True)

@@ -24,6 +24,7 @@ class ScriptedSize:
     """The bound on the next group, from the test."""
 
     bound = 1
+    operations_limit = 10
 
     def limit(self) -> int:
         return self.bound
@@ -35,7 +36,7 @@ class ScriptedSize:
 
 
 class ObservedMachine(RuleBasedStateMachine):
-    WINDOW, GROUP, OPERATIONS = 4, 3, 10
+    WINDOW, GROUP, OPERATIONS = 4, 3, ScriptedSize.operations_limit
 
     def __init__(self):
         super().__init__()

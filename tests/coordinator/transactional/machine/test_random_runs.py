@@ -17,6 +17,7 @@ from unittest import mock
 
 import pytest
 
+from committers import group_size
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.commits import Commits
@@ -45,6 +46,12 @@ RUNS = int(os.environ.get("TXBATCH_RANDOM_RUNS", "10000"))
 def _quiet(caplog):
     """To write down every crash that was drawn would take longer than the machine does."""
     caplog.set_level(logging.CRITICAL, logger="txbatch")
+
+
+@pytest.fixture(autouse=True)
+def _every_call_counts(monkeypatch):
+    """Groups are cut by the time of any call, however few changes it made."""
+    monkeypatch.setattr(group_size, "FEW_OPERATIONS", 1)
 
 
 class Played(NamedTuple):

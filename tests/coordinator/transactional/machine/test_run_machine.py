@@ -35,6 +35,7 @@ from coordinator.transactional.machine.run_events import (
     Told,
     Turn,
 )
+from coordinator.watching.failure_cause import CrashKind
 from state.codec import pack
 from state.errors import ProtocolError, ReplayLimitError, SourceError, StateRefusedError, UserCodeError
 from state.metadata import MetadataChanges
@@ -329,6 +330,33 @@ def test_the_timeout_counts_from_when_a_commit_phase_last_waited_for_its_first_t
     assert asked == [[], [], [CancelWave(1)]]
 
 
+def waves_after_overdue(size, *, has_waited):
+    """The first wave, and the next one after an engine found it overdue; the machine."""
+    driven = Driven(max_spout_pending=2 * size, max_attempts=2, early_commit=True, plan={"may_commit_early": True})
+    turns = [driven.turn(0.0)]
+    driven.handle(PhaseWaits((1,) if has_waited else ()))
+    driven.handle(WaveCrashed(1, "it had not returned", CrashKind.OVERDUE))
+    turns.append(driven.turn(1.0))
+    first, again = [next(each for each in turn if isinstance(each, StartWave)) for turn in turns]
+    return first, again, driven.machine
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_what_an_engine_finds_overdue_after_it_had_to_wait_counts_against_nobody(size):
+    """Its tasks count from when the job was submitted; see `Deadline`."""
+    first, again, machine = waves_after_overdue(size, has_waited=True)
+    assert len(again.batches) == len(first.batches) == size
+    assert again.early.groups != ()
+    assert machine.handle(WaveCrashed(2, "it had not returned", CrashKind.OVERDUE))
+    machine.handle(Turn(2.0, None))
+    assert not machine.is_halted(), "that was the first failure of two"
+
+
+def test_what_an_engine_finds_overdue_without_a_wait_halves_waves_and_ends_early_commits():
+    first, again, _ = waves_after_overdue(4, has_waited=False)
+    assert (len(first.batches), len(again.batches), again.early.groups) == (4, 2, ())
+
+
 def test_an_overdue_commit_phase_is_cancelled_once_a_timeout():
     driven = Driven(max_spout_pending=1)
     driven.turn(now_s=0.0)
@@ -453,6 +481,48 @@ def test_a_group_with_too_many_changes_is_cut_and_the_rest_goes_with_the_next():
     assert by_hand.executed(operations=much) == [commits(1)]
     by_hand.commit()
     assert by_hand.turn()[0] == commits(2, 3)
+
+
+def test_a_group_is_cut_by_how_long_the_calls_before_it_took():
+    by_hand, attempts = started(max_spout_pending=16)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    by_hand.turn(commit_limit=1)
+    by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+    by_hand.published(call_s=0.05)
+    assert commits(2, 3) in by_hand.turn()
+
+
+def test_a_group_that_became_too_large_is_cut_though_its_commit_phase_has_run():
+    by_hand, attempts = started(max_spout_pending=16)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    by_hand.turn(commit_limit=3)
+    by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+    by_hand.published(call_s=0.15)
+    by_hand.turn()
+    while len(by_hand.group) < 2:
+        by_hand.commit()
+        for attempt in attempts_in(by_hand.turn()).values():
+            by_hand.ack(attempt)
+    first, second = by_hand.group
+    repeated = by_hand.executed(operations={first.txid: 4_001, second.txid: 4_001})
+    assert [decision.attempts for decision in repeated if isinstance(decision, StartCommit)] == [(first,)]
+
+
+def test_a_transaction_that_stalls_the_server_is_named_and_again_once_the_stall_has_doubled(caplog):
+    by_hand, attempts = started(max_spout_pending=8, commit_group_max=1)
+    for attempt in attempts.values():
+        by_hand.ack(attempt)
+    for call_s in (0.09, 0.11, 0.21, 0.3):
+        by_hand.turn()
+        by_hand.executed(operations=dict.fromkeys(attempts, 1_000))
+        by_hand.published(call_s=call_s)
+        by_hand.handle(Told())
+    assert [record.getMessage().split(" in one call")[0] for record in caplog.records] == [
+        "transaction 2, with 1,000 changes, kept the server busy for 0.11 s",
+        "transaction 4, with 1,000 changes, kept the server busy for 0.30 s",
+    ]
 
 
 def test_a_group_that_has_read_is_run_again_transaction_by_transaction_and_so_are_all_later_ones():

@@ -96,6 +96,12 @@ def test_what_a_run_is_doing(is_waiting: bool, is_draining: bool, state: RunStat
     assert (figures.state, figures.at) == (state, 1002.5)
 
 
+def test_a_run_without_executors_says_so_even_before_its_first_wave() -> None:
+    statistics = RunStatistics(cluster="waiting for executors: 0 registered", lacks_executors=True)
+    figures = PulseBook(EPOCH_S).figures(statistics, RunCondition(is_draining=True), 2.5)
+    assert (figures.state, figures.cluster) == (RunState.WITHOUT_EXECUTORS, statistics.cluster)
+
+
 def test_rates_are_those_of_the_last_ten_seconds() -> None:
     book, statistics = PulseBook(EPOCH_S), RunStatistics(first_wave_s=0.0)
     for second in range(1, 41):

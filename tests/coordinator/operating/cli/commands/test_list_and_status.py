@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from coordinator.operating.cli.commands.status import Seen, lines, plain, view, watch_status
-from coordinator.operating.cli.run_lines import moment
+from coordinator.operating.cli.run_lines import moment, watch_line
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
 from state.records.durability import ServerDurability
@@ -87,6 +87,15 @@ class TestStatus:
         assert "1 waiting, 2 processing, 3 processed, 4 committing" in shown
         assert "cut to commit 410 ms (95 %: 800 ms), commit call 2.1 ms (95 %: 4.0 ms)" in shown
         assert "txid 17, worker lost, 1 min 6 s ago: an executor is gone" in shown
+
+    def test_a_run_that_waits_for_executors_says_for_how_many(self) -> None:
+        story = "waiting for executors: 0 registered, asked for 2 of 8 GiB"
+        found = seen(replace(FIGURES, state=RunState.WITHOUT_EXECUTORS, cluster=story))
+        shown = "\n".join(lines(found, choose_server("redis://h:1", None)))
+        assert "  run               waiting for executors on node7, pid 4711" in shown
+        assert f"  cluster           {story}" in shown
+        watched = watch_line(found.pulse, found.standing, 42, NOW)
+        assert watched.startswith(f"{story} · txid 42")
 
     @pytest.mark.parametrize(
         ("found", "said"),
@@ -190,6 +199,15 @@ class TestOnAServer:
     def test_an_empty_server(self, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
         assert txbatch("list", "--redis", str(redis_backend.url)) == 0
         assert capsys.readouterr().out == f"no topology is stored on {redis_backend.url}\n"
+
+    def test_status_says_whose_word_level_service_is(
+        self, url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        redis_backend.client().hset("{words}:txbatch:control", "durable_service", "1")
+        assert txbatch("status", "words", "--redis", url) == 0
+        shown = capsys.readouterr().out
+        assert "durability service (the service's contract, as the run's user said)" in shown
+        assert "confirmed         up to txid 1 by the service's contract, as the run's user said" in shown
 
     def test_status_of_a_run(self, url: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert txbatch("status", "words", "--redis", url) == 0

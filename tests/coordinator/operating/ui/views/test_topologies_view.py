@@ -43,6 +43,10 @@ CASES = {
         *("silent", Tone.BAD, "for 1 min 40 s: it was killed, or cannot reach this server", "last heard"),
     ),
     "connected": (listed(seen_at=NOW - 99, connected=1), "running", Tone.GOOD, "", "began"),
+    "without executors": (
+        listed(replace(FIGURES, state=RunState.WITHOUT_EXECUTORS, cluster="0 registered")),
+        *("waiting for executors", Tone.WAITS, "0 registered", "began"),
+    ),
     "set aside": (
         listed(replace(FIGURES, quarantined=2)),
         *("running", Tone.GOOD, "2 batches set aside", "began"),

@@ -14,6 +14,7 @@ class ExecutorFacts:
         host: its machine's name.
         executable: path of the interpreter.
         python: its version, as in "3.11.7".
+        pyspark: the version of PySpark that ran the task.
         missing: module that it cannot import -> the reason.
         scratch: folder of its shuffle files -> free bytes, -1 if it cannot be written.
     """
@@ -21,6 +22,7 @@ class ExecutorFacts:
     host: str
     executable: str
     python: str
+    pyspark: str
     missing: Mapping[str, str]
     scratch: Mapping[str, int]
 
@@ -38,6 +40,7 @@ class SparkFacts:
         modules: what executors were asked to import.
         open_doors: what it leaves open to others, a sentence each.
         executors: every interpreter that ran one of the job's tasks.
+        interpreter_line: what to set so that they find the driver's Python.
     """
 
     master: str
@@ -48,3 +51,4 @@ class SparkFacts:
     modules: tuple[str, ...]
     open_doors: tuple[str, ...]
     executors: tuple[ExecutorFacts, ...]
+    interpreter_line: str = ""

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from coordinator.engines.spark.cluster.executor_needs import CLUSTER_FILES, interpreter_line, missing_modules
+from coordinator.engines.spark.cluster.running_jobs import RunningJobs
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.privacy import open_doors
 from coordinator.engines.spark.session import spark_lease
 from coordinator.engines.spark.shipping import ship_code, ship_topology
-from coordinator.engines.spark.spark_facts import ExecutorFacts, SparkFacts
 from coordinator.topology.building.topology import ComponentGraph
+from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
+from state.troubles import Trouble
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+_LOG = logging.getLogger("txbatch")
 TASKS_PER_CORE = 4
 """Enough for each executor to get one, most likely: a job cannot address a certain executor."""
 TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
 OURS = "coordinator.engines.spark.stage"
 
-Told = tuple[str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
-"""What a task says: host, executable, version, what it cannot import and why, scratch folders and their free bytes."""
+Told = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
+"""What a task says: host, executable, Python, PySpark, what it cannot import and why, scratch folders' free bytes."""
 
 
 def probe_spark(
@@ -60,6 +67,56 @@ def probe_spark(
             modules=modules,
             open_doors=tuple(open_doors(lambda key, default: str(settings.get(key, default)))),
             executors=executors,
+            interpreter_line=line_for(context),
+        )
+
+
+def line_for(context: SparkContext) -> str:
+    """Returns what to set so that executors find the driver's Python."""
+    found = filter(lambda file: Path(file).exists(), CLUSTER_FILES)
+    return interpreter_line(context.master or "", platform.python_version(), found)
+
+
+def look_at_executors(
+    context: SparkContext, code: str, jobs: RunningJobs, job_group: str, tell: Callable[[EngineError], None]
+) -> None:
+    """Runs the job before the first wave, which waits for executors as long as it takes (driver, on a lane).
+
+    Args:
+        context: the Spark context.
+        code: what `ship_code` returned.
+        jobs: has been notified that the job began.
+        job_group: of the job.
+        tell: called with the error if executors cannot run any wave.
+    """
+    try:
+        context.setJobGroup(job_group, "txbatch: executors", interruptOnCancel=True)
+        check_executors(context, code)
+    except EngineError as error:
+        tell(error)
+    finally:
+        jobs.ended(job_group)
+
+
+def check_executors(context: SparkContext, code: str) -> None:
+    """Runs a small job like those of the first wave.
+
+    Raises:
+        EngineError: executors run another Python, or cannot import what every wave needs.
+    """
+    count = min(TASKS_MAX, context.defaultParallelism)
+    try:
+        told = context.parallelize(range(count), count).mapPartitions(_question(code, (*LIBRARIES, OURS))).collect()
+    except Exception as error:
+        story = crash_story(error)
+        if story.kind is CrashKind.CERTAIN:
+            raise EngineError(f"executors cannot run txbatch: {story.reason}; {line_for(context)}") from error
+        _LOG.debug("the job that looks at executors crashed: %s", story.reason)  # as the first wave may
+        return
+    missing = missing_modules((each.host, dict(each.missing)) for each in merged(told))
+    if missing:
+        raise EngineError(f"{missing}; install them in the interpreter of the executors: {line_for(context)}").about(
+            Trouble.SPARK
         )
 
 
@@ -74,20 +131,21 @@ def _ask_executors(context: SparkContext, code: str, modules: tuple[str, ...]) -
     try:
         told = context.parallelize(range(count), count).mapPartitions(_question(code, modules)).collect()
     except Exception as error:  # Spark raises what it likes
-        raise EngineError(f"Spark could not run a small job: {crash_story(error).reason}") from error
+        reason = f"{crash_story(error).reason}; {line_for(context)}"
+        raise EngineError(f"Spark could not run a small job: {reason}") from error
     return merged(told)
 
 
 def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
     """Returns one entry for each interpreter, from what its tasks said; of a disk, the least that was free."""
-    found: dict[tuple[str, str, str], ExecutorFacts] = {}
-    for host, executable, python, missing, scratch in sorted(told):
-        place = (host, executable, python)
-        known = found.setdefault(place, ExecutorFacts(host, executable, python, {}, {}))
+    found: dict[tuple[str, str, str, str], ExecutorFacts] = {}
+    for host, executable, python, pyspark, missing, scratch in sorted(told):
+        place = (host, executable, python, pyspark)
+        known = found.setdefault(place, ExecutorFacts(*place, {}, {}))
         free = dict(known.scratch)
         for folder, free_bytes in scratch:
             free[folder] = min(free_bytes, free.get(folder, free_bytes))
-        found[place] = ExecutorFacts(host, executable, python, {**known.missing, **dict(missing)}, free)
+        found[place] = ExecutorFacts(*place, {**known.missing, **dict(missing)}, free)
     return tuple(found.values())
 
 
@@ -102,7 +160,7 @@ def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], 
         import sys
         from pathlib import Path
 
-        from pyspark import SparkFiles
+        from pyspark import SparkFiles, __version__
 
         sys.path.insert(1, SparkFiles.get(code))
         missing = []
@@ -115,6 +173,7 @@ def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], 
         for folder in filter(None, os.environ.get("SPARK_LOCAL_DIRS", "").split(",")):
             free_bytes = shutil.disk_usage(folder).free if os.access(folder, os.W_OK | os.X_OK) else -1
             scratch.append((str(Path(folder).parent), free_bytes))
-        yield its_own.node(), sys.executable, its_own.python_version(), tuple(missing), tuple(scratch)
+        versions = its_own.python_version(), __version__
+        yield its_own.node(), sys.executable, *versions, tuple(missing), tuple(scratch)
 
     return answer

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.spark import running_jobs
-from coordinator.engines.spark.running_jobs import RunningJobs
+from coordinator.engines.spark.cluster import running_jobs
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, JobLook, RunningJobs
 from state.errors import EngineError
 
 
@@ -18,10 +18,11 @@ class Tracker:
     Attributes:
         is_submitted: whether Spark has the job.
         tasks: how many tasks of it are active.
+        done: how many have ended.
     """
 
     def __init__(self) -> None:
-        self.is_submitted, self.tasks = False, 0
+        self.is_submitted, self.tasks, self.done = False, 0, 0
 
     def getJobIdsForGroup(self, _: str) -> list[int]:  # noqa: N802 - Spark's names
         return [3, 7] if self.is_submitted else [3]
@@ -33,7 +34,7 @@ class Tracker:
         return SimpleNamespace(stageIds=[1])
 
     def getStageInfo(self, _: int) -> Any:  # noqa: N802
-        return SimpleNamespace(numActiveTasks=self.tasks, numCompletedTasks=0, numFailedTasks=0)
+        return SimpleNamespace(numActiveTasks=self.tasks, numCompletedTasks=self.done, numFailedTasks=0)
 
 
 class Clock:
@@ -59,11 +60,12 @@ def tracker():
 def jobs(tracker):
     context: Any = SimpleNamespace(statusTracker=lambda: tracker)
     watch: Any = SimpleNamespace(call=lambda function: function())
-    return RunningJobs(context, watch)
+    return RunningJobs(context, watch, lambda: "0 registered, asked for 2 of 8 GiB")
 
 
-def test_a_wave_waits_whenever_spark_has_its_job_and_twice_in_a_row_runs_none_of_its_tasks(jobs, tracker, clock):
+def test_a_wave_that_has_begun_waits_if_spark_twice_in_a_row_runs_none_of_its_tasks(jobs, tracker, clock):
     jobs.began("g", 5)
+    tracker.done = 1
     seen = []
     for now, is_submitted, tasks in [
         (20.0, False, 0),
@@ -110,15 +112,59 @@ def test_a_run_that_waits_for_five_minutes_ends(jobs, tracker, clock):
         waiting = jobs.waiting()
     assert waiting == (1,), "a long time without a look is no wait"
     clock.now = 1701.0
-    with pytest.raises(EngineError, match="has run no task of a job for 301 s: the cluster gives the run no executor"):
+    with pytest.raises(
+        EngineError,
+        match="no task of a job for 301 s, executors: 0 registered, asked for 2 of 8 GiB",
+    ):
         jobs.waiting()
 
 
 def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker, clock, monkeypatch):
     tracker.is_submitted = True
-    monkeypatch.setattr(running_jobs, "_lacks_executors", lambda _, group: group == "waits")
+    looks = {"waits": JobLook.UNBEGUN, "works": JobLook.BUSY}
+    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
     jobs.began("waits", 1)
     jobs.began("works", 2)
     for clock.now in (1.0, 200.0, 400.0, 600.0):
         waiting = jobs.waiting()
-    assert waiting == (1,)
+    assert (waiting, jobs.story) == ((1,), "")
+
+
+def test_a_job_of_which_no_task_has_run_waits_at_the_first_look_and_says_for_what(jobs, tracker, clock):
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    clock.now = 1.0
+    assert jobs.waiting() == (1,)
+    assert jobs.story == "waiting for executors: 0 registered, asked for 2 of 8 GiB"
+    tracker.tasks, clock.now = 1, 2.0
+    assert (jobs.waiting(), jobs.story) == ((), "")
+
+
+def test_a_short_message_timeout_is_looked_after_before_it_has_passed(tracker, clock):
+    context: Any = SimpleNamespace(statusTracker=lambda: tracker)
+    watch: Any = SimpleNamespace(call=lambda function: function())
+    jobs = RunningJobs(context, watch, str, message_timeout_s=0.4)
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    clock.now = 0.1
+    assert jobs.waiting() == (1,)
+
+
+def test_what_was_submitted_before_the_first_job_has_ended_waits_for_it(jobs, tracker, clock):
+    jobs.began("first", FIRST_WAVE)
+    jobs.began("g", 1)
+    tracker.is_submitted, tracker.tasks = True, 1
+    clock.now = 1.0
+    assert (jobs.waiting(), jobs.story) == ((FIRST_WAVE, 1), "")
+    jobs.ended("first")
+    assert jobs.waiting() == ()
+
+
+def test_a_wave_behind_the_first_job_does_not_hide_that_this_one_waits(jobs, clock, monkeypatch):
+    looks = {"first": JobLook.UNBEGUN, "g": JobLook.ABSENT}
+    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+    jobs.began("first", FIRST_WAVE)
+    jobs.began("g", 1)
+    for clock.now in (1.0, 2.0):
+        jobs.waiting()
+    assert jobs.story.startswith("waiting for executors")

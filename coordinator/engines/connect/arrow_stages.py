@@ -1,0 +1,93 @@
+"""Stages as `mapInArrow` runs them: rows of two columns, a partition and a frame that goes there (executor).
+
+Every partition gets a row from the stage above even if there is no frame for it: its summons, a row without a frame. So
+no partition is without rows, which Spark might leave out, and a partition is known by its rows and not by the place
+where Spark runs them: a task that is given several partitions runs each.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow
+
+from coordinator.engines.spark.frame_jobs import HELD_BYTES, StageFunction, Stages
+from coordinator.engines.spark.stage_entry import Addressed
+from coordinator.topology.planning.plan import Plan
+
+COLUMNS = "partition int, frame binary"
+_SCHEMA = pyarrow.schema([("partition", pyarrow.int32()), ("frame", pyarrow.binary())])
+_Row = tuple[int, bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPlan:
+    """A plan in each query that needs it; Connect has no broadcasts. A worker unpickles it once.
+
+    Attributes:
+        packed: the pickled plan.
+    """
+
+    packed: bytes
+
+    @property
+    def value(self) -> Plan:
+        """The plan."""
+        return _unpacked(self.packed)
+
+
+@lru_cache(maxsize=2)
+def _unpacked(packed: bytes) -> Plan:
+    plan: Plan = pickle.loads(packed)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowStages:
+    """Stages that run in one task, each on what the one before it yields; for `mapInArrow`.
+
+    Attributes:
+        stages: what runs on each partition.
+        partitions: those that run; rows of others are dropped.
+        partition_count: of these stages.
+        next_count: partitions of the stage below; 0 if the driver is below.
+    """
+
+    stages: tuple[StageFunction, ...]
+    partitions: Collection[int]
+    partition_count: int
+    next_count: int = 0
+
+    def __call__(self, batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        held: defaultdict[int, list[Addressed]] = defaultdict(list)
+        for batch in batches:
+            for partition, frame in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                records = held[partition]
+                if frame is not None:
+                    records.append((partition, frame))
+        yield from _batches(self._rows(held))
+
+    def _rows(self, held: dict[int, list[Addressed]]) -> Iterator[_Row]:
+        run = Stages(self.stages)
+        for partition in sorted(held):
+            if partition in self.partitions:
+                yield from run(partition, held.pop(partition))
+            yield from ((target, None) for target in range(partition, self.next_count, self.partition_count))
+
+
+def _batches(rows: Iterable[_Row]) -> Iterator[pyarrow.RecordBatch]:
+    partitions: list[int] = []
+    frames: list[bytes | None] = []
+    held_bytes = 0
+    for partition, frame in rows:
+        partitions.append(partition)
+        frames.append(frame)
+        held_bytes += len(frame or b"")
+        if held_bytes >= HELD_BYTES:
+            yield pyarrow.record_batch([partitions, frames], schema=_SCHEMA)
+            partitions, frames, held_bytes = [], [], 0
+    yield pyarrow.record_batch([partitions, frames], schema=_SCHEMA)

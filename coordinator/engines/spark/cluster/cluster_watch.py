@@ -1,0 +1,169 @@
+"""What Spark's cluster gives a run: how many executors it has of those asked for, and whether its master lives.
+
+Spark says nothing of either but in its log. An application outlives a standalone master: its executors go on, though
+none is replaced. A master that comes back knows it only if ``spark.deploy.recoveryMode`` had it written down; any other
+has the workers end its executors, and the application would wait for new ones for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coordinator.engines.spark.session import STANDALONE, refusals_of
+from state.errors import EngineError
+from state.troubles import Trouble
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_LOG = logging.getLogger("txbatch")
+LOOK_S = 5.0
+"""How often a standalone master is looked for; it has as long to answer."""
+UNKNOWN_LOOKS = 2
+"""A master that says so often in a row that it does not know the application will not learn of it any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class MasterAnswer:
+    """What a standalone master says.
+
+    Attributes:
+        knows_us: whether it has the application among the active ones.
+        offer: what its workers have left, in words.
+    """
+
+    knows_us: bool
+    offer: str
+
+
+class ClusterWatch:
+    """Watches over the cluster of one run, on a thread of its own if there is a master to look for (driver).
+
+    Args:
+        context: the Spark context.
+        tell: called with the error once the application cannot get executors any more, on the watch's thread.
+        look_s: seconds between two looks.
+
+    Attributes:
+        story: the matter with the master, in one line; "" while it answers.
+    """
+
+    def __init__(self, context: SparkContext, tell: Callable[[EngineError], None], *, look_s: float = LOOK_S) -> None:
+        self._context, self._tell, self._look_s = context, tell, look_s
+        self._master = context.master or ""
+        self.story = ""
+        self._offer = ""
+        self._unknown_looks = 0
+        self._is_asked = threading.Event()
+        self._closed = threading.Event()
+        if STANDALONE.fullmatch(self._master) is not None:
+            threading.Thread(target=self._look, name="txbatch-master", daemon=True).start()
+
+    def supply(self) -> str:
+        """Returns how many executors there are, of how many; called while a job waits, within the Java watch."""
+        self._is_asked.set()
+        registered = self._context._jsc.sc().getExecutorMemoryStatus().size() - 1  # noqa: SLF001 - the driver is one
+        parts = [f"{registered} registered, asked for {_asked(lambda key: self._context.getConf().get(key, None))}"]
+        parts += [part for part in (self._offer, self.story) if part]
+        return "; ".join(parts)
+
+    def close(self) -> None:
+        """Ends the watch, at its next look."""
+        self._closed.set()
+
+    def _look(self) -> None:
+        while not self._closed.wait(self._look_s):
+            refusals = refusals_of(self._master, self._look_s)
+            if all(refusals):
+                self._note_away("; ".join(map(str, refusals)))
+            elif self.story or self._is_asked.is_set():
+                self._ask()
+
+    def _note_away(self, why: str) -> None:
+        self._offer, self._unknown_looks = "", 0
+        if not self.story:
+            self.story = f"Spark master {self._master!r} is gone ({why}): executors go on, but none is replaced"
+            _LOG.warning("%s; waiting for it to come back", self.story)
+
+    def _ask(self) -> None:
+        """Asks the master that is back, or of whose executors a job waits for one."""
+        try:
+            answer = self._answer()
+        except Exception as error:  # noqa: BLE001 - whatever Java raises; a master that has just started may refuse
+            _LOG.debug("the master cannot be asked: %s", error)
+            return
+        self._offer = answer.offer
+        self._is_asked.clear()
+        if answer.knows_us:
+            if self.story:
+                _LOG.warning("Spark master %r is back, and knows the application", self._master)
+            self.story, self._unknown_looks = "", 0
+            return
+        self._unknown_looks += 1
+        if self._unknown_looks == UNKNOWN_LOOKS and not self._closed.is_set():
+            self._tell(
+                EngineError(
+                    f"Spark master {self._master!r} does not know application {self._context.applicationId} any more, "
+                    "as after a restart without spark.deploy.recoveryMode, and takes its executors away; nothing that "
+                    "was committed is lost; run again"
+                ).about(Trouble.SPARK_MASTER)
+            )
+
+    def _answer(self) -> MasterAnswer:
+        """Asks the masters for what their web page shows.
+
+        Raises:
+            RuntimeError: none of them is active.
+            Py4JError: they cannot be asked.
+        """
+        jvm: Any = self._context._jvm  # noqa: SLF001 - there is no public question
+        answered = getattr(jvm.scala.reflect, "ClassTag$").__getattr__("MODULE$").Any()
+        question = _java_object(jvm, "org.apache.spark.deploy.DeployMessages$RequestMasterState$")
+        seconds = jvm.java.util.concurrent.TimeUnit.SECONDS
+        limit = jvm.org.apache.spark.rpc.RpcTimeout(
+            jvm.scala.concurrent.duration.FiniteDuration(int(self._look_s) or 1, seconds), "txbatch"
+        )
+        environment = self._context._jsc.sc().schedulerBackend().rpcEnv()  # noqa: SLF001 - SparkEnv cannot be asked
+        for address in self._master.removeprefix("spark://").split(","):
+            host, _, port = address.rpartition(":")
+            master = environment.setupEndpointRef(jvm.org.apache.spark.rpc.RpcAddress(host, int(port)), "Master")
+            state = master.askSync(question, limit, answered)
+            if str(state.status().toString()) == "ALIVE":
+                return MasterAnswer(
+                    any(each.id() == self._context.applicationId for each in state.activeApps()),
+                    _offered([(each.memoryFree(), each.coresFree()) for each in state.workers() if each.isAlive()]),
+                )
+        raise RuntimeError("no master is active")
+
+
+def _java_object(jvm: Any, name: str) -> Any:
+    """Returns a Scala object, which has no name that py4j could spell."""
+    java_class = jvm.java.lang.Class.forName(name)
+    return java_class.getField("MODULE$").get(None)
+
+
+def _asked(setting: Callable[[str], str | None]) -> str:
+    """Returns how many executors were asked for, and how large each is."""
+    memory = (setting("spark.executor.memory") or "1g").strip().lower()
+    number, unit = memory.rstrip("bgmkti"), memory.lstrip("0123456789").rstrip("b").rstrip("i")
+    size = f"{number} { {'k': 'KiB', 'm': 'MiB', 'g': 'GiB', 't': 'TiB'}.get(unit, unit) }"
+    if (setting("spark.dynamicAllocation.enabled") or "false").lower() == "true":
+        return f"as many of {size} as jobs need"
+    instances, cores = setting("spark.executor.instances"), setting("spark.executor.cores")
+    total = setting("spark.cores.max")
+    if instances is None and total is not None and cores is not None:
+        instances = str(int(total) // int(cores))
+    return f"{instances or 'as many as fit'} of {size}" + (f" and {cores} cores" if cores is not None else "")
+
+
+def _offered(workers: list[tuple[int, int]]) -> str:
+    """Returns what workers have left, given the MiB and cores of each."""
+    if not workers:
+        return "no worker is registered with the master"
+    mebibytes, cores = max(workers)
+    size = f"{mebibytes / 1024:g} GiB" if mebibytes >= 1024 else f"{mebibytes} MiB"
+    return f"workers offer {size} and {cores} cores at most"

@@ -1,0 +1,173 @@
+"""Tells jobs that are being worked on from jobs that wait for executors.
+
+Spark says nothing of the difference: a job without executors, or whose slots others have, waits silently for as long
+as nobody cancels it. Nothing that waits so is the fault of a batch.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from coordinator.engines.spark.java_watch import JavaWatch
+from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
+from state.errors import EngineError
+from state.troubles import Trouble
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_LOG = logging.getLogger("txbatch")
+LOOK_AFTER_S = 1.0
+"""How long a job may run before it is asked whether any of its tasks runs, and is asked again; most have ended then."""
+LOOKS_A_TIMEOUT = 4
+"""It is asked at least this often in a message timeout."""
+LOG_AFTER_S, LOG_EVERY_S = 10.0, 30.0
+"""When the log first says that a job waits, and how often."""
+FIRST_WAVE = 0
+"""Stands for the job that runs before any wave's: whatever was submitted meanwhile waits for it."""
+
+
+class JobLook(Enum):
+    """What is seen of a job at one look."""
+
+    ABSENT = "absent"
+    """It is not with Spark yet, or no longer."""
+    BUSY = "busy"
+    """A task of it runs."""
+    BETWEEN = "between"
+    """None of its tasks runs, but some have."""
+    UNBEGUN = "unbegun"
+    """No task of it has run."""
+
+
+class RunningJobs:
+    """The jobs of one run that Spark has not reported on yet (driver).
+
+    Jobs begin and end on the lanes; the run's own thread asks.
+
+    Args:
+        context: the Spark context.
+        watch: over its Java process.
+        supply: returns how many executors there are, of how many.
+        executors_timeout_s: how long the run waits for an executor.
+        message_timeout_s: how long a phase may take from its first task on; None for ever.
+
+    Attributes:
+        story: what the run waits for, in one line; "" while one of its jobs is worked on.
+    """
+
+    def __init__(
+        self,
+        context: SparkContext,
+        watch: JavaWatch,
+        supply: Callable[[], str],
+        *,
+        executors_timeout_s: float = EXECUTORS_TIMEOUT_S,
+        message_timeout_s: float | None = None,
+    ) -> None:
+        self._context, self._watch, self._supply = context, watch, supply
+        self._executors_timeout_s = executors_timeout_s
+        self._look_after_s = min(LOOK_AFTER_S, (message_timeout_s or LOOKS_A_TIMEOUT * LOOK_AFTER_S) / LOOKS_A_TIMEOUT)
+        self._jobs: dict[str, _RunningJob] = {}
+        self._busy_s = 0.0
+        self.story = ""
+
+    def __contains__(self, job_group: str) -> bool:
+        return job_group in self._jobs
+
+    def began(self, job_group: str, wave_id: int) -> None:
+        """Called when a job for a wave is handed to its lane."""
+        self._jobs[job_group] = _RunningJob(wave_id, time.monotonic())
+
+    def ended(self, job_group: str) -> None:
+        """Called when it has returned."""
+        self._jobs.pop(job_group, None)
+
+    def waves(self) -> set[int]:
+        """Returns the waves that have jobs."""
+        return {job.wave_id for job in list(self._jobs.values())}
+
+    def waiting(self) -> tuple[int, ...]:
+        """Returns the waves with a job of which Spark has run no task yet or, twice in a row, ran none.
+
+        Raises:
+            EngineError: the run has waited for too long, or Spark is gone.
+        """
+        jobs = list(self._jobs.items())
+        waiting = tuple(job.wave_id for group, job in jobs if self._waits(group, job))
+        if not waiting:
+            self.story = ""
+        return tuple(sorted(self.waves())) if any(job.wave_id == FIRST_WAVE for _, job in jobs) else waiting
+
+    def _waits(self, job_group: str, job: _RunningJob) -> bool:
+        now_s = time.monotonic()
+        if now_s - job.looked_s >= self._look_after_s:
+            job.looked_s = now_s
+            look = self._watch.call(lambda: _look_at(self._context, job_group))
+            if look is JobLook.BUSY:
+                self._busy_s, self.story = now_s, ""
+            if look in (JobLook.BUSY, JobLook.ABSENT):
+                job.idle_s, job.log_at_s = None, LOG_AFTER_S
+            else:
+                job.waits = job.idle_s is not None or look is JobLook.UNBEGUN
+                job.idle_s = now_s if job.idle_s is None else job.idle_s
+                self._judge(now_s - max(job.idle_s, self._busy_s), job)
+        return job.idle_s is not None and job.waits
+
+    def _judge(self, waited_s: float, job: _RunningJob) -> None:
+        """Says that a job waits, and raises if all that time no job of the run had an executor."""
+        supply = self._watch.call(self._supply)
+        is_alone = self._busy_s < (job.idle_s or 0.0)
+        self.story = f"waiting for executors: {supply}" if job.waits and is_alone else ""
+        if waited_s > self._executors_timeout_s:
+            raise EngineError(
+                f"Spark has run no task of a job for {waited_s:.0f} s, executors: {supply}; the cluster gives the run "
+                "no executor, or all of them are busy; look at its manager, lower spark.executor.memory and "
+                "spark.executor.cores if no worker has as much, or wait longer by --executors-timeout"
+            ).about(Trouble.SPARK)
+        if waited_s >= job.log_at_s:
+            job.log_at_s = waited_s + LOG_EVERY_S
+            _LOG.warning(
+                "Spark has run no task of a job for %.0f s; waiting for executors, which does not count against any "
+                "batch: %s",
+                waited_s,
+                supply,
+            )
+
+
+@dataclass(slots=True)
+class _RunningJob:
+    """A job, and what was last seen of it.
+
+    Attributes:
+        wave_id: what it runs for.
+        looked_s: when it was last asked about; at first, when it was about to be submitted.
+        idle_s: the first of the last looks at which it ran no task, None if it ran one at the last.
+        waits: not only between two stages.
+        log_at_s: how long it must have waited for the log to say so.
+    """
+
+    wave_id: int
+    looked_s: float
+    idle_s: float | None = None
+    waits: bool = False
+    log_at_s: float = LOG_AFTER_S
+
+
+def _look_at(context: SparkContext, job_group: str) -> JobLook:
+    """Looks at the job of the group that Spark has."""
+    tracker = context.statusTracker()
+    job_ids = set(tracker.getJobIdsForGroup(job_group)) & set(tracker.getActiveJobsIds())
+    jobs = [job for job in map(tracker.getJobInfo, job_ids) if job is not None]
+    stages = [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
+    if not jobs:
+        return JobLook.ABSENT
+    if any(stage.numActiveTasks for stage in stages):
+        return JobLook.BUSY
+    has_begun = any(stage.numCompletedTasks or stage.numFailedTasks for stage in stages)
+    return JobLook.BETWEEN if has_begun else JobLook.UNBEGUN

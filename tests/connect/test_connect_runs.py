@@ -1,0 +1,213 @@
+"""Topologies on a Spark Connect server: the same state as everywhere else, whatever dies."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from benchmarks import transfers
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.exactly_once import exactly_once
+from coordinator.sources.micro_batches import MicroBatches
+from coordinator.start import start
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.transactional.options import RunOptions
+from state.errors import EngineError, TopologyError, UserCodeError
+from state.kinds.handles import declared_states
+from state.redis_topology.snapshots import snapshot
+from tests.support.scenarios.random_bolts import KEEPING, FileTally, topology_of
+from tests.support.scenarios.random_topologies import random_scenario
+from tests.support.scenarios.reference_fold import fold
+from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, notes, numbers_topology, once
+from tests.support.spark.connect_server import ConnectServer
+from tests.support.spark.partitioned import Ranges
+from tests.support.topologies.words import WORDS, counts_of_words, words_topology
+
+pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow]
+
+TRANSACTIONS, BAD_NUMBER = 6, 25
+SCENARIOS, CHUNK = int(os.environ.get("TXBATCH_CONNECT_SERVER_SCENARIOS", "15")), 3
+
+
+class Dying(Pass):
+    """Kills its worker at one number, the first time."""
+
+    def __init__(self, marker):
+        self.marker = str(marker)
+
+    def execute(self, tup):
+        if tup["number"] == BAD_NUMBER and once(self.marker):
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().execute(tup)
+
+
+class DyingStore(Store):
+    """Kills its worker at the end of one transaction, the first time."""
+
+    def __init__(self, marker):
+        self.marker = str(marker)
+
+    def finish_batch(self):
+        super().finish_batch()
+        if self.attempt.txid == 4 and once(self.marker):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Raising(Pass):
+    def execute(self, tup):
+        if tup["number"] == BAD_NUMBER:
+            raise ValueError(f"cannot work with {tup['number']}")
+        super().execute(tup)
+
+
+class Hanging(Pass):
+    """Does not return at one number, the first time, and lets no alarm through."""
+
+    def __init__(self, marker):
+        self.marker = str(marker)
+
+    def execute(self, tup):
+        if tup["number"] == BAD_NUMBER and once(self.marker):
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+            signal.sigwait({signal.SIGUSR1})
+        super().execute(tup)
+
+
+class Killing(Pass):
+    """Kills the server at one number, the first time: the parent of the daemon from which workers are forked."""
+
+    def __init__(self, marker, server_pid):
+        self.marker, self.server_pid = str(marker), server_pid
+
+    def execute(self, tup):
+        if tup["number"] == BAD_NUMBER and once(self.marker):
+            os.kill(self.server_pid, signal.SIGKILL)
+        super().execute(tup)
+
+
+def exact(cluster):
+    assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
+    assert cluster.hash("{numbers}:sums") == exact_sums(TRANSACTIONS)
+
+
+def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_alone(cluster):
+    from pyspark.sql.connect.session import SparkSession
+
+    session = SparkSession.builder.remote(cluster.address).create()
+    try:
+        cluster.run(words_topology(), spark=session)
+        assert cluster.hash("{words}:counts") == counts_of_words(WORDS)
+        assert session.conf.get("spark.sql.adaptive.enabled") == "true"
+        assert session.range(3).count() == 3
+    finally:
+        session.client.release_session()
+        session.client.close()
+
+
+def test_committers_that_read_are_given_what_is_committed(cluster):
+    topology = transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
+    statistics = cluster.run(topology)
+
+    handles = list(declared_states(transfers.KeepBalances).values())
+    with LocalCluster(seed=1) as local:
+        expected = local.submit(topology)
+        expected.run_until_idle()
+        assert snapshot(cluster.client, topology.topology_id, handles) == expected.snapshot()
+    assert statistics.committed == 6
+
+
+@pytest.mark.parametrize(
+    "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(CHUNK, SCENARIOS, CHUNK))]
+)
+def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
+    for seed in range(first, first + CHUNK):
+        scenario = random_scenario(Random(seed), with_faults=False)
+        scenario = replace(scenario, trips=scenario.trips[:1])
+        folder = cluster.notes / str(seed)
+        folder.mkdir()
+        topology = topology_of(scenario, FileTally(folder), f"random{seed}")
+        cluster.run(topology, max_spout_pending=12, commit_group_max=12, max_attempts=40)
+        committers = [KEEPING[part.committer or 0] for part in scenario.committers()]
+        handles = [handle for committer in committers for handle in declared_states(committer).values()]
+        found = snapshot(cluster.client, topology.topology_id, handles)
+        assert found.states == fold(scenario).states[-1], f"seed {seed}"
+
+
+@pytest.mark.parametrize("early_commit", [False, True], ids=["two queries", "one query"])
+def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(cluster, caplog, early_commit):
+    work, store = Dying(cluster.notes / "bolt"), DyingStore(cluster.notes / "committer")
+    with caplog.at_level(logging.INFO, logger="txbatch"):
+        cluster.run(numbers_topology(TRANSACTIONS, work=work, store=store), early_commit=early_commit)
+
+    exact(cluster)
+    assert caplog.text.count("a worker ended without a word") >= 2
+
+
+def test_an_error_in_a_bolt_is_its_users(cluster):
+    with pytest.raises(UserCodeError, match="ValueError: cannot work with 25"):
+        cluster.run(numbers_topology(TRANSACTIONS, work=Raising()))
+    assert cluster.hash("{numbers}:counts") == exact_counts(3)
+
+
+def test_a_bolt_that_does_not_return_is_interrupted_and_its_wave_tried_again(cluster):
+    topology = numbers_topology(TRANSACTIONS, work=Hanging(cluster.notes / "hung"), message_timeout_s=8)
+    cluster.run(topology)
+    exact(cluster)
+
+
+def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster, tmp_path_factory):
+    server = ConnectServer(tmp_path_factory.mktemp("killed"))
+    try:
+        work = Killing(cluster.notes / "killed", server.pid)
+        with pytest.raises(EngineError, match="nothing that was committed is lost") as caught:
+            cluster.run(numbers_topology(TRANSACTIONS, work=work), master=server.address, max_spout_pending=1)
+    finally:
+        server.kill()
+    assert "Spark Connect server" in str(caught.value)
+    assert cluster.hash("{numbers}:counts") == exact_counts(3)
+
+    cluster.run(numbers_topology(TRANSACTIONS))
+    exact(cluster)
+
+
+def test_what_was_cut_of_partitions_is_read_again_by_the_second_query(cluster):
+    builder = TransactionalTopologyBuilder("partitioned", "ranges", Ranges(cluster.notes / "cuts"), parallelism=2)
+    builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("ranges", ["number"])
+    options = RunOptions(early_commit=False)
+    with start(builder.build(), master=cluster.address, redis_url=cluster.redis_url, options=options) as run:
+        run.wait()
+
+    found = notes(cluster.notes / "cuts")
+    assert {how for how, *_ in found} == {"new", "again"}
+    cuts = {(partition, txid): cut for _, txid, partition, cut in found}
+    assert len({(txid, partition, tuple(cut)) for _, txid, partition, cut in found}) == len(cuts)
+    counted = {str(number): 1 for cut in cuts.values() for number in range(*cut)}
+    assert cluster.hash("{partitioned}:counts") == counted
+
+
+def test_what_connect_does_not_carry_is_refused_with_a_sentence(cluster):
+    from pyspark.sql.connect.session import SparkSession
+
+    builder = TransactionalTopologyBuilder("rows", "rows", MicroBatches(["number"]))
+    builder.set_committer_bolt("store", Store()).global_grouping("rows")
+    topology = builder.build()
+    session = SparkSession.builder.remote(cluster.address).create()
+    try:
+        with pytest.raises(TopologyError, match="hands over the rows of a DataFrame by RDDs"):
+            cluster.run(topology, spark=session)
+        commit = exactly_once(topology, redis_url=cluster.redis_url)
+        with pytest.raises(TopologyError, match="transactional topologies run by"):
+            commit(session.range(3), 0)
+    finally:
+        session.client.release_session()
+        session.client.close()
+
+
+def test_a_server_that_is_not_there_is_named_within_seconds(cluster):
+    with pytest.raises(EngineError, match="Spark Connect server"):
+        cluster.run(numbers_topology(1), master="sc://127.0.0.1:1")
