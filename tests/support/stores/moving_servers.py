@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -61,7 +62,7 @@ class Node:
         return (self._folder / "log").read_text(errors="replace")[-1500:]
 
 
-def await_(what: str, is_true: Callable[[], bool]) -> None:
+def await_(what: str, is_true: Callable[[], Any]) -> None:
     """Returns once servers say so; there is no event to wait for."""
     deadline = time.monotonic() + WAIT_S
     while True:
@@ -97,7 +98,7 @@ class MovingServers:
         for each in self.nodes:
             if not each.is_running:
                 each.start()
-                await_("the node answers", lambda each=each: each.client.ping())
+                await_("the node answers", each.client.ping)
 
     def close(self) -> None:
         for each in [*self.others, *self.nodes]:
@@ -153,7 +154,7 @@ class WatchedServers(MovingServers):
         """Whether primary, replicas and sentinels all see each other."""
         if len(self._named()) != 1 or not self._in_step(self.primary(), 2):
             return False
-        facts = [each.client.sentinel_master(SERVICE) for each in self.others]
+        facts: list[Any] = [each.client.sentinel_master(SERVICE) for each in self.others]
         return all(
             found["num-other-sentinels"] == 2 and found["num-slaves"] == 2 and found["flags"] == "master"
             for found in facts
@@ -166,7 +167,7 @@ class WatchedServers(MovingServers):
     def _in_step(primary: Node, replicas: int) -> bool:
         found = primary.info()
         lines = [value for name, value in found.items() if name.startswith("slave") and isinstance(value, dict)]
-        return found["role"] == "master" and sum(each["state"] == "online" for each in lines) >= replicas
+        return bool(found["role"] == "master") and sum(each["state"] == "online" for each in lines) >= replicas
 
     def _sentinel(self, primary_port: int, down_after_ms: int) -> Node:
         port = free_port()
@@ -204,7 +205,7 @@ class ClusteredServers(MovingServers):
             each.ask("CLUSTER", "MEET", "127.0.0.1", self.nodes[0].port, buses[0])
         await_("all nodes know each other", lambda: all(self._known(each) == 6 for each in self.nodes))
         for primary, each in zip(primaries, replicas, strict=True):
-            await_("it may follow", lambda a=each, b=primary: a.ask("CLUSTER", "REPLICATE", self.id_of(b)) is not None)
+            await_("it may follow", partial(each.ask, "CLUSTER", "REPLICATE", self.id_of(primary)))
         await_("the cluster is settled", self.is_settled)
 
     @property
@@ -273,7 +274,7 @@ class ClusteredServers(MovingServers):
 
     @staticmethod
     def _owner_port(node: Node, slot: int) -> int:
-        return next(each[2][1] for each in node.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1])
+        return next(int(each[2][1]) for each in node.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1])
 
     def _owns(self, node: Node, slot: int) -> bool:
         with suppress(redis.RedisError, StopIteration):
