@@ -19,7 +19,7 @@ from state.errors import EngineError
 from state.troubles import Trouble
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
+    from pyspark import SparkContext, SparkStageInfo
 
 _LOG = logging.getLogger("txbatch")
 LOOK_AFTER_S = 1.0
@@ -85,8 +85,10 @@ class RunningJobs:
         self._jobs[job_group] = _RunningJob(wave_id, time.monotonic())
 
     def ended(self, job_group: str) -> None:
-        """Called when it has returned."""
-        self._jobs.pop(job_group, None)
+        """Called when it has returned: executors are at work, unless it waited until its end."""
+        job = self._jobs.pop(job_group, None)
+        if job is not None and not job.waits:
+            self._busy_s, self.story = time.monotonic(), ""
 
     def waves(self) -> set[int]:
         """Returns the waves that have jobs."""
@@ -123,7 +125,8 @@ class RunningJobs:
         """Says that a job waits, and raises if all that time no job of the run had an executor."""
         supply = self._watch.call(self._supply)
         is_alone = self._busy_s < (job.idle_s or 0.0)
-        self.story = f"waiting for executors: {supply}" if job.waits and is_alone else ""
+        has_waited = waited_s > 0  # since an earlier look
+        self.story = f"waiting for executors: {supply}" if job.waits and is_alone and has_waited else ""
         if waited_s > self._executors_timeout_s:
             raise EngineError(
                 f"Spark has run no task of a job for {waited_s:.0f} s, executors: {supply}; the cluster gives the run "
@@ -159,6 +162,13 @@ class _RunningJob:
     log_at_s: float = LOG_AFTER_S
 
 
+def _running_tasks(context: SparkContext, stage: SparkStageInfo) -> int:
+    """Asks the scheduler, for what Spark tells of a stage is up to a heartbeat old: ten seconds, if its tasks hang."""
+    scheduler = context._jsc.sc().taskScheduler()  # noqa: SLF001 - there is no public question
+    found = scheduler.taskSetManagerForAttempt(stage.stageId, stage.currentAttemptId)
+    return int(found.get().runningTasks()) if found.isDefined() else 0
+
+
 def _look_at(context: SparkContext, job_group: str) -> JobLook:
     """Looks at the job of the group that Spark has."""
     tracker = context.statusTracker()
@@ -167,7 +177,7 @@ def _look_at(context: SparkContext, job_group: str) -> JobLook:
     stages = [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
     if not jobs:
         return JobLook.ABSENT
-    if any(stage.numActiveTasks for stage in stages):
+    if any(stage.numActiveTasks or _running_tasks(context, stage) for stage in stages):
         return JobLook.BUSY
     has_begun = any(stage.numCompletedTasks or stage.numFailedTasks for stage in stages)
     return JobLook.BETWEEN if has_begun else JobLook.UNBEGUN

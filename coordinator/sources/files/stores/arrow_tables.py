@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from coordinator.sources.files.stores.arrow_streams import require_arrow
@@ -210,6 +211,25 @@ def _not_pythons(path: str, error: Exception) -> SourceError:
 
 
 def _with_microseconds(arrow: Any, column: Any) -> Any:
-    if arrow.types.is_timestamp(column.type):
-        return column.cast(arrow.timestamp("us", "UTC" if column.type.tz else None))
-    return column
+    """Returns a column with times of Python's; others would become those of pandas, where that is installed."""
+    kind = _in_microseconds(arrow, column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
+def _in_microseconds(arrow: Any, kind: Any) -> Any:
+    types, inner = arrow.types, partial(_in_microseconds, arrow)
+    if types.is_timestamp(kind):
+        return arrow.timestamp("us", "UTC" if kind.tz else None)
+    if types.is_dictionary(kind):
+        return inner(kind.value_type)
+    if types.is_map(kind):
+        return arrow.map_(inner(kind.key_type), inner(kind.item_type))
+    if types.is_struct(kind):
+        return arrow.struct([field.with_type(inner(field.type)) for field in kind])
+    if types.is_list(kind):
+        return arrow.list_(inner(kind.value_type))
+    if types.is_large_list(kind):
+        return arrow.large_list(inner(kind.value_type))
+    if types.is_fixed_size_list(kind):
+        return arrow.list_(inner(kind.value_type), kind.list_size)
+    return kind

@@ -174,6 +174,9 @@ def test_a_column_no_tuple_can_carry_is_told_before_it_is_read(tmp_path: Path, c
         pa.array([2**62], pa.timestamp("us")),
         pa.array([1], pa.timestamp("ns")),
         pa.array([[1]], pa.list_(pa.timestamp("ns"))),
+        pa.array([[1]], pa.large_list(pa.timestamp("ns"))),
+        pa.array([{"at": [1]}], pa.struct([("at", pa.list_(pa.timestamp("ns"), 1))])),
+        pa.array([[("a", 1)]], pa.map_(pa.string(), pa.timestamp("ns"))),
         pa.array([2**31 - 1], pa.date32()),
     ],
 )

@@ -17,12 +17,13 @@ class Tracker:
 
     Attributes:
         is_submitted: whether Spark has the job.
-        tasks: how many tasks of it are active.
+        tasks: how many tasks of it are active, as Spark says.
+        running: how many the scheduler knows of.
         done: how many have ended.
     """
 
     def __init__(self) -> None:
-        self.is_submitted, self.tasks, self.done = False, 0, 0
+        self.is_submitted, self.tasks, self.done, self.running = False, 0, 0, 0
 
     def getJobIdsForGroup(self, _: str) -> list[int]:  # noqa: N802 - Spark's names
         return [3, 7] if self.is_submitted else [3]
@@ -34,7 +35,12 @@ class Tracker:
         return SimpleNamespace(stageIds=[1])
 
     def getStageInfo(self, _: int) -> Any:  # noqa: N802
-        return SimpleNamespace(numActiveTasks=self.tasks, numCompletedTasks=self.done, numFailedTasks=0)
+        counts = {"numActiveTasks": self.tasks, "numCompletedTasks": self.done, "numFailedTasks": 0}
+        return SimpleNamespace(stageId=1, currentAttemptId=0, **counts)
+
+    def taskSetManagerForAttempt(self, _: int, __: int) -> Any:  # noqa: N802
+        tasks = SimpleNamespace(runningTasks=lambda: self.running)
+        return SimpleNamespace(isDefined=lambda: self.is_submitted, get=lambda: tasks)
 
 
 class Clock:
@@ -56,9 +62,14 @@ def tracker():
     return Tracker()
 
 
+def context_of(tracker: Tracker) -> Any:
+    spark = SimpleNamespace(taskScheduler=lambda: tracker)
+    return SimpleNamespace(statusTracker=lambda: tracker, _jsc=SimpleNamespace(sc=lambda: spark))
+
+
 @pytest.fixture
 def jobs(tracker):
-    context: Any = SimpleNamespace(statusTracker=lambda: tracker)
+    context = context_of(tracker)
     watch: Any = SimpleNamespace(call=lambda function: function())
     return RunningJobs(context, watch, lambda: "0 registered, asked for 2 of 8 GiB")
 
@@ -130,20 +141,39 @@ def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker
     assert (waiting, jobs.story) == ((1,), "")
 
 
-def test_a_job_of_which_no_task_has_run_waits_at_the_first_look_and_says_for_what(jobs, tracker, clock):
+def test_a_task_that_spark_has_not_told_of_yet_runs(jobs, tracker, clock):
+    tracker.is_submitted, tracker.running = True, 1
+    jobs.began("g", 1)
+    for clock.now in (1.0, 2.0, 3.0):
+        assert (jobs.waiting(), jobs.story) == ((), "")
+
+
+def test_a_run_whose_jobs_end_says_of_no_other_that_it_waits(jobs, tracker, clock):
+    tracker.is_submitted = True
+    jobs.began("g", 1)
+    for clock.now in (1.0, 2.0):
+        jobs.waiting()
+    assert jobs.story
+    jobs.began("h", 2)
+    jobs.ended("h")
+    assert jobs.story == ""
+
+
+def test_a_job_of_which_no_task_has_run_waits_at_the_first_look_and_says_for_what_at_the_second(jobs, tracker, clock):
     tracker.is_submitted = True
     jobs.began("g", 1)
     clock.now = 1.0
+    assert (jobs.waiting(), jobs.story) == ((1,), "")
+    clock.now = 2.0
     assert jobs.waiting() == (1,)
     assert jobs.story == "waiting for executors: 0 registered, asked for 2 of 8 GiB"
-    tracker.tasks, clock.now = 1, 2.0
+    tracker.tasks, clock.now = 1, 3.0
     assert (jobs.waiting(), jobs.story) == ((), "")
 
 
 def test_a_short_message_timeout_is_looked_after_before_it_has_passed(tracker, clock):
-    context: Any = SimpleNamespace(statusTracker=lambda: tracker)
     watch: Any = SimpleNamespace(call=lambda function: function())
-    jobs = RunningJobs(context, watch, str, message_timeout_s=0.4)
+    jobs = RunningJobs(context_of(tracker), watch, str, message_timeout_s=0.4)
     tracker.is_submitted = True
     jobs.began("g", 1)
     clock.now = 0.1
