@@ -166,6 +166,7 @@ def test_a_bolt_that_does_not_return_is_interrupted_and_its_wave_tried_again(clu
     exact(cluster)
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster, tmp_path_factory):
     server = ConnectServer(tmp_path_factory.mktemp("killed"))
     try:
