@@ -145,12 +145,12 @@ def test_a_master_that_comes_back_and_remembers_is_survived(field: Make) -> None
         cluster.cluster.kill_master()
         assert await_true(lambda: "is gone" in cluster.status().get("cluster", ""), NOTICED_S), job.complaint()
         committed = cluster.site.committed() or 0
-        cluster.await_committed(committed + 8, job)  # executors go on
+        cluster.await_committed(committed + 8, job)  # executors keep running
         cluster.cluster.start_master()
         back = turn
         assert await_true(lambda: job.complaint().count("is back") == back, TIMEOUT_S), job.complaint()  # noqa: B023
     said = cluster.finished(job, 400)
-    assert job.complaint().count("executors go on, but none is replaced; waiting for it to come back") == 3
+    assert job.complaint().count("executors keep running, but none is replaced; waiting for it to come back") == 3
     assert said["failed_attempts"] == 0
 
 

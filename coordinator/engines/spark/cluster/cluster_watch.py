@@ -1,6 +1,6 @@
 """What Spark's cluster gives a run: how many executors it has of those asked for, and whether its master lives.
 
-Spark says nothing of either but in its log. An application outlives a standalone master: its executors go on, though
+Spark reports neither except in its log. An application outlives a standalone master: its executors keep running, though
 none is replaced. A master that comes back knows it only if ``spark.deploy.recoveryMode`` had it written down; any other
 has the workers end its executors, and the application would wait for new ones for ever.
 """
@@ -87,7 +87,7 @@ class ClusterWatch:
     def _note_away(self, why: str) -> None:
         self._offer, self._unknown_looks = "", 0
         if not self.story:
-            self.story = f"Spark master {self._master!r} is gone ({why}): executors go on, but none is replaced"
+            self.story = f"Spark master {self._master!r} is gone ({why}): executors keep running, but none is replaced"
             _LOG.warning("%s; waiting for it to come back", self.story)
 
     def _ask(self, addresses: Sequence[str]) -> None:

@@ -30,8 +30,8 @@ TASKS_MAX = 64
 LIBRARIES = ("pyspark", "msgpack", "redis")
 OURS = "coordinator.engines.spark.stage"
 
-Told = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
-"""What a task says: host, executable, Python, PySpark, what it cannot import and why, scratch folders' free bytes."""
+Answer = tuple[str, str, str, str, tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]
+"""Host, executable, Python, PySpark, what cannot be imported there and why, and the free bytes of scratch folders."""
 
 
 def probe_spark(
@@ -104,16 +104,15 @@ def check_executors(context: SparkContext, code: str) -> None:
     Raises:
         EngineError: executors run another Python, or cannot import what every wave needs.
     """
-    count = min(TASKS_MAX, context.defaultParallelism)
     try:
-        told = context.parallelize(range(count), count).mapPartitions(_question(code, (*LIBRARIES, OURS))).collect()
+        executors = _asked(context, code, (*LIBRARIES, OURS), context.defaultParallelism)
     except Exception as error:
         story = crash_story(error)
         if story.kind is CrashKind.CERTAIN:
             raise EngineError(f"executors cannot run txbatch: {story.reason}; {line_for(context)}") from error
         _LOG.debug("the job that looks at executors crashed: %s", story.reason)  # as the first wave may
         return
-    missing = missing_modules((each.host, dict(each.missing)) for each in merged(told))
+    missing = missing_modules((each.host, dict(each.missing)) for each in executors)
     if missing:
         raise EngineError(f"{missing}; install them in the interpreter of the executors: {line_for(context)}").about(
             Trouble.SPARK
@@ -127,19 +126,22 @@ def _java_version(context: SparkContext) -> str:
 
 
 def _ask_executors(context: SparkContext, code: str, modules: tuple[str, ...]) -> tuple[ExecutorFacts, ...]:
-    count = min(TASKS_MAX, TASKS_PER_CORE * context.defaultParallelism)
     try:
-        told = context.parallelize(range(count), count).mapPartitions(_question(code, modules)).collect()
+        return _asked(context, code, modules, TASKS_PER_CORE * context.defaultParallelism)
     except Exception as error:  # Spark raises what it likes
         reason = f"{crash_story(error).reason}; {line_for(context)}"
         raise EngineError(f"Spark could not run a small job: {reason}") from error
-    return merged(told)
 
 
-def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
-    """Returns one entry for each interpreter, from what its tasks said; of a disk, the least that was free."""
+def _asked(context: SparkContext, code: str, modules: tuple[str, ...], task_count: int) -> tuple[ExecutorFacts, ...]:
+    count = min(TASKS_MAX, task_count)
+    return merged(context.parallelize(range(count), count).mapPartitions(_question(code, modules)).collect())
+
+
+def merged(answers: Iterable[Answer]) -> tuple[ExecutorFacts, ...]:
+    """Returns one entry for each interpreter, from what its tasks answered; of a disk, the least that was free."""
     found: dict[tuple[str, str, str, str], ExecutorFacts] = {}
-    for host, executable, python, pyspark, missing, scratch in sorted(told):
+    for host, executable, python, pyspark, missing, scratch in sorted(answers):
         place = (host, executable, python, pyspark)
         known = found.setdefault(place, ExecutorFacts(*place, {}, {}))
         free = dict(known.scratch)
@@ -149,10 +151,10 @@ def merged(told: Iterable[Told]) -> tuple[ExecutorFacts, ...]:
     return tuple(found.values())
 
 
-def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Told]]:
+def _question(code: str, modules: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Answer]]:
     """Returns what a task runs. It is pickled by value, so it needs none of our modules to begin with."""
 
-    def answer(_: Iterable[int]) -> Iterator[Told]:
+    def answer(_: Iterable[int]) -> Iterator[Answer]:
         import importlib
         import os
         import platform as its_own

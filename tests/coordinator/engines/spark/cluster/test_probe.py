@@ -9,12 +9,12 @@ from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts
 
 
 def test_each_interpreter_is_told_once_with_all_it_lacks_and_the_least_that_was_free():
-    told = [
+    answers = [
         ("one", "/python", "3.11.7", "4.1.4", (), (("/scratch", 20),)),
         ("one", "/python", "3.11.7", "4.1.4", (("redis", "gone"),), (("/scratch", 10), ("/more", -1))),
         ("two", "/python", "3.12.0", "4.1.4", (), ()),
     ]
-    assert merged(told) == (
+    assert merged(answers) == (
         ExecutorFacts("one", "/python", "3.11.7", "4.1.4", {"redis": "gone"}, {"/scratch": 10, "/more": -1}),
         ExecutorFacts("two", "/python", "3.12.0", "4.1.4", {}, {}),
     )
