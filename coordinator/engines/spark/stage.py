@@ -182,34 +182,6 @@ class MeetingStage:
 
 
 @dataclass(frozen=True, slots=True)
-class MeetingOnTheSpot:
-    """The whole meeting stage in the only task of the stage above, without a shuffle.
-
-    It reads what that task has sent in the same frames, with the same counts, edges and residues.
-
-    Attributes:
-        meeting: what its tasks do; each runs once, one after the other.
-    """
-
-    meeting: MeetingStage
-
-    @staticmethod
-    def is_possible(plan: Plan, early: EarlyCommit) -> bool:
-        """Returns whether job 1 may run like this, and needs no job 2 unless something goes wrong.
-
-        Frames are not kept: should a job 2 be needed all the same, it begins at the input again, as it would if an
-        executor had been lost, and the residue tells whether it has read the same.
-        """
-        return plan.is_one_partition() and (bool(early.groups) or not plan.commit_tasks)
-
-    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[tuple[int, bytes]]:
-        sent = list(records)
-        plan = self.meeting.entry.plan.value
-        for meeting_partition in plan.meeting_partitions(with_commit=bool(self.meeting.early.groups)):
-            yield from self.meeting(meeting_partition, sent)
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What executors need to read state.
 
