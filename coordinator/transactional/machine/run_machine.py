@@ -187,9 +187,9 @@ class RunMachine:
         return may_start and not self._books.waves.is_processing()
 
     def _may_queue(self) -> bool:
-        """Returns whether the next wave may be handed over while one is processed, so that no slot waits for the driver.
+        """Returns whether a wave may be handed over while one is processed, so that no slot waits for the driver.
 
-        Where the committers run in a job of their own, it would be behind that wave too.
+        Not where committers have a job of their own, which would wait for both.
         """
         if not (self._plan.engine_queues and self._commits.early.is_on and self._books.waves.may_queue()):
             return False

@@ -471,12 +471,11 @@ class RandomRun:
             self._group_ends(self.group)
         elif running:
             self._wave_ends(self.queue_random.choice(running))
+            for queued in self.waves.values():
+                queued.started_s = self.now_s if queued.runs else queued.started_s
 
     def _wave_ends(self, wave: Wave) -> None:
         wave.runs = False
-        for other in self.waves.values():
-            if other.runs:
-                other.started_s = max(other.started_s, self.now_s)
         if (wave.cancelled and (not self.is_faulty or self.random.random() < 0.7)) or (self._bad() and self._bad()):
             self._wave_crashes(wave)
             return
