@@ -190,6 +190,9 @@ def _is_same(value: Any, restored: Any) -> bool:
     if kind is not type(restored):
         return False
     if kind is list or kind is tuple:
+        kinds = [*map(type, value)]
+        if not {list, tuple, dict}.intersection(kinds):
+            return value == restored and kinds == [*map(type, restored)]
         return len(value) == len(restored) and all(map(_is_same, value, restored))
     if kind is dict:  # which is restored in its order
         return _is_same(list(value), list(restored)) and _is_same(list(value.values()), list(restored.values()))
