@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -52,13 +51,13 @@ class GuardedSpoutCommitter:
         committer, last = self._committer, attempts[-1]
         reached("spout.telling")
         for attempt in attempts:
-            error = self._guarded("commit", str(attempt), partial(committer.commit, attempt))
+            error = self._guarded("commit", attempt, partial(committer.commit, attempt))
             if error is not None:
                 return error
             reached("spout.told")
-        return self._guarded("cleanup_before", str(last), partial(committer.cleanup_before, last.txid))
+        return self._guarded("cleanup_before", last, partial(committer.cleanup_before, last.txid))
 
-    def _guarded(self, method: str, attempt: str, call: Callable[[], None]) -> TransactionError | None:
+    def _guarded(self, method: str, attempt: TransactionAttempt, call: Callable[[], None]) -> TransactionError | None:
         try:
             call()
         except BaseException as error:
@@ -69,7 +68,8 @@ class GuardedSpoutCommitter:
             )
             if isinstance(error, SourceError):
                 return error
-            return UserCodeError(component_id=self._component_id, attempt=attempt, traceback_text=user_traceback(error))
+            story = user_traceback(error)
+            return UserCodeError(component_id=self._component_id, attempt=str(attempt), traceback_text=story)
         return None
 
 
@@ -121,8 +121,7 @@ class GuardedSpout:
 
     def _informed(self) -> SpoutCoordinator:
         """Tells the spout how far the run is and returns it."""
-        last = own_copy(self._so_far.last)
-        self._spout.inform(replace(self._so_far, last=last, committed_txid=self.committed_txid))
+        self._spout.inform(RunSoFar(self._so_far.last_txid, own_copy(self._so_far.last), self.committed_txid))
         return self._spout
 
     def first_positions(self, ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -140,7 +139,7 @@ class GuardedSpout:
             pack_exact(metadata)  # refused now, while what is in flight can still be committed
             kept = own_copy(metadata)
             if txid >= self._so_far.last_txid:  # lower txids are retries of an opaque spout
-                self._so_far = replace(self._so_far, last_txid=txid, last=kept)
+                self._so_far = RunSoFar(txid, kept, self.committed_txid)
             return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
