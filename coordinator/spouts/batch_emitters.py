@@ -40,6 +40,9 @@ class Batch:
     scopes: frozenset[str] | None = None
     is_of_letters: bool = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Batch, (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters)
+
     @property
     def known_as(self) -> TransactionAttempt:
         """The attempt as user code sees it, under the spout's own number of the batch."""
