@@ -42,6 +42,10 @@ class Batch:
     is_of_letters: bool = False
     byte_count: int = 0
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters, self.byte_count)
+        return Batch, fields  # a dataclass goes through its fields one by one
+
     @property
     def known_as(self) -> TransactionAttempt:
         """The attempt as user code sees it, under the spout's own number of the batch."""

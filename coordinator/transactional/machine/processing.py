@@ -51,8 +51,9 @@ class Processing:
         batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
         attempts = tuple(batch.attempt for batch in batches)
         wave = self._books.waves.start(attempts, self._books.now_s)
+        reason = f"wave {wave.wave_id}"
         for record in chosen:
-            record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
+            record.move(AttemptState.PROCESSING, reason).wave_id = wave.wave_id
         self._books.statistics.started(len(chosen), self._books.now_s)
         yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
 

@@ -223,7 +223,7 @@ class RunMachine:
 
     def story(self, txid: int) -> list[str]:
         """Returns the last transitions of a transaction, over all its attempts; for errors and logs."""
-        return list(self._transactions[txid].story) if txid in self._transactions else []
+        return self._transactions[txid].story() if txid in self._transactions else []
 
     # A turn: commit, cut, start a wave
 
