@@ -9,6 +9,7 @@ from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.routing import Choosers, Router
+from coordinated_bolt.streams.rows import ORDINARY
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
@@ -17,6 +18,7 @@ from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import digest64
+from state.values.column_values import ORDERED
 
 _KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
 """Types of rows of which it is known without a look at them that there are none."""
@@ -108,6 +110,8 @@ class AttemptCollector:
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, given as columns; like calling `emit` for each."""
+        if self._is_empty(batch, stream_id):
+            return
         stream, columns, choosers = self._router.route_batch(batch, stream_id)
         if self._watchers:
             self._emit_watched(stream_id, stream, columns, choosers)
@@ -142,6 +146,12 @@ class AttemptCollector:
     def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
         self.refused_tuples.add(tup, reason)
+
+    def _is_empty(self, batch: Any, stream_id: str) -> bool:
+        """Returns whether these are known, without a look at values, to be columns of the stream without any."""
+        if type(batch) not in ORDINARY or not ORDERED.issuperset(map(type, batch)) or any(batch):
+            return False
+        return self._takes_rows(stream_id) and len(batch) == len(self._streams[stream_id].spec.fields)
 
     def _takes_rows(self, stream_id: str) -> bool:
         stream = self._streams.get(stream_id)

@@ -229,6 +229,8 @@ def columns_given(stream_rows: StreamRows, batch: Any) -> Columns:
 
 def _in_order(stream_rows: StreamRows, batch: Any) -> Sequence[Any]:
     """Returns the columns in the order of the fields; those with names are found by them."""
+    if type(batch) in ORDINARY:
+        return batch  # type: ignore[no-any-return] # a list or a tuple
     names = list(batch) if isinstance(batch, Mapping) else _arrow_names(batch)
     if names is not None:
         if sorted(map(str, names)) != sorted(stream_rows.fields):

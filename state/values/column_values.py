@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, MappingView, Set
 from typing import Any
 
 _UNORDERED = (str, bytes, bytearray, memoryview, Mapping)
+ORDERED = frozenset({list, tuple, type({}.keys()), type({}.values())})
+"""The types of nearly all columns, for which nothing else has to be asked."""
 
 
 def is_unordered(values: Any) -> bool:
@@ -24,8 +26,8 @@ def column_values(column: Any) -> list[Any] | None:
 
     A column is an iterable with an order, or an array of pyarrow or NumPy, whose values become Python's.
     """
-    if type(column) is list:
-        return column.copy()
+    if type(column) in ORDERED:
+        return list(column)
     for method in ("to_pylist", "tolist"):
         convert = getattr(column, method, None)
         if convert is not None:

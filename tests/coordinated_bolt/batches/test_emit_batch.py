@@ -115,6 +115,9 @@ def test_arrow_tables_and_arrays_become_values_of_python():
     [
         ([["k"]], "it has 1"),
         ([["k"], [1], [2]], "it has 3"),
+        ([[]], "it has 1"),
+        (([], (), {}.keys()), "it has 3"),
+        ([[], ""], "one of them is a str; give lists"),
         ([["k", "l"], [1]], "their lengths are 2, 1"),
         ({"key": ["k"]}, "its columns are 'key'"),
         ({"key": ["k"], "count": [1]}, "its columns are 'key', 'count'"),
@@ -132,6 +135,17 @@ def test_columns_that_do_not_fit_the_stream_are_refused(batch, reason):
     with pytest.raises(ValueError, match=f"{MESSAGE}; {reason}"):
         collector.emit_batch(batch, "pairs")
     assert (sent, collector.emitted_count) == ([], 0)
+
+
+@pytest.mark.parametrize("batch", [[[], []], [{}.keys(), {}.values()], ((), range(0))], ids=shown)
+def test_columns_without_values_send_nothing_on_any_stream_that_takes_them(batch):
+    collector, box, sent = make(*SUBSCRIBERS)
+    collector.emit_batch(batch, "pairs")
+    with pytest.raises(ValueError, match="component 'bolt' does not declare stream 'nowhere'"):
+        collector.emit_batch(batch, "nowhere")
+    box.close()
+    assert not any(rows_to(sent).values())
+    assert (box.transferred, collector.emitted_count) == ({}, 0)
 
 
 def test_a_value_that_cannot_travel_is_named_with_its_row_and_field():
