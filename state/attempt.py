@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -24,6 +25,9 @@ class TransactionAttempt:
 
     def __hash__(self) -> int:
         return self.attempt_id  # random bits already, and a key of everything: a tuple's hash costs five times as much
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TransactionAttempt, (self.txid, self.attempt_id)  # a dataclass goes through its fields one by one
 
     def __str__(self) -> str:
         return f"{self.txid}:{self.attempt_id:016x}"

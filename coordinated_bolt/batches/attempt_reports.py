@@ -108,8 +108,9 @@ class ReportTable:
         try:
             *columns, metrics, failures, counters, letters, cuts = content
             for place, edge, residue, *sums, done in zip(*columns, MetricsTable.rows_of(metrics), strict=True):
-                result = AttemptResult(attempts[place], None, residue, edges=edge, **dict(zip(SUMS, sums, strict=True)))
-                result.metrics[component_id] = done
+                result = AttemptResult(attempts[place], None, {component_id: done}, residue, edges=edge)
+                for name, value in zip(SUMS, sums, strict=True):
+                    setattr(result, name, value)
                 if place in failures:
                     result.failure = Failure.from_wire(failures[place])
                 if place in counters:

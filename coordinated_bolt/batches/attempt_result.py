@@ -27,11 +27,11 @@ class AttemptResult:
     Attributes:
         attempt: the attempt.
         failure: why it failed; None if its batch was finished.
+        metrics: component id -> what its tasks did, even if the attempt failed.
         residue: xor of the edges from processing tasks into commit tasks.
         metadata: scope -> metadata that emitters cut, to be stored for the txid.
         tuple_count: tuples emitted by the spout.
         counters: counter -> sum of what bolts and spouts counted.
-        metrics: component id -> what its tasks did, even if the attempt failed.
         began_from: scope -> link to what its metadata was cut from.
         letters: task id -> what the task refused, packed.
         edges: of one task, xor of all other edges that it has read or sent; the acker keeps no sum of them.
@@ -40,11 +40,11 @@ class AttemptResult:
 
     attempt: TransactionAttempt
     failure: Failure | None = None
+    metrics: dict[str, TaskMetrics] = field(default_factory=dict)
     residue: int = 0
     metadata: dict[str, Any] = field(default_factory=dict)
     tuple_count: int = 0
     counters: dict[str, int] = field(default_factory=dict)
-    metrics: dict[str, TaskMetrics] = field(default_factory=dict)
     began_from: dict[str, int] = field(default_factory=dict)
     letters: dict[int, list[bytes]] = field(default_factory=dict)
     edges: int = 0
@@ -53,7 +53,7 @@ class AttemptResult:
     @property
     def letter_count(self) -> int:
         """The number of tuples refused."""
-        return sum(map(len, self.letters.values()))
+        return sum(map(len, self.letters.values())) if self.letters else 0
 
     def add_sent(self, edges: Mapping[int, int], commit_targets: frozenset[int]) -> None:
         """Adds the edges of what the task has sent, target -> edge; those into the commit phase are the residue."""
@@ -90,13 +90,9 @@ class AttemptResult:
     def from_wire(cls, wire: list[Any]) -> AttemptResult:
         """Inverse of `to_wire`."""
         txid, attempt_id, failure, metrics, *plain = wire
-        return cls(
-            TransactionAttempt(txid, attempt_id),
-            None if failure is None else Failure.from_wire(failure),
-            metrics={component_id: TaskMetrics.from_wire(done) for component_id, done in metrics.items()},
-            **dict(zip(_PLAIN, plain, strict=True)),
-        )
+        attempt = TransactionAttempt(txid, attempt_id)
+        done = {component_id: TaskMetrics(*own) for component_id, own in metrics.items()}
+        return cls(attempt, None if failure is None else Failure.from_wire(failure), done, *plain)
 
 
-_PLAIN = tuple(each.name for each in fields(AttemptResult) if each.name not in ("attempt", "failure", "metrics"))
-_plain_of = attrgetter(*_PLAIN)
+_plain_of = attrgetter(*[each.name for each in fields(AttemptResult)][3:])

@@ -53,8 +53,10 @@ class TaskMetrics:
 
     def add(self, other: TaskMetrics) -> None:
         """Adds what another task did."""
-        for own, others in zip(self.counts(), other.counts(), strict=True):
-            _add(own, others)
+        _add(self.emitted, other.emitted)
+        _add(self.transferred, other.transferred)
+        _add(self.executed, other.executed)
+        _add(self.execute_ns, other.execute_ns)
         self.finish_ns += other.finish_ns
         self.batches += other.batches
         self.dead_letters += other.dead_letters

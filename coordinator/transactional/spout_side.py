@@ -107,7 +107,11 @@ class SpoutSide:
         """
         withheld = self._withheld()
         numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
-        told = (TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number)
+        told = (
+            each if number == each.txid else TransactionAttempt(number, each.attempt_id)
+            for each, number in numbers.items()
+            if number
+        )
         return Told(self._committer.tell(tuple(told)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:

@@ -87,7 +87,7 @@ def _items(items: Collection[Any], depth: int, nesting: int) -> Iterable[Any]:
     if kinds <= ATOMS:
         return items
     if not kinds <= _ATOMS_AND_TEXT:
-        return [_copied(item, depth + 1, nesting) for item in items]
+        return [item if type(item) in ATOMS else _copied(item, depth + 1, nesting) for item in items]
     for item in items:
         if type(item) is str and not item.isascii():
             check_text(item)

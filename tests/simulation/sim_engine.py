@@ -79,6 +79,7 @@ class SimEngine:
     """
 
     overlaps = True
+    queues = True
 
     def __init__(
         self,

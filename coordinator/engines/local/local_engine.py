@@ -65,6 +65,7 @@ class LocalEngine:
     """
 
     overlaps = True
+    queues = False
 
     def __init__(
         self,

@@ -30,7 +30,11 @@ from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.codec import pack, unpack
 
 LEAST_ATTEMPTS = 4
-"""A wave with fewer attempts for each slot is shuffled: one long attempt more would keep a slot busy alone."""
+"""Of a share, where there are several: with fewer, one long attempt more would keep a slot busy alone."""
+SMALL_WAVE_BYTES = 256 * 1024
+"""A wave that reads no more is quicker in one task than a shuffle is, in several."""
+SPREAD_BYTES_MAX = 128 * 1024
+"""The most input of an attempt, times slots: what shares change is not merged, and grows with both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,19 @@ def shares_of(plan: Plan, wave: WaveInput, early: EarlyCommit) -> tuple[Share, .
         return ()
     if plan.is_one_partition():
         return (Share(wave, early),)
-    slot_count, attempt_count = plan.slot_count(), len(wave.batches)
-    if not plan.has_independent_batches or attempt_count < LEAST_ATTEMPTS * slot_count:
+    count = _share_count(plan.slot_count(), [batch.byte_count for batch in wave.batches])
+    if not (count and plan.has_independent_batches):
         return ()
-    borders = [attempt_count * place // slot_count for place in range(slot_count + 1)]
+    borders = [len(wave.batches) * place // count for place in range(count + 1)]
     return tuple(_share(wave, early, begin, end) for begin, end in pairwise(borders))
+
+
+def _share_count(slot_count: int, byte_counts: Sequence[int]) -> int:
+    count, byte_total = min(slot_count, len(byte_counts) // LEAST_ATTEMPTS), sum(byte_counts)
+    if all(byte_counts) and byte_total <= SMALL_WAVE_BYTES:
+        return max(1, count)
+    is_spread = byte_total * slot_count > SPREAD_BYTES_MAX * len(byte_counts)
+    return 0 if is_spread or count < slot_count else count
 
 
 def _share(wave: WaveInput, early: EarlyCommit, begin: int, end: int) -> Share:

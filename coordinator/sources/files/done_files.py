@@ -55,7 +55,10 @@ class FinishedFiles:
 
     def cut(self, txid: int, files: Iterable[FinishedFile]) -> None:
         """Notes what ends in a transaction; one that is cut again replaces what was noted."""
-        self._by_txid[txid] = tuple(files)
+        if found := tuple(files):
+            self._by_txid[txid] = found
+        else:
+            self._by_txid.pop(txid, None)
 
     def take(self, txid: int) -> list[FinishedFile]:
         """Files that end in a transaction or before, each told once."""

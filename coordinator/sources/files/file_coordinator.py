@@ -75,6 +75,7 @@ class FileCoordinator(SpoutCoordinator):
         self._scanner: Scanner | None = None
         self._after: str | None = None  # the file the scanner is in, or was in last
         self._last: RecordRange | None = None
+        self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
 
     def recall(self, notes: Mapping[str, Any]) -> None:
         self._marks = {path: marked(path, plain, self._topology_id) for path, plain in notes.items()}
@@ -117,7 +118,8 @@ class FileCoordinator(SpoutCoordinator):
         marks = [(each.path, each.mark) for each in ranges if each.mark is not None and each.mark.is_whole]
         blank, self._blank = self._blank, {}
         self._finished.cut(txid, [FinishedFile(path, mark) for path, mark in (*blank.items(), *marks)])
-        return [each.to_plain() for each in ranges]
+        self._cut_last = [each.to_plain() for each in ranges], ranges
+        return self._cut_last[0]
 
     def position(self, metadata: Any) -> list[Any]:
         """Returns the ranges, and the digest of the last file up to there; its stamp says nothing of that."""
@@ -127,8 +129,7 @@ class FileCoordinator(SpoutCoordinator):
 
     def notes(self, metadata: Any) -> dict[str, Any]:
         """Path -> mark, of the files a transaction was cut from."""
-        ranges = parse_ranges(metadata)
-        return {each.path: each.mark.to_plain() for each in ranges if each.mark is not None}
+        return {each.path: each.mark.to_plain() for each in self._ranges(metadata) if each.mark is not None}
 
     def compare(self, former: FormerInput) -> InputChange:
         """Returns what is different about the files that were read, and which would be skipped or read again.
@@ -159,7 +160,7 @@ class FileCoordinator(SpoutCoordinator):
         return not self._order.is_growing
 
     def estimated_bytes(self, metadata: Any) -> int:
-        return sum(map(self._kind.estimated_bytes, parse_ranges(metadata)))
+        return sum(map(self._kind.estimated_bytes, self._ranges(metadata)))
 
     def progress(self, last: Any) -> float | None:
         if self._last is None:
@@ -176,6 +177,11 @@ class FileCoordinator(SpoutCoordinator):
 
     def close(self) -> None:
         self._close_file()
+
+    def _ranges(self, metadata: Any) -> list[RecordRange]:
+        """Restores the ranges of a transaction; a run asks several times about the one that was cut last."""
+        plain, ranges = self._cut_last
+        return ranges if metadata == plain else parse_ranges(metadata)
 
     def _cut(self) -> Iterator[RecordRange]:
         missing = self._records_per_batch
@@ -202,7 +208,7 @@ class FileCoordinator(SpoutCoordinator):
 
         A file that has left the input, which `compare` has told, is followed by those that sort after.
         """
-        last = None if metadata is None else parse_ranges(metadata)[-1]
+        last = None if metadata is None else self._ranges(metadata)[-1]
         if last == self._last:
             return
         self._go_to_start()

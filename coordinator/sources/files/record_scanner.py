@@ -20,7 +20,9 @@ BLOCK_BYTES = 1024 * 1024
 """How much the driver reads at a time."""
 
 STRIDE_BYTES = 4096
-"""How much of a block is counted at a time; the last stride is searched newline by newline."""
+"""How much of a block is counted at a time, at first; then a quarter of that, and so on."""
+LAST_STRIDE_BYTES = 64
+"""What is left is searched newline by newline."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """With which a file may begin; it belongs to no record."""
@@ -197,13 +199,14 @@ def after_lines(block: bytes, cursor: int, wanted: int) -> tuple[int, int]:
     Returns:
         That position and `wanted`; or the length of the block and the smaller number of newlines found.
     """
-    found = 0
-    while True:
-        in_stride = block.count(b"\n", cursor, cursor + STRIDE_BYTES)
+    found, stride = 0, STRIDE_BYTES
+    while stride > LAST_STRIDE_BYTES:
+        in_stride = block.count(b"\n", cursor, cursor + stride)
         if found + in_stride >= wanted:
-            break
+            stride //= 4
+            continue
         found += in_stride
-        cursor += STRIDE_BYTES
+        cursor += stride
         if cursor >= len(block):
             return len(block), found
     while found < wanted:

@@ -75,11 +75,12 @@ class MetadataLog:
 
     def number_of(self, txid: int) -> int:
         """Returns how many transactions up to a txid the spout has cut, which is its number of the last of them."""
+        if not self._republished:
+            return txid
         below = max((each for each in self._republished if each <= txid), default=None)
         if below is not None:
             return txid - self._republished[below][0]
-        first = min(self._republished, default=None)
-        return txid if first is None else txid - self._republished[first][0] + 1
+        return txid - self._republished[min(self._republished)][0] + 1
 
     def told_as(self, txid: int) -> int:
         """Returns the spout's number of a transaction; a republished one keeps its old; 0: it is never told."""

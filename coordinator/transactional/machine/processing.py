@@ -51,8 +51,9 @@ class Processing:
         batches = tuple(self._batch(record, record.current) for record in chosen if record.current)
         attempts = tuple(batch.attempt for batch in batches)
         wave = self._books.waves.start(attempts, self._books.now_s)
+        reason = f"wave {wave.wave_id}"
         for record in chosen:
-            record.move(AttemptState.PROCESSING, f"wave {wave.wave_id}").wave_id = wave.wave_id
+            record.move(AttemptState.PROCESSING, reason).wave_id = wave.wave_id
         self._books.statistics.started(len(chosen), self._books.now_s)
         yield StartWave(wave.wave_id, batches, self._commits.early_groups(attempts), self._stored(chosen[0]))
 
@@ -104,7 +105,8 @@ class Processing:
             scopes = frozenset(republished.batch.positions) if self._plan.is_opaque else None
             return Batch(current.attempt, packed, republished.batch.number, scopes, bool(republished.letters))
         number = self._books.metadata.number_of(record.txid)
-        return Batch(current.attempt, packed, None if number == record.txid else number)
+        known_as = None if number == record.txid else number
+        return Batch(current.attempt, packed, known_as, byte_count=record.byte_count)
 
     def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
         """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""

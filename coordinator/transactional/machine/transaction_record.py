@@ -25,6 +25,8 @@ STORY_LENGTH = 20
 class AttemptState(Enum):
     """The state of an attempt."""
 
+    __hash__ = object.__hash__  # Enum's is a function in Python, and every transition is looked up in a table
+
     WAITING = "waiting"
     """Issued; the next wave with room takes it."""
     PROCESSING = "processing"
@@ -108,7 +110,7 @@ class TransactionRecord:
         cut: what the emitters of the last attempt that reported it have cut.
         republished: the quarantined batch that it publishes; None for what the spout has cut.
         current: its active attempt, if there is one.
-        story: its last transitions, oldest first.
+        past: its last transitions, oldest first: attempt, state and reason; None is the state of one just issued.
     """
 
     txid: int
@@ -121,14 +123,17 @@ class TransactionRecord:
     cut: EmittersCut | None = None
     republished: Republication | None = None
     current: ActiveAttempt | None = None
-    story: deque[str] = field(default_factory=lambda: deque(maxlen=STORY_LENGTH))
+    past: deque[tuple[TransactionAttempt, AttemptState | None, str]] = field(
+        default_factory=lambda: deque(maxlen=STORY_LENGTH)
+    )
 
     def issue(self, attempt_id: int) -> TransactionAttempt:
         """Makes a new attempt the current one."""
         assert self.current is None, f"txid {self.txid} has an attempt"
-        self.current = ActiveAttempt(TransactionAttempt(self.txid, attempt_id))
-        self.story.append(f"{self.current.attempt}: issued")
-        return self.current.attempt
+        attempt = TransactionAttempt(self.txid, attempt_id)
+        self.current = ActiveAttempt(attempt)
+        self.past.append((attempt, None, ""))
+        return attempt
 
     def move(self, state: AttemptState, reason: str = "") -> ActiveAttempt:
         """Changes the state of the current attempt; one that has ended is no longer current.
@@ -144,11 +149,18 @@ class TransactionRecord:
             before = "no attempt" if record is None else record.state.value
             raise ProtocolError(f"txid {self.txid} cannot go from {before} to {state.value}; {self.story_line()}")
         record.state = state
-        self.story.append(f"{record.attempt}: {state.value}{': ' if reason else ''}{reason}")
+        self.past.append((record.attempt, state, reason))
         if state in (AttemptState.COMMITTED, AttemptState.DROPPED):
             self.current = None
         return record
 
+    def story(self) -> list[str]:
+        """Returns the last transitions in words, oldest first."""
+        return [
+            f"{attempt}: {'issued' if state is None else state.value}{': ' if reason else ''}{reason}"
+            for attempt, state, reason in self.past
+        ]
+
     def story_line(self) -> str:
         """Returns the story as one line."""
-        return "story: " + ("; ".join(self.story) or "nothing happened yet")
+        return "story: " + ("; ".join(self.story()) or "nothing happened yet")

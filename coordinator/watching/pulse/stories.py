@@ -25,7 +25,7 @@ from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, sto
 
 FAILED_TOLD = 100
 """Most transactions without a commit that are sent when the run ends: the lowest ones, among which is the culprit."""
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 
 @dataclass(slots=True)
@@ -52,8 +52,8 @@ class AttemptTrack:
         stored = {
             "attempt_id": f"{self.attempt.attempt_id:016x}",
             "wave": self.wave_id,
-            "started_at": round(epoch_s + self.started_s, 3),
-            "ended_at": round(epoch_s + (self.ended_s if self.failed else committed_s), 3),
+            "started_at": _rounded(epoch_s + self.started_s),
+            "ended_at": _rounded(epoch_s + (self.ended_s if self.failed else committed_s)),
         }
         return stored | {"failed": self.failed, "reason": self.reason} if self.failed else stored
 
@@ -113,7 +113,7 @@ class Story:
         return story
 
     def _at(self, now_s: float) -> float:
-        return round(self.epoch_s + now_s, 3)
+        return _rounded(self.epoch_s + now_s)
 
     def _without_commit(self) -> dict[str, Any]:
         """Returns attempts only: no counts, as nothing of it counts."""
@@ -236,9 +236,14 @@ class Stories:
                 track.failed, track.reason = FailureCause.LOWER_FAILED.words, f"txid {first.txid} failed"
 
 
+def _rounded(seconds: float) -> float:
+    """Returns a time in whole milliseconds; `round` to three digits goes by way of text, four times as slow."""
+    return round(1000 * seconds) / 1000
+
+
 def _add(done: dict[str, dict[str, Any]], component_id: str, work: TaskMetrics) -> None:
     """Adds what a task, or several, did for the transaction."""
-    busy_ms = round((sum(work.execute_ns.values()) + work.finish_ns) / 1e6, 1)
+    busy_ms = round((sum(work.execute_ns.values()) + work.finish_ns) / 1e5) / 10
     known = done.get(component_id)
     if known is None:
         done[component_id] = {"tuples_in": work.executed, "tuples_out": work.emitted, "busy_ms": busy_ms}
@@ -246,10 +251,10 @@ def _add(done: dict[str, dict[str, Any]], component_id: str, work: TaskMetrics) 
     else:
         known["tuples_in"] = _sum(known["tuples_in"], work.executed)
         known["tuples_out"] = _sum(known["tuples_out"], work.emitted)
-        known["busy_ms"] = round(known["busy_ms"] + busy_ms, 1)
+        known["busy_ms"] = round(10 * (known["busy_ms"] + busy_ms)) / 10
     if work.dead_letters:
         known["dead_letters"] = known.get("dead_letters", 0) + work.dead_letters
 
 
 def _sum(counts: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-    return {name: counts.get(name, 0) + more.get(name, 0) for name in (*counts, *(n for n in more if n not in counts))}
+    return {name: counts.get(name, 0) + more.get(name, 0) for name in {**counts, **more}} if more else counts

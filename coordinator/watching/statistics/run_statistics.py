@@ -99,7 +99,8 @@ class RunStatistics(WaveStatistics):
         self.last_txid = txid
         self.committed += 1
         self.tuples += outcome.tuple_count
-        self.counters.update(outcome.counters)
+        if outcome.counters:
+            self.counters.update(outcome.counters)
         self.worked(outcome.metrics.items(), is_committed=True)
 
     def set_aside(self, txid: int, now_s: float) -> None:
@@ -123,7 +124,7 @@ class RunStatistics(WaveStatistics):
         """Counts a group that was committed; `counted` has the counters of its committers."""
         self.commit_groups += 1
         self.last_result_s = now_s
-        for counters in counted:
+        for counters in filter(None, counted):
             self.counters.update(counters)
         self.moment(now_s, self.committed, self.failed_attempts)
 

@@ -147,4 +147,7 @@ class WaveStatistics:
 
     def component(self, component_id: str) -> ComponentMetrics:
         """Returns what a component did so far, to be added to."""
-        return self.components.setdefault(component_id, ComponentMetrics())
+        done = self.components.get(component_id)
+        if done is None:
+            done = self.components[component_id] = ComponentMetrics()
+        return done

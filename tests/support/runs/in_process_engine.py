@@ -39,6 +39,7 @@ class InProcessEngine:
     """
 
     overlaps = True
+    queues = False
 
     def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
         self._reading = Reading("", nonce)

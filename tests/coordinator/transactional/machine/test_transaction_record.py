@@ -87,13 +87,13 @@ def test_the_story_is_told_over_all_attempts_oldest_first():
     record.move(DROPPED, "txid 6 failed")
     record.issue(2)
     record.move(PROCESSING, "wave 4")
-    assert list(record.story) == [
+    assert record.story() == [
         "7:0000000000000001: issued",
         "7:0000000000000001: dropped: txid 6 failed",
         "7:0000000000000002: issued",
         "7:0000000000000002: processing: wave 4",
     ]
-    assert record.story_line() == "story: " + "; ".join(record.story)
+    assert record.story_line() == "story: " + "; ".join(record.story())
 
 
 def test_the_story_is_bounded():
@@ -101,5 +101,5 @@ def test_the_story_is_bounded():
     for attempt_id in range(100):
         record.issue(attempt_id)
         record.move(DROPPED)
-    assert len(record.story) == STORY_LENGTH
-    assert record.story[-1] == "7:0000000000000063: dropped"
+    assert len(record.story()) == STORY_LENGTH
+    assert record.story()[-1] == "7:0000000000000063: dropped"

@@ -119,7 +119,7 @@ def test_a_drop_takes_all_later_attempts_whatever_their_state_and_no_lower_one()
     assert state_of(records, 1, 2, 3, 4) == [COMMITTING, None, None, None]
     assert records.known() == [1, 2, 3, 4], "metadata stays"
     assert records.positions() == {1: {"p": 1}}
-    assert [records[txid].story[-1][-13:] for txid in (2, 3)] == [": dropped: no", "txid 2 failed"]
+    assert [records[txid].story()[-1][-13:] for txid in (2, 3)] == [": dropped: no", "txid 2 failed"]
 
 
 def test_a_drop_of_what_publishes_is_refused_and_touches_nothing():
