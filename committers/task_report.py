@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from state.commits.write_set import WriteSet
+from state.commits.write_set import WriteSet, compose
 
 
 @dataclass(slots=True)
@@ -32,6 +32,19 @@ class TaskReport:
         if self.results and self.results[-1].failure is not None:
             return len(self.results) - 1
         return len(self.results)
+
+    def then(self, later: TaskReport) -> TaskReport:
+        """Returns what the task reports of these attempts and of the next ones, which it ran elsewhere, as one report.
+
+        What follows an attempt that failed is left out, as the task would not have come to it.
+        """
+        if self.good_count() < len(self.results):
+            return self
+        write_sets = [*self.write_sets, *later.write_sets]
+        if self.composed:
+            write_sets = [compose(write_sets)]
+            write_sets[0].pack()
+        return TaskReport(self.task_id, self.component_id, self.results + later.results, write_sets, self.composed)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""

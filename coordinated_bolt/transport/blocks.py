@@ -169,12 +169,16 @@ class BlockWriter:
     ) -> None:
         """See `Carrier`."""
         place = self._wave.places[attempt]
-        if sender not in self._targets:
-            self._targets[sender] = tuple(targets)
-        self._reported[sender] = self._reported.get(sender, 0) | 1 << place
+        self.report_nothing(1 << place, sender, targets)
         for target, each in sent.items():
             if each.tuple_count:
                 self._held_for(sender, target).counts[place] = each.tuple_count
+
+    def report_nothing(self, places: int, sender: int, targets: Iterable[int]) -> None:
+        """Reports to every target that it was sent nothing for attempts; a bit for the place of each."""
+        if sender not in self._targets:
+            self._targets[sender] = tuple(targets)
+        self._reported[sender] = self._reported.get(sender, 0) | places
 
     def flush(self) -> None:
         """Sends what is held; a target that was sent nothing gets the report alone."""
@@ -266,6 +270,13 @@ class Inbox:
         if found is None:
             return Arrived(reporters=reporters)
         return Arrived(sorted(found.frames), reporters, found.counts, found.repeats)
+
+    def empty_places(self, senders: frozenset[int]) -> int:
+        """Returns a bit for each attempt that these senders, and no others, have reported, and nobody sent a tuple."""
+        if senders != self._senders:
+            return 0
+        every_place = (1 << len(self._wave.attempts)) - 1
+        return self._reported_by_all & every_place & ~sum(1 << place for place in self._places)
 
     def waiting(self, attempt: TransactionAttempt) -> Sequence[PlacedFrame]:
         """Returns the frames of an attempt that was not taken yet, and leaves them here."""

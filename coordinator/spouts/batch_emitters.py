@@ -32,6 +32,7 @@ class Batch:
         scopes: the partitions to read when an opaque spout replays a quarantined batch; None reads all.
         is_of_letters: the metadata is dead letters to be emitted: for each the stream, the values and, on a direct
             stream, the index of the receiver.
+        byte_count: about how much input it reads; 0 if unknown.
     """
 
     attempt: TransactionAttempt
@@ -39,9 +40,11 @@ class Batch:
     number: int | None = None
     scopes: frozenset[str] | None = None
     is_of_letters: bool = False
+    byte_count: int = 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Batch, (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters)
+        fields = (self.attempt, self.packed_metadata, self.number, self.scopes, self.is_of_letters, self.byte_count)
+        return Batch, fields  # a dataclass goes through its fields one by one
 
     @property
     def known_as(self) -> TransactionAttempt:

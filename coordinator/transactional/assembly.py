@@ -231,6 +231,7 @@ def _run_plan(plan: Plan, engine: Engine, start: SpoutStart, publisher: Publishe
         is_opaque=start.kind.is_opaque,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
+        engine_queues=engine.queues and plan.has_independent_batches,
         message_timeout_s=message_timeout_s,
         letter_limits=plan.letter_limits,
     )

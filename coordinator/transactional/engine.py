@@ -124,10 +124,11 @@ class Engine(Protocol):
     """Runs waves. Every command returns at once; `next_event` reports its result.
 
     At most one wave is in its processing phase and one group in its commit phase at a time; `overlaps` says whether
-    both may run at the same time.
+    both may run at the same time, `queues` whether one more wave may be given meanwhile.
     """
 
     overlaps: bool
+    queues: bool
 
     def process(
         self,
@@ -179,11 +180,11 @@ class LateEngine:
 
     Args:
         start: starts the engine; called once at most, on the run's thread.
-        overlaps: as the engine's.
+        overlaps: as the engine's, which queues if it overlaps.
     """
 
     def __init__(self, start: Callable[[], Engine], *, overlaps: bool) -> None:
-        self.overlaps = overlaps
+        self.overlaps = self.queues = overlaps
         self._start = start
         self._engine: Engine | None = None
         self._waits: PhaseWaits | None = None

@@ -13,10 +13,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
-    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -79,6 +79,7 @@ class SimEngine:
     """
 
     overlaps = True
+    queues = True
 
     def __init__(
         self,
@@ -167,8 +168,8 @@ class SimEngine:
         plan, wave_id = self._plan, wave.given.wave_id
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        on_the_spot = MeetingOnTheSpot.is_possible(plan, early)
-        if not on_the_spot:
+        shares = shares_of(plan, wave.given, early)
+        if not shares:
             for outputs in self._chain(wave):
                 wave.shuffled = outputs
                 yield STEP_S
@@ -176,15 +177,18 @@ class SimEngine:
             kind = self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE])
             self._over(wave, WaveCrashed(wave_id, "a worker died", kind))
             return
-        meeting = MeetingStage(self._entry, wave.given, early)
-        if on_the_spot:
-            verdicts = self._executors.run(self._all_in_one(wave, meeting), 0, [])
+        if shares:
+            run = ShareStage.of(self._entry, shares)
+            answers = [answer for place in range(len(shares)) for answer in self._executors.run(run, place, [])]
+            processed = shares_processed(plan, shares, early, answers)
         else:
+            meeting = MeetingStage(self._entry, wave.given, early)
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))
             records = self._executors.read(wave.shuffled or [])
             verdicts = [v for p in partitions for v in self._executors.run(meeting, p, records.get(p, []))]
+            processed = wave_processed(plan, wave_id, early, verdicts)
         yield STEP_S
-        self._over(wave, wave_processed(plan, wave_id, early, verdicts))
+        self._over(wave, processed)
 
     def _committing(self, wave: _Wave, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> Iterator[float]:
         plan = self._plan
@@ -225,8 +229,3 @@ class SimEngine:
                 self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].partitions))
             ]
             yield outputs
-
-    def _all_in_one(self, wave: _Wave, meeting: MeetingStage) -> Stage:
-        """The only task of a wave that needs no shuffle."""
-        emitters, on_the_spot = EmitterStage(self._entry, wave.given), MeetingOnTheSpot(meeting)
-        return lambda partition, records: on_the_spot(partition, emitters(partition, records))

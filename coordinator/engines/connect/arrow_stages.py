@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import pyarrow
 
-from coordinator.engines.spark.frame_jobs import HELD_BYTES, StageFunction, Stages
+from coordinator.engines.spark.frame_jobs import HELD_BYTES, StageFunction
 from coordinator.engines.spark.stage_entry import Addressed
 from coordinator.topology.planning.plan import Plan
 
@@ -47,17 +47,17 @@ def _unpacked(packed: bytes) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrowStages:
-    """Stages that run in one task, each on what the one before it yields; for `mapInArrow`.
+class ArrowStage:
+    """A stage on the partitions that a task is given; for `mapInArrow`.
 
     Attributes:
-        stages: what runs on each partition.
+        stage: what runs on each partition.
         partitions: those that run; rows of others are dropped.
-        partition_count: of these stages.
+        partition_count: of this stage.
         next_count: partitions of the stage below; 0 if the driver is below.
     """
 
-    stages: tuple[StageFunction, ...]
+    stage: StageFunction
     partitions: Collection[int]
     partition_count: int
     next_count: int = 0
@@ -72,10 +72,9 @@ class ArrowStages:
         yield from _batches(self._rows(held))
 
     def _rows(self, held: dict[int, list[Addressed]]) -> Iterator[_Row]:
-        run = Stages(self.stages)
         for partition in sorted(held):
             if partition in self.partitions:
-                yield from run(partition, held.pop(partition))
+                yield from self.stage(partition, held.pop(partition))
             yield from ((target, None) for target in range(partition, self.next_count, self.partition_count))
 
 

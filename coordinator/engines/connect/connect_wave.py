@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStages, PackedPlan
+from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, PackedPlan
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.frame_jobs import StageFunction
+from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
-    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -64,16 +64,19 @@ class ConnectWave:
     def process(self, early: EarlyCommit, deadline: Deadline | None) -> WaveProcessed:
         """Query 1: the processing phase of all attempts, and the commit phase of `early`."""
         plan, entry = self._plan, StageEntry(self._deployment.shipped_plan, deadline=deadline)
-        meeting = MeetingStage(entry, self._input, early)
-        partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-        if MeetingOnTheSpot.is_possible(plan, early):
-            rows = self._collected(self._stage_0(entry, (MeetingOnTheSpot(meeting),)))
+        shares = shares_of(plan, self._input, early)
+        if shares:
+            places = range(len(shares))
+            answers = self._collected(self._seeded(len(shares), ShareStage.of(entry, shares)))
+            _check_answers((place for place, _ in answers), places)
+            processed = shares_processed(plan, shares, early, answers)
         else:
-            query = self._then(self._meeting_rows(entry), plan.meeting_stage, meeting, partitions)
-            rows = self._collected(query)
-        stage = plan.stages[plan.meeting_stage]
-        _check_answers((task_id for task_id, _ in rows), [t for p in partitions for t in stage.partitions[p]])
-        processed = wave_processed(plan, self._input.wave_id, early, rows)
+            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+            meeting = MeetingStage(entry, self._input, early)
+            rows = self._collected(self._then(self._meeting_rows(entry), plan.meeting_stage, meeting, partitions))
+            stage = plan.stages[plan.meeting_stage]
+            _check_answers((task_id for task_id, _ in rows), [t for p in partitions for t in stage.partitions[p]])
+            processed = wave_processed(plan, self._input.wave_id, early, rows)
         self._input = self._input.with_cuts(processed.outcomes)
         return processed
 
@@ -94,18 +97,16 @@ class ConnectWave:
     def _meeting_rows(self, entry: StageEntry[Plan]) -> Any:
         """Returns what the meeting stage reads."""
         lean_input = self._input.without_content()
-        query = self._stage_0(entry)
+        query = self._seeded(self._counts[0], EmitterStage(entry, self._input), self._counts[1])
         for index in range(1, self._plan.meeting_stage):
             query = self._then(query, index, ProcessingStage(entry, lean_input, index))
         return query
 
-    def _stage_0(self, entry: StageEntry[Plan], more: tuple[StageFunction, ...] = ()) -> Any:
-        count = self._counts[0]
+    def _seeded(self, count: int, stage: StageFunction, next_count: int = 0) -> Any:
+        """Runs a stage that reads by itself in so many partitions."""
         seeds = self._deployment.session.range(0, count, 1, count)
         rows = seeds.selectExpr("cast(id AS int) AS partition", "cast(NULL AS binary) AS frame")
-        next_count = 0 if more else self._counts[1]
-        stages: tuple[StageFunction, ...] = (EmitterStage(entry, self._input), *more)
-        return rows.mapInArrow(ArrowStages(stages, range(count), count, next_count), COLUMNS)
+        return rows.mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)
 
     def _then(self, rows: Any, index: int, stage: StageFunction, partitions: Collection[int] = ()) -> Any:
         """Moves rows to the partitions that they name, and runs a stage on each of them, or only on some."""
@@ -114,7 +115,7 @@ class ConnectWave:
         next_count = self._counts[index + 1] if index + 1 < len(self._counts) else 0
         if index == self._plan.meeting_stage and isinstance(stage, MeetingStage):
             next_count = 0
-        run = ArrowStages((stage,), partitions or range(count), count, next_count)
+        run = ArrowStage(stage, partitions or range(count), count, next_count)
         return by_id(count, "partition").mapInArrow(run, COLUMNS)
 
     def _collected(self, query: Any) -> list[tuple[int, bytes]]:

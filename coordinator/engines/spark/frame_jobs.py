@@ -92,9 +92,18 @@ class FrameJobs:
     def __init__(self, context: SparkContext, code: str = "") -> None:
         self.context = context
         self._code = code
+        self._seeds: dict[int, Source] = {}
         self._partition_lists: dict[tuple[int, ...], Any] = {}
         self._partitioners: dict[int, Any] = {}
         self._known_broadcasts: dict[frozenset[Broadcast[Any]], Any] = {}
+
+    def seeds(self, partition_count: int) -> Source:
+        """Returns partitions without content, for stages that read by themselves."""
+        found = self._seeds.get(partition_count)
+        if found is None:
+            found = Source.of(self.context.parallelize([None] * partition_count, partition_count))
+            self._seeds[partition_count] = found
+        return found
 
     def shuffled(self, frames: Frames, partition_count: int) -> Source:
         """Moves frames to the partitions of the next stage that they name."""

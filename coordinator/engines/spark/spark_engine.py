@@ -6,6 +6,7 @@ import logging
 import queue
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -96,19 +97,21 @@ class SparkEngine:
             message_timeout_s=message_timeout_s,
         )
         self._noted = ClusterNoted()
-        self._processing_lane = Lane("txbatch-processing")
+        self._processing_lanes = deque(Lane(f"txbatch-processing-{number}") for number in (1, 2))
         self._commit_lane = Lane("txbatch-commit")
-        self._processing_lane.submit(partial(settle_thread, context, "txbatch-processing"))
+        for lane in self._processing_lanes:
+            lane.submit(partial(settle_thread, context, "txbatch-processing"))
         self._commit_lane.submit(partial(settle_thread, context, "txbatch-commit"))
+        self._processed_s = 0.0
         watch.tell(self._events.put)
-        self.overlaps = watch.call(lambda: is_fair(context.getConf().get))
+        self.overlaps = self.queues = watch.call(lambda: is_fair(context.getConf().get))
         if not self.overlaps:
             _LOG.info("this Spark context schedules FIFO: one wave at a time; set spark.scheduler.mode=FAIR for two")
         if not is_in_process(context.master or ""):
             job_group = self._job_group(FIRST_LOOK, FIRST_WAVE)
             self._running.began(job_group, FIRST_WAVE)
             look = partial(look_at_executors, context, code, self._running, job_group, self._events.put)
-            self._processing_lane.submit(look)
+            self._processing_lanes[0].submit(look)
 
     def process(
         self,
@@ -125,12 +128,15 @@ class SparkEngine:
             started_s = time.monotonic()
             entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
-            return replace(wave.process(early), seconds=time.monotonic() - started_s)
+            processed = wave.process(early)
+            began_s, self._processed_s = max(started_s, self._processed_s), time.monotonic()
+            return replace(processed, seconds=self._processed_s - began_s)
 
         crashed = partial(WaveCrashed, wave_id)
         what = self._described(wave_id, [batch.attempt for batch in batches], "processing")
         self._running.began(self._job_group("processing", wave_id), wave_id)
-        self._processing_lane.submit(partial(self._run, "processing", wave_id, what, job, crashed))
+        self._processing_lanes[0].submit(partial(self._run, "processing", wave_id, what, job, crashed))
+        self._processing_lanes.rotate()
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         """Starts job 2 of a wave; without commit tasks there is nothing to run."""
@@ -156,7 +162,7 @@ class SparkEngine:
 
     def release(self, wave_id: int) -> None:
         """Deletes the shuffle files of a wave, after the job that may still use them."""
-        self._processing_lane.submit(partial(self._release, wave_id))
+        self._processing_lanes[0].submit(partial(self._release, wave_id))
 
     def next_event(self, timeout_s: float) -> Event | None:
         """Returns the next event, or None after the time.
@@ -185,7 +191,7 @@ class SparkEngine:
         try:
             for wave_id in self._running.waves():
                 self.cancel(wave_id)
-            for lane in (self._commit_lane, self._processing_lane):
+            for lane in (self._commit_lane, *self._processing_lanes):
                 lane.close(LANE_CLOSE_S if self._watch.lost is None else 0)
             self._watch.call(self._tidy_up)
         except EngineError as error:

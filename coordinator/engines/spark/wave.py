@@ -2,9 +2,8 @@
 
 Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from the same
 shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
-the ackers, and there is no job 2 unless something went wrong. If all of this is one chain with one task, they run in
-that task, and nothing is shuffled at all. Only few large frames cross a shuffle, moved to the
-partition they name.
+the ackers, and there is no job 2 unless something went wrong. A wave of many attempts is then dealt in `shares`, and
+nothing is shuffled at all. Only few large frames cross a shuffle, moved to the partition they name.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from committers.task_report import TaskReport
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.intake import EmitterIntake, Intake
+from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
-    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -49,7 +48,7 @@ class Deployment:
 def deploy(jobs: FrameJobs, plan: Plan, reading: Reading, intake: Intake | None = None) -> Deployment:
     """Ships a plan (driver, once a run)."""
     context = jobs.context
-    return Deployment(jobs, plan, context.broadcast(plan), intake or EmitterIntake(context, plan), reading)
+    return Deployment(jobs, plan, context.broadcast(plan), intake or EmitterIntake(), reading)
 
 
 class Wave:
@@ -57,27 +56,24 @@ class Wave:
 
     def __init__(self, deployment: Deployment, wave_input: WaveInput, entry: StageEntry[Plan]) -> None:
         self._deployment = deployment
-        self._plan = plan = deployment.plan
+        self._plan = deployment.plan
         self._input, self._entry = wave_input, entry
-        frames = deployment.intake.frames(deployment.jobs, entry, wave_input)
-        lean_input = wave_input.without_content()
-        for index in range(1, plan.meeting_stage):
-            stage = ProcessingStage(entry, lean_input, index)
-            frames = Frames(self._shuffled(frames, index), (stage,))
-        self._frames = frames
         self._shuffles: list[Source] = []
 
     def process(self, early: EarlyCommit) -> WaveProcessed:
         """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
-        plan, stage = self._plan, MeetingStage(self._entry, self._input, early)
-        if self._deployment.intake.has_task_partitions and MeetingOnTheSpot.is_possible(plan, early):
-            met, partitions = self._frames.then(MeetingOnTheSpot(stage)), [0]
+        plan, wave, deployment = self._plan, self._input, self._deployment
+        shares = shares_of(plan, wave, early) if deployment.intake.has_task_partitions else ()
+        if shares:
+            stage = ShareStage.of(self._entry, shares)
+            count = len(shares)
+            answers = deployment.jobs.run(Frames(deployment.jobs.seeds(count), (stage,)), range(count))
+            processed = shares_processed(plan, shares, early, answers)
         else:
-            met = Frames(self._meeting, (stage,))
+            met = Frames(self._meeting, (MeetingStage(self._entry, wave, early),))
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-        met_results = self._deployment.jobs.run(met, partitions)
-        processed = wave_processed(self._plan, self._input.wave_id, early, met_results)
-        return self._deployment.intake.checked(self._input, processed)
+            processed = wave_processed(plan, wave.wave_id, early, deployment.jobs.run(met, partitions))
+        return deployment.intake.checked(wave, processed)
 
     def commit(
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
@@ -108,7 +104,12 @@ class Wave:
     def _meeting(self) -> Source:
         """What the meeting stage reads; both jobs read the same files."""
         if not self._shuffles:
-            self._shuffles.append(self._shuffled(self._frames, self._plan.meeting_stage))
+            plan, wave, deployment = self._plan, self._input, self._deployment
+            frames = deployment.intake.frames(deployment.jobs, self._entry, wave)
+            for index in range(1, plan.meeting_stage):
+                stage = ProcessingStage(self._entry, wave.without_content(), index)
+                frames = Frames(self._shuffled(frames, index), (stage,))
+            self._shuffles.append(self._shuffled(frames, plan.meeting_stage))
         return self._shuffles[0]
 
     def _shuffled(self, frames: Frames, stage_index: int) -> Source:

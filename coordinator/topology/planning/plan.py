@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import ComponentKind, Topology
 from coordinator.topology.planning.chaining import (
     chained_wirings,
@@ -39,6 +40,7 @@ class Plan(TaskPlan):
         meeting_stage: index of the stage that holds the ackers.
         emitter_tasks: task ids of the spout.
         commit_tasks: task ids of the commit phase.
+        has_independent_batches: whether a batch can be emitted before the one below it; not from partitions.
         component_order: component ids in flow order, as composed writes are ordered.
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
@@ -48,6 +50,7 @@ class Plan(TaskPlan):
     meeting_stage: int
     emitter_tasks: tuple[int, ...]
     commit_tasks: frozenset[int]
+    has_independent_batches: bool
     component_order: tuple[str, ...]
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
@@ -149,6 +152,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         acker_tasks=acker_tasks,
         emitter_tasks=tasks_of[topology.spout.component_id],
         commit_tasks=commit_tasks,
+        has_independent_batches=not SpoutKind(topology.spout.spec).has_partitions,
         component_order=tuple(c.component_id for c in topology.components),
         chains=tuple(chains),
         executor_of=executor_of,

@@ -186,6 +186,15 @@ class RunMachine:
         may_start = self._plan.engine_overlaps or self._commits.phase is None
         return may_start and not self._books.waves.is_processing()
 
+    def _may_queue(self) -> bool:
+        """Returns whether a wave may be handed over while one is processed, so that no slot waits for the driver.
+
+        Not where committers have a job of their own, which would wait for both.
+        """
+        if not (self._plan.engine_queues and self._commits.early.is_on and self._books.waves.may_queue()):
+            return False
+        return len(self._transactions.waiting()) >= self._books.waves.size.limit
+
     def is_blocked(self) -> bool:
         """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
         return self._releases.is_blocked()
@@ -249,7 +258,7 @@ class RunMachine:
         """Ends the turn, unless a batch is still being cut: starts a wave if there is room, and commits meanwhile."""
         if self._cutting.is_under_way:
             return
-        if self.has_room():
+        if self.has_room() or self._may_queue():
             yield from self._processing.start()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd(self.last_metadata())

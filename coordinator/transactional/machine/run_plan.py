@@ -19,6 +19,7 @@ class RunPlan:
         is_opaque: each attempt is cut again, and its positions are stored with the commit.
         may_commit_early: committers may run in the job that processes their wave.
         engine_overlaps: a wave may be processed while a group commits.
+        engine_queues: a full wave may be handed to the engine while another is processed.
         message_timeout_s: how long each phase of a wave may take, in seconds.
         barrier_timeout_s: how long the run may have nothing to do but wait for a barrier, in seconds.
         letter_limits: how many dead letters may be kept.
@@ -31,6 +32,7 @@ class RunPlan:
     is_opaque: bool = False
     may_commit_early: bool = False
     engine_overlaps: bool = True
+    engine_queues: bool = False
     message_timeout_s: float = 60.0
     barrier_timeout_s: float = 60.0
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS

@@ -72,7 +72,7 @@ class WaveRecord:
         wave_id: its number in this run, from 1.
         attempts: its attempts, ascending.
         started_s: when its processing phase began, or was last found to take too long; None while it waits for
-            executors.
+            executors or another wave.
         live: its attempts that are neither committed nor dropped.
         is_running: whether its processing phase runs.
         has_waited: whether part of that was waiting for executors.
@@ -115,7 +115,8 @@ class WaveRecords:
     def start(self, attempts: tuple[TransactionAttempt, ...], now_s: float) -> WaveRecord:
         """Records a new wave of these attempts and returns it."""
         self._last_id += 1
-        wave = self._waves[self._last_id] = WaveRecord(self._last_id, attempts, now_s, set(attempts))
+        starts_s = None if self.is_processing() else now_s
+        wave = self._waves[self._last_id] = WaveRecord(self._last_id, attempts, starts_s, set(attempts))
         return wave
 
     def processed(self, wave_id: int, seconds: float = 0.0) -> WaveRecord:
@@ -164,18 +165,17 @@ class WaveRecords:
             del self._waves[wave_id]
         return finished
 
-    def overdue(self, now_s: float) -> Iterable[WaveRecord]:
-        """Returns the waves whose processing phase takes too long; each is reported once per timeout."""
-        late = []
-        for wave in self._waves.values():
-            if not wave.is_running:
-                continue
-            if wave.started_s is None:
-                wave.started_s = now_s
-            elif now_s - wave.started_s > self._timeout_s:
-                wave.started_s = now_s
-                late.append(wave)
-        return late
+    def overdue(self, now_s: float) -> list[WaveRecord]:
+        """Returns the wave whose processing phase takes too long, once per timeout; one that is queued takes none."""
+        wave = next((wave for wave in self._waves.values() if wave.is_running), None)
+        if wave is None:
+            return []
+        if wave.started_s is None:
+            wave.started_s = now_s
+        if now_s - wave.started_s <= self._timeout_s:
+            return []
+        wave.started_s = now_s
+        return [wave]
 
     def waits(self, wave_id: int) -> bool:
         """Begins the time of a processing phase again, from the next look: none of its tasks runs.
@@ -191,6 +191,13 @@ class WaveRecords:
         """Returns whether a wave is in its processing phase."""
         return any(wave.is_running for wave in self._waves.values())
 
+    def may_queue(self) -> bool:
+        """Returns whether one more full wave may follow the one that is processed.
+
+        Not where waves are small to find out which attempt crashes: nobody could say which of two waves it was in.
+        """
+        return sum(wave.is_running for wave in self._waves.values()) == 1 and self.size.is_full_size()
+
     def validate(self, wave_of: Mapping[TransactionAttempt, int]) -> None:
         """Checks that waves and attempts agree; `wave_of` has every attempt that is in a wave.
 
@@ -199,7 +206,7 @@ class WaveRecords:
         """
         live = {attempt: wave.wave_id for wave in self._waves.values() for attempt in wave.live}
         assert live == wave_of, f"waves hold {live}, attempts say {wave_of}"
-        assert sum(wave.is_running for wave in self._waves.values()) <= 1, "two waves in their processing phase"
+        assert sum(wave.is_running for wave in self._waves.values()) <= 2, "more than one wave queued"
         self.size.validate()
 
 

@@ -85,6 +85,10 @@ class WaveSize:
         """Most attempts of the next wave."""
         return self._limit
 
+    def is_full_size(self) -> bool:
+        """Returns whether a wave is not limited after a crash, and has more than one attempt."""
+        return self._limit == self._full > 1
+
     def window(self) -> int:
         """Returns how many transactions may be in flight now."""
         return 2 * self._full if self._window is None else self._window

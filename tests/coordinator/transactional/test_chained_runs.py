@@ -25,6 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinator.engines.spark import shares
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from state.attempt import TransactionAttempt
@@ -186,6 +187,21 @@ def test_what_is_committed_does_not_depend_on_chains(scenario: Scenario, fault_b
         topology = topology_for(scenario)
         played = play(scenario, plan(topology, is_chained=is_chained), topology, fault_budget=fault_budget)
         store = played.store
+        assert store.committed_txid == len(scenario.batches)
+        assert {name: held for name, held in store.states.items() if name.startswith(("sums", "counts"))} == {
+            name: held for name, held in states.items() if name.startswith(("sums", "counts")) and held
+        }
+
+
+@pytest.mark.timeout(1800)
+@drawn_at_length
+@given(scenarios, st.integers(0, 3))
+def test_what_is_committed_does_not_depend_on_shares(scenario: Scenario, fault_budget: int):
+    states = fold(scenario).states[-1]
+    for least in (1, 1_000):  # each attempt may be a share, or none
+        topology = topology_for(scenario)
+        with mock.patch.object(shares, "LEAST_ATTEMPTS", least):
+            store = play(scenario, plan(topology).in_slots(2), topology, fault_budget=fault_budget).store
         assert store.committed_txid == len(scenario.batches)
         assert {name: held for name, held in store.states.items() if name.startswith(("sums", "counts"))} == {
             name: held for name, held in states.items() if name.startswith(("sums", "counts")) and held

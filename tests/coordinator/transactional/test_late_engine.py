@@ -10,7 +10,7 @@ from coordinator.transactional.engine import EarlyCommit, LateEngine, PhaseWaits
 class Fake:
     """Notes what it is asked."""
 
-    overlaps = True
+    overlaps = queues = True
 
     def __init__(self) -> None:
         self.asked: list[Any] = []

@@ -112,8 +112,8 @@ GROUP_BY_TASK = Mutant(
     (
         Patch(
             EXECUTOR,
-            "            if not self.conclude(attempt):\n                break",
-            "            self.conclude(attempt)",
+            "            elif not self._add(result):\n                break",
+            "            else:\n                self._add(result)",
         ),
     ),
     dies_in="tests/committers/test_commit_task.py",

@@ -175,7 +175,9 @@ class RandomRun:
             max_attempts=self.random.choice((2, 4, 40, 40, 40)),
             durability=self.apart.choice(("memory", "memory", "fsync", "replica")),
         )
-        self.plan = replace(self.plan, has_partitions=self.plan.is_opaque)
+        self.queue_random = Random(f"{seed} queues")
+        queues = self.queue_random.random() < 0.5 and not self.plan.is_opaque
+        self.plan = replace(self.plan, has_partitions=self.plan.is_opaque, engine_queues=queues)
         self.quarantine_random = Random(f"{seed} quarantine")  # of its own, so that other draws stay as they were
         self.call_random = Random(f"{seed} calls")
         if self.quarantine_random.random() < 0.25:
@@ -468,7 +470,9 @@ class RandomRun:
         if self.group is not None and self.group.runs and (not running or self.random.random() < 0.5):
             self._group_ends(self.group)
         elif running:
-            self._wave_ends(running[0])
+            self._wave_ends(self.queue_random.choice(running))
+            for queued in self.waves.values():
+                queued.started_s = self.now_s if queued.runs else queued.started_s
 
     def _wave_ends(self, wave: Wave) -> None:
         wave.runs = False
@@ -749,7 +753,7 @@ class RandomRun:
         attempts = tuple(batch.attempt for batch in start.batches)
         self.kinds["wave"] += 1
         assert start.wave_id not in self.waves
-        assert not any(wave.runs for wave in self.waves.values()), "two waves in their processing phase"
+        self._check_queue(len(attempts))
         assert self.plan.engine_overlaps or self.group is None, "a wave while a group commits"
         assert 0 < len(attempts) <= self.wave_max, "more than half a window, or than what took too long"
         assert all(books.issued.get(attempt.txid) == attempt for attempt in attempts), "not issued"
@@ -774,6 +778,16 @@ class RandomRun:
         assert all(0 < len(group) <= self.options.commit_group_max for group in groups)
         assert not groups or not (self.reads_early or self.is_early_off), "early, though it may not be"
         self.waves[start.wave_id] = Wave(start.wave_id, attempts, groups, start.early.composed, self.now_s)
+
+    def _check_queue(self, count: int) -> None:
+        """A wave begins when none runs, or full after one that does, if that is wanted."""
+        running = [wave for wave in self.waves.values() if wave.runs]
+        if running:
+            self.kinds["queued"] += 1
+            assert self.plan.engine_queues, "two waves in their processing phase"
+            assert len(running) == 1, "three waves in their processing phase"
+            assert count > 1, "who is to blame for a crash?"
+            assert not self.is_early_off, "queued before a commit phase that will be a job"
 
     def _check_group(self, attempts: Attempts) -> None:
         """It is next, alive, processed, and of one wave."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
-    MeetingOnTheSpot,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -40,6 +39,7 @@ class InProcessEngine:
     """
 
     overlaps = True
+    queues = False
 
     def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
         self._reading = Reading("", nonce)
@@ -60,14 +60,16 @@ class InProcessEngine:
     ) -> None:
         plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
         wave = self._waves[wave_id] = WaveInput(wave_id, batches, copied)
-        records = self._processed(wave)
+        shares = shares_of(plan, wave, early)
+        if shares:
+            run = ShareStage.of(self._entry, shares)
+            answers = [answer for place in range(len(shares)) for answer in run(place, [])]
+            self._events.append(shares_processed(plan, shares, early, answers))
+            return
+        records = self._meetings[wave_id] = self._processed(wave)
         stage = MeetingStage(self._entry, wave, early)
-        if MeetingOnTheSpot.is_possible(plan, early):
-            verdicts = list(MeetingOnTheSpot(stage)(0, chain.from_iterable(records.values())))
-        else:
-            self._meetings[wave_id] = records
-            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-            verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
+        partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+        verdicts = [verdict for p in partitions for verdict in stage(p, records.get(p, []))]
         self._events.append(wave_processed(plan, wave_id, early, verdicts))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:

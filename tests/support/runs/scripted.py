@@ -91,7 +91,7 @@ class ScriptedEngine:
     def __init__(self, log: list[Line], made_of: Plan, *, overlaps: bool = True) -> None:
         self.log = log
         self.plan = made_of
-        self.overlaps = overlaps
+        self.overlaps, self.queues = overlaps, False
         self.events: deque[Event] = deque()
         self.on_wave: Callable[[int, Attempts], Event | None] = self.processed
         self.on_group: Callable[[int, Attempts, bool], Event | None] = self.executed

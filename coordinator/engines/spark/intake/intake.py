@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
+from coordinator.engines.spark.frame_jobs import FrameJobs, Frames
 from coordinator.engines.spark.stage import EmitterStage, WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
 
 
 class Intake(Protocol):
@@ -34,22 +31,14 @@ class Intake(Protocol):
 
 
 class EmitterIntake:
-    """The intake of spouts that read by themselves, in the partitions of stage 0.
-
-    Args:
-        context: the Spark context.
-        plan: says how many partitions there are.
-    """
+    """The intake of spouts that read by themselves, in the partitions of stage 0."""
 
     has_task_partitions = True
 
-    def __init__(self, context: SparkContext, plan: Plan) -> None:
-        partition_count = len(plan.stages[0].partitions)
-        self._seeds = Source.of(context.parallelize([None] * partition_count, partition_count))
-
     def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
-        return Frames(self._seeds, (EmitterStage(entry, wave),))
+        partition_count = len(entry.plan.value.stages[0].partitions)
+        return Frames(jobs.seeds(partition_count), (EmitterStage(entry, wave),))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         """See `Intake.checked`: emitters have checked what they read."""

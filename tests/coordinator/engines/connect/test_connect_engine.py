@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from coordinator.engines.connect.arrow_stages import ArrowStages
+from coordinator.engines.connect.arrow_stages import ArrowStage
 from coordinator.engines.connect.connect_engine import ConnectEngine
 from state.errors import EngineError
 from tests.support.runs.fake_connect import FakeSession, by_hash, by_id, split
@@ -119,7 +119,7 @@ def echo(partition, records):
 
 
 def test_partitions_without_frames_run_and_summon_those_below():
-    stage = ArrowStages((echo,), partitions=[0, 2], partition_count=3, next_count=5)
+    stage = ArrowStage(echo, partitions=[0, 2], partition_count=3, next_count=5)
     summoned = FakeSession(by_id).range(0, 3, 1, 3)
     run_on = [stage([batch]) for batch in summoned.toArrow().to_batches()]
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange, parse_share
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
@@ -73,6 +74,8 @@ def test_every_range_belongs_to_one_task_and_stays_in_order(
 
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
+    emitting = TextFiles(__file__).emitting_tasks(number, plain, task_count)
+    assert emitting == {task for task in range(task_count) if shares[task]}, "and the others are not asked"
     totals = [sum(r.count for r in mine) for mine in shares]
     assert max(totals) - min(totals) <= max(line_counts, default=0)
 

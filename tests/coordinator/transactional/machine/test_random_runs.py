@@ -91,7 +91,7 @@ def test_everything_happens():
         *("group executed", "group lost", "group failed", "group reads", "again", "early", "late", "restart"),
         *("set aside", "not set aside", "poison without end"),
         *("published", "refused", "not told", "nothing to cut", "done", "halt"),
-        *("resumed", "barrier", "confirmed", "not durable"),
+        *("resumed", "barrier", "confirmed", "not durable", "queued"),
     }
     plans = {(run.plan.is_opaque, run.plan.may_commit_early, run.plan.engine_overlaps) for run in runs}
     assert len(plans) == 8

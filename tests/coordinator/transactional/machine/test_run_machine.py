@@ -774,6 +774,57 @@ def test_a_group_that_has_run_early_is_published_before_the_next_wave_if_the_eng
     assert emitted(driven.turn()) == [3, 4]
 
 
+def queueing(source=None, *, window=4, **options):
+    """A machine whose engine queues, and the txids of the waves it starts at once."""
+    plan = {"may_commit_early": True, "engine_queues": True}
+    driven = Driven(source, plan=plan, max_spout_pending=window, **{"early_commit": True, **options})
+    return driven, [emitted(driven.turn()), emitted(driven.turn())]
+
+
+def test_a_full_wave_is_queued_behind_the_one_that_runs_and_no_third():
+    driven, waves = queueing()
+    assert waves == [[1, 2], [3, 4]]
+    assert emitted(driven.turn()) == []
+    processed_early(driven, 1, att(1, 1), att(2, 2))
+    assert [type(each) for each in driven.turn()] == [Publish]
+    driven.published()
+    assert emitted(driven.turn()) == [5, 6]
+
+
+def test_a_wave_that_is_not_full_waits_until_nothing_is_processed():
+    driven, waves = queueing(ScriptedSource(["yes"] * 3 + ["no"] * 9))
+    assert waves == [[1, 2], []]
+    processed_early(driven, 1, att(1, 1), att(2, 2))
+    assert emitted(driven.turn()) == [3]
+
+
+@pytest.mark.parametrize("given", [{"window": 2}, {"early_commit": False}], ids=str)
+def test_nothing_is_queued_that_runs_alone_or_commits_in_a_job_of_its_own(given):
+    _, waves = queueing(**given)
+    assert waves[1] == []
+
+
+def test_nothing_is_queued_while_waves_are_small_after_a_crash():
+    driven, _ = queueing(window=16)
+    driven.handle(WaveCrashed(1, "gone"))
+    driven.handle(WaveCrashed(2, "cancelled"))
+    assert [len(emitted(driven.turn())) for _ in range(2)] == [4, 0]
+
+
+def test_a_wave_that_ends_before_the_one_it_was_queued_behind_waits_for_it():
+    driven, _ = queueing()
+    processed_early(driven, 2, att(3, 3), att(4, 4))
+    assert driven.turn() == []
+    processed_early(driven, 1, att(1, 1), att(2, 2))
+    assert [each.attempts for each in driven.turn() if isinstance(each, Publish)] == [(att(1, 1), att(2, 2))]
+
+
+def test_a_failure_cancels_the_wave_that_is_queued():
+    driven, _ = queueing()
+    outcomes = (AttemptResult(att(1, 1)), AttemptResult(att(2, 2), LATER))
+    assert CancelWave(2) in driven.handle(WaveProcessed(1, outcomes))
+
+
 def test_a_group_run_early_in_vain_goes_the_general_way():
     driven, _ = early(commit_operations_max=4)
     processed_early(driven, 1, att(1, 1), att(2, 2), operations={1: 3, 2: 3})

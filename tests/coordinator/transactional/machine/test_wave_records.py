@@ -237,8 +237,17 @@ def test_a_wave_that_holds_what_was_dropped_is_found():
         waves.validate({wave.attempts[0]: 1})
 
 
-def test_two_waves_in_their_processing_phase_are_found():
+def test_the_time_of_a_queued_wave_begins_when_the_one_before_it_has_ended():
+    waves, first = started(1)
+    waves.start(attempts_of(2), 101.0)
+    assert waves.overdue(110.1) == [first]
+    waves.processed(first.wave_id)
+    assert [waves.overdue(now) for now in (120.0, 130.0)] == [[], []]
+    assert [late.wave_id for late in waves.overdue(130.1)] == [2]
+
+
+def test_two_queued_waves_are_found():
     waves, wave = started(1)
-    other = waves.start(attempts_of(2), 0.0)
-    with pytest.raises(AssertionError, match="two waves"):
-        waves.validate({wave.attempts[0]: 1, other.attempts[0]: 2})
+    queued, other = waves.start(attempts_of(2), 0.0), waves.start(attempts_of(3), 0.0)
+    with pytest.raises(AssertionError, match="more than one wave queued"):
+        waves.validate({each.attempts[0]: each.wave_id for each in (wave, queued, other)})
