@@ -75,11 +75,11 @@ class BatchTask:
         if self.skip(attempt, arrived):
             return None
         taken = self._take_frames(attempt, arrived.frames)
-        coords = CoordTuples(arrived.reporters, arrived.counts)
         if taken.is_all and not arrived.repeats:
-            result = self._bolt.run(attempt, RegularTuples(taken.stretches), coords, with_id=with_id)
+            result = self._bolt.run(attempt, taken.stretches, arrived.reporters, arrived.counts, with_id=with_id)
             return self._with_edges(result)
-        events: list[TaskEvent] = [*taken.failures, RegularTuples(taken.stretches), coords]
+        events: list[TaskEvent] = [*taken.failures, RegularTuples(taken.stretches)]
+        events.append(CoordTuples(arrived.reporters, arrived.counts))
         events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
         if with_id:
             events.append(IdTuple())

@@ -10,7 +10,7 @@ A wave with much to send is cut into several blocks, at any frame; the places in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_
 from types import MappingProxyType
 from typing import NamedTuple
@@ -25,6 +25,10 @@ BLOCK_BYTES = 8 * 1024 * 1024
 """A task sends what it holds for all targets once that is more than this."""
 BLOCK_BYTES_MAX = 64 * 1024 * 1024
 """No block gets longer than this by another frame, because a receiver refuses more than the codec's `MAX_BYTES`."""
+
+
+REPORT_BYTES = 256
+"""A report without tuples is no longer than this, unless the wave has more than 2,000 attempts."""
 
 
 class Block(NamedTuple):
@@ -122,6 +126,14 @@ class BlockContent(NamedTuple):
         if not is_whole or not set(map(type, payloads)) <= {bytes} or counted & ~reported:
             raise CodecError("block cannot be read: its vectors hold what no sender puts there")
         return cls(reported, counts, frames)
+
+
+_read_once = lru_cache(maxsize=512)(BlockContent.from_payload)
+
+
+def _content_of(payload: bytes) -> BlockContent:
+    """Returns the content of a block; the many that a task sends to targets it has nothing for are equal."""
+    return _read_once(payload) if len(payload) <= REPORT_BYTES else BlockContent.from_payload(payload)
 
 
 class _Held:
@@ -252,7 +264,7 @@ class Inbox:
             try:
                 block = unpack_block(packed)
                 if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
-                    self._file(block.sender, BlockContent.from_payload(block.payload))
+                    self._file(block.sender, _content_of(block.payload))
             except (CodecError, ValueError):
                 continue
         self._senders = frozenset(self._reported)
