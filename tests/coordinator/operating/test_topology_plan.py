@@ -66,6 +66,15 @@ def test_tasks_that_share_spark_tasks_are_told():
     assert shared not in facts(wide(1))
 
 
+@pytest.mark.parametrize(("tasks", "warns"), [(8, False), (9, True)])
+def test_a_plan_warns_of_several_times_as_many_tasks_as_slots(tasks, warns):
+    (*_, last) = plan(wide(tasks), slots=2).picture.facts
+    crowded = "Many tasks: lines has 9 tasks, count has 9 tasks and store has 9 tasks for 2 slots."
+    assert last.startswith(crowded) is warns
+    assert ("give a component at most 8, or more slots" in last) is warns
+    assert "Many tasks" not in facts(wide(tasks)), "how many slots there will be is not known"
+
+
 def test_a_plan_for_no_slots_is_refused():
     with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
         plan(EXAMPLES["word_count"](), slots=0)
