@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from committers.result_columns import ResultColumns
 from state.commits.write_set import WriteSet, compose
 
 
@@ -23,33 +23,32 @@ class TaskReport:
 
     task_id: int
     component_id: str
-    results: list[AttemptResult] = field(default_factory=list)
+    results: ResultColumns = field(default_factory=ResultColumns)
     write_sets: list[WriteSet] = field(default_factory=list)
     composed: bool = True
 
     def good_count(self) -> int:
         """Returns the length of the prefix that was finished."""
-        if self.results and self.results[-1].failure is not None:
-            return len(self.results) - 1
-        return len(self.results)
+        return len(self.results) - (self.results.failure is not None)
 
     def then(self, later: TaskReport) -> TaskReport:
         """Returns what the task reports of these attempts and of the next ones, which it ran elsewhere, as one report.
 
         What follows an attempt that failed is left out, as the task would not have come to it.
         """
-        if self.good_count() < len(self.results):
+        if self.results.failure is not None:
             return self
         write_sets = [*self.write_sets, *later.write_sets]
         if self.composed:
             write_sets = [compose(write_sets)]
             write_sets[0].pack()
-        return TaskReport(self.task_id, self.component_id, self.results + later.results, write_sets, self.composed)
+        results = self.results.then(later.results)
+        return TaskReport(self.task_id, self.component_id, results, write_sets, self.composed)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
-        results = [result.to_wire() for result in self.results]
-        return [self.task_id, self.component_id, results, [w.to_wire() for w in self.write_sets], self.composed]
+        results, write_sets = self.results.to_wire(), [w.to_wire() for w in self.write_sets]
+        return [self.task_id, self.component_id, results, write_sets, self.composed]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> TaskReport:
@@ -58,7 +57,7 @@ class TaskReport:
         return cls(
             task_id,
             component_id,
-            [AttemptResult.from_wire(result) for result in results],
+            ResultColumns.from_wire(component_id, results),
             [WriteSet.from_wire(w) for w in write_sets],
             composed,
         )
