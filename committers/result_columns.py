@@ -59,6 +59,17 @@ class ResultColumns(Sequence[AttemptResult]):
             (self._component_id,) = result.metrics
         self.work.append(result.metrics.get(self._component_id) or TaskMetrics())
 
+    def then(self, later: ResultColumns) -> ResultColumns:
+        """Returns these results and those of the next attempts; none of these has failed."""
+        made, count = ResultColumns(component_id=self._component_id or later._component_id), len(self)
+        made._txids, made._attempt_ids = self._txids + later._txids, self._attempt_ids + later._attempt_ids
+        made.edges, made.failure = self.edges + later.edges, later.failure
+        for name in _RARE:
+            moved = {count + place: held for place, held in getattr(later, name).items()}
+            setattr(made, name, getattr(self, name) | moved)
+        made.work = self.work.then(later.work)
+        return made
+
     def __len__(self) -> int:
         return len(self.edges)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from committers.result_columns import ResultColumns
-from state.commits.write_set import WriteSet
+from state.commits.write_set import WriteSet, compose
 
 
 @dataclass(slots=True)
@@ -30,6 +30,20 @@ class TaskReport:
     def good_count(self) -> int:
         """Returns the length of the prefix that was finished."""
         return len(self.results) - (self.results.failure is not None)
+
+    def then(self, later: TaskReport) -> TaskReport:
+        """Returns what the task reports of these attempts and of the next ones, which it ran elsewhere, as one report.
+
+        What follows an attempt that failed is left out, as the task would not have come to it.
+        """
+        if self.results.failure is not None:
+            return self
+        write_sets = [*self.write_sets, *later.write_sets]
+        if self.composed:
+            write_sets = [compose(write_sets)]
+            write_sets[0].pack()
+        results = self.results.then(later.results)
+        return TaskReport(self.task_id, self.component_id, results, write_sets, self.composed)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""

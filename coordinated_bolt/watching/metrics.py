@@ -91,6 +91,16 @@ class MetricsTable:
                 self._put(figure, "", value)
         self._row_count += 1
 
+    def then(self, later: MetricsTable) -> MetricsTable:
+        """Returns the rows of both."""
+        made = MetricsTable()
+        made._row_count = self._row_count + later._row_count
+        made._columns = {key: list(column) for key, column in self._columns.items()}
+        for key, column in later._columns.items():
+            own = made._columns.setdefault(key, [])
+            own += [*[None] * (self._row_count - len(own)), *column]
+        return made
+
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; a column has None where a row has no such figure."""
         return [self._row_count, [[*key, column] for key, column in self._columns.items()]]
