@@ -31,8 +31,7 @@ from benchmarks.corpus import Corpus
 from benchmarks.durability_levels import server
 from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
 from committers.group_commit import Group, PublishStep, decide_group
-from committers.result_columns import ResultColumns
-from committers.task_report import TaskReport
+from committers.task_report import ResultColumns, TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack

@@ -148,7 +148,7 @@ def _facts(topology: Topology, made: Plan, committing: set[str]) -> Iterator[str
             "One Spark job a wave for both phases, as long as committers only write; from the first that reads state, "
             "the commit phase is a job of its own."
         )
-    if made.has_independent_batches and (made.has_flat_commit_phase() or not committing):
+    if made.has_independent_batches and not effects and (made.has_flat_commit_phase() or not committing):
         yield "A wave of many small batches is dealt in shares, one for each slot, and nothing is shuffled."
     elif made.is_one_partition():
         yield "The wave is one partition: nothing is shuffled."

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committers.result_columns import ResultColumns
-from committers.task_report import TaskReport
+from committers.task_report import ResultColumns, TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics

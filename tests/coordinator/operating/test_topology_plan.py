@@ -11,6 +11,7 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
+from tests.simulation.workload import PartitionedSpout
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -98,8 +99,13 @@ def test_external_effects_and_bolts_below_committers_need_two_jobs_and_are_named
 
 
 def test_one_task_of_everything_needs_no_shuffle():
-    assert "nothing is shuffled" in facts(build(("count", Count(), ["lines"])))
-    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2)))
+    spread = PartitionedSpout("")
+    assert "one partition: nothing is shuffled" in facts(build(("count", Count(), ["lines"]), spout=spread))
+    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2), spout=spread))
+
+
+def test_small_batches_without_partitions_are_dealt_in_shares():
+    assert "dealt in shares" in facts(build(("count", Count(), ["lines"], 2)))
 
 
 def test_a_plain_topology_has_its_spouts_in_the_driver():

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from committers.result_columns import ResultColumns
-from committers.task_report import TaskReport
+from committers.task_report import ResultColumns, TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
