@@ -107,7 +107,7 @@ class ReportTable:
     ) -> Iterator[AttemptResult]:
         try:
             *columns, metrics, failures, counters, letters, cuts = content
-            for place, edge, residue, *sums, done in zip(*columns, MetricsTable.rows_of(metrics), strict=True):
+            for place, edge, residue, *sums, done in zip(*columns, MetricsTable.from_wire(metrics).rows(), strict=True):
                 result = AttemptResult(attempts[place], None, {component_id: done}, residue, edges=edge)
                 for name, value in zip(SUMS, sums, strict=True):
                     setattr(result, name, value)

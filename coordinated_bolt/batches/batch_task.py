@@ -6,7 +6,7 @@ bytes that were read, never from what a frame or block claims.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -64,7 +64,6 @@ class BatchTask:
         self._wiring = wiring
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
-        self._handed: dict[TransactionAttempt, int] = {}
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
@@ -75,11 +74,11 @@ class BatchTask:
         if self.skip(attempt, arrived):
             return None
         taken = self._take_frames(attempt, arrived.frames)
-        coords = CoordTuples(arrived.reporters, arrived.counts)
         if taken.is_all and not arrived.repeats:
-            result = self._bolt.run(attempt, RegularTuples(taken.stretches), coords, with_id=with_id)
+            result = self._bolt.run(attempt, taken.stretches, arrived.reporters, arrived.counts, with_id=with_id)
             return self._with_edges(result)
-        events: list[TaskEvent] = [*taken.failures, RegularTuples(taken.stretches), coords]
+        events: list[TaskEvent] = [*taken.failures, RegularTuples(taken.stretches)]
+        events.append(CoordTuples(arrived.reporters, arrived.counts))
         events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
         if with_id:
             events.append(IdTuple())
@@ -105,20 +104,25 @@ class BatchTask:
         """Executes the tuples of a frame, or handles the report it carries."""
         self._bolt.on(frame.attempt, (self._event(frame),))
 
-    def take_over(self, handed: HandOver) -> None:
-        """Executes the tuples that a task in the same process hands over, and handles its report.
+    def run_handed(self, attempt: TransactionAttempt, handed: Iterable[HandOver]) -> AttemptResult:
+        """Executes what tasks in the same process hand over for an attempt, of which this is everything.
 
         Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
         """
-        if handed.reported_count is None:
-            return
-        attempt, sender = handed.attempt, handed.sender
-        stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
-        tuple_count = sum(len(rows) for _, rows in stretches)
-        edge = handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
-        self._handed[attempt] = self._handed.get(attempt, 0) ^ edge
-        tuples = (RegularTuples(stretches),) if stretches else ()
-        self._bolt.on(attempt, (*tuples, CoordTuples.of(sender, handed.reported_count)))
+        stretches: list[Stretch] = []
+        reported: dict[int, int] = {}
+        edges = 0
+        for each in handed:
+            if each.reported_count is not None:
+                own = [(self._origin(attempt, each.sender, stream), rows) for stream, rows in each.stretches]
+                tuple_count = sum(len(rows) for _, rows in own)
+                edges ^= handed_edge(attempt, each.sender, self._wiring.task_id, tuple_count)
+                stretches += own
+                reported[each.sender] = each.reported_count
+        tuple_counts = {sender: count for sender, count in reported.items() if count}
+        result = self._bolt.run(attempt, stretches, frozenset(reported), tuple_counts)
+        result.edges ^= edges
+        return result
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""
@@ -134,7 +138,6 @@ class BatchTask:
 
     def _with_edges(self, result: AttemptResult) -> AttemptResult:
         attempt = result.attempt
-        result.edges ^= self._handed.pop(attempt, 0)
         for edge in self._edges.pop(attempt, NO_EDGES).values():
             result.edges ^= edge.edge_id()
         return result

@@ -75,6 +75,4 @@ class ChainedTasks:
                 yield wiring, None
                 continue
             begin(attempt, wiring)
-            for each in sorted(handed, key=attrgetter("sender")):
-                task.take_over(each)
-            yield wiring, task.end(attempt)
+            yield wiring, task.run_handed(attempt, sorted(handed, key=attrgetter("sender")))

@@ -41,14 +41,6 @@ class RegularTuples(NamedTuple):
     stretches: Sequence[Stretch]
     is_counted: bool = True
 
-    def counts(self) -> dict[int, int]:
-        """Returns task -> number of its tuples, where that is not 0."""
-        counts: dict[int, int] = {}
-        for origin, rows in self.stretches:
-            if rows:
-                counts[origin.source_task] = counts.get(origin.source_task, 0) + len(rows)
-        return counts
-
 
 class CoordTuples(NamedTuple):
     """COORD tuples of one or several tasks upstream.
@@ -122,12 +114,24 @@ class CoordinatedBolt:
         self._finish_when_complete(attempt)
 
     def run(
-        self, attempt: TransactionAttempt, tuples: RegularTuples, coords: CoordTuples, *, with_id: bool = False
+        self,
+        attempt: TransactionAttempt,
+        stretches: Sequence[Stretch],
+        reporters: frozenset[int],
+        tuple_counts: Mapping[int, int],
+        *,
+        with_id: bool = False,
     ) -> AttemptResult:
-        """Does what `on` and `end` do with an attempt of which this is everything; of a good one, nothing is noted."""
-        failure = self.executor.execute(attempt, tuples.stretches) if tuples.stretches else None
-        received = tuples.counts()
-        if failure is None and self._tracking.is_complete(*coords, received, has_id=with_id):
+        """Does what `on` and `end` do with an attempt of which these tuples and counts are everything.
+
+        Nothing is noted of an attempt that is good.
+        """
+        failure = self.executor.execute(attempt, stretches) if stretches else None
+        received: dict[int, int] = {}
+        for origin, rows in stretches:
+            if rows:
+                received[origin.source_task] = received.get(origin.source_task, 0) + len(rows)
+        if failure is None and self._tracking.is_complete(reporters, tuple_counts, received, has_id=with_id):
             result = self._finish(attempt)
             if result.failure is None:
                 return self._closed(result)
@@ -137,7 +141,7 @@ class CoordinatedBolt:
             tracking.fail(attempt, failure)
         for task, tuple_count in received.items():
             tracking.regular(attempt, task, tuple_count)
-        tracking.coords(attempt, *coords)
+        tracking.coords(attempt, reporters, tuple_counts)
         if with_id:
             tracking.id(attempt)
         return self.end(attempt)

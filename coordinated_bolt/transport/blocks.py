@@ -10,7 +10,7 @@ A wave with much to send is cut into several blocks, at any frame; the places in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_
 from types import MappingProxyType
 from typing import NamedTuple
@@ -124,6 +124,21 @@ class BlockContent(NamedTuple):
         return cls(reported, counts, frames)
 
 
+@lru_cache(maxsize=64)
+def _silent_senders(payload: bytes) -> Mapping[int, BlockContent]:
+    """Returns what a block of kind `REPORTS` says: sender -> its report; the block to most targets is the same."""
+    try:
+        senders, masks = unpack(payload)
+        reports = {
+            sender: BlockContent(mask_from_bytes(mask), {}, []) for sender, mask in zip(senders, masks, strict=True)
+        }
+    except (TypeError, ValueError) as error:
+        raise CodecError(f"reports cannot be read: {error!r}") from None
+    if not {*map(type, reports)} <= {int}:
+        raise CodecError("reports cannot be read: a sender is no number")
+    return reports
+
+
 class _Held:
     """What is held for one target of one task."""
 
@@ -181,15 +196,29 @@ class BlockWriter:
         self._reported[sender] = self._reported.get(sender, 0) | places
 
     def flush(self) -> None:
-        """Sends what is held; a target that was sent nothing gets the report alone."""
+        """Sends what is held; a target gets the reports of all that have sent it nothing in one block."""
+        silent: dict[int, list[int]] = {}
         for sender in sorted({*self._held, *self._reported}):
             reported, held = self._reported.get(sender, 0), self._held.get(sender, {})
-            nothing = BlockContent(reported, {}, []).to_payload()
             for target in sorted({*held, *(self._targets[sender] if reported else ())}):
                 each = held.get(target)
-                payload = BlockContent(reported, each.counts, each.frames).to_payload() if each else nothing
-                self._send_block(sender, target, payload)
+                if each:
+                    payload = BlockContent(reported, each.counts, each.frames).to_payload()
+                    self._send_block(sender, target, payload)
+                else:
+                    silent.setdefault(target, []).append(sender)
+        self._send_reports(silent)
         self._held, self._reported, self.byte_count = {}, {}, 0
+
+    def _send_reports(self, silent: Mapping[int, list[int]]) -> None:
+        """Sends each target the reports of the senders that have nothing else for it."""
+        masks = {sender: mask_to_bytes(reported) for sender, reported in self._reported.items()}
+        packed: dict[tuple[int, ...], bytes] = {}
+        for target in sorted(silent):
+            senders = tuple(silent[target])
+            if senders not in packed:
+                packed[senders] = pack([list(senders), [masks[sender] for sender in senders]])
+            self._send_block(senders[0], target, packed[senders], FrameKind.REPORTS)
 
     def _held_for(self, sender: int, target: int) -> _Held:
         boxes = self._held.get(sender)
@@ -200,10 +229,10 @@ class BlockWriter:
             held = boxes[target] = _Held()
         return held
 
-    def _send_block(self, sender: int, target: int, payload: bytes) -> None:
+    def _send_block(self, sender: int, target: int, payload: bytes, kind: FrameKind = FrameKind.BLOCK) -> None:
         sequence = self._sequences.get((sender, target), 0)
         self._sequences[sender, target] = sequence + 1
-        self._send(Block(self._wave.key, sender, sequence, target, FrameKind.BLOCK, payload))
+        self._send(Block(self._wave.key, sender, sequence, target, kind, payload))
 
 
 class Arrived(NamedTuple):
@@ -253,6 +282,9 @@ class Inbox:
                 block = unpack_block(packed)
                 if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
                     self._file(block.sender, BlockContent.from_payload(block.payload))
+                elif block.wave_key == wave.key and block.kind is FrameKind.REPORTS:
+                    for sender, content in _silent_senders(block.payload).items():
+                        self._file(sender, content)
             except (CodecError, ValueError):
                 continue
         self._senders = frozenset(self._reported)

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committers.task_report import TaskReport
+from committers.task_report import ResultColumns, TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
+from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
 from state.commits.packed_writes import PackedWrites
 from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
@@ -27,8 +28,15 @@ def written(added: Increments) -> WriteSet:
     return WriteSet({"counts": StateWrites(StateKind.HASH, ValueType.INT, increments=dict(added))})
 
 
+def result(txid: int, added: Increments) -> AttemptResult:
+    """One in which whatever an attempt may have is there, or not."""
+    metrics = TaskMetrics(executed={f"stream {len(added)}": txid}, batches=txid)
+    counters, letters = ({"seen": txid}, {7: [b"letter"]}) if added else ({}, {})
+    return AttemptResult(attempt(txid), metrics={"store": metrics}, edges=txid, counters=counters, letters=letters)
+
+
 def report(first_txid: int, *parts: Increments, fails: bool = False, composed: bool = True) -> TaskReport:
-    results = [AttemptResult(attempt(first_txid + place)) for place in range(len(parts))]
+    results = [result(first_txid + place, added) for place, added in enumerate(parts)]
     if fails:
         failure = Failure(FailureKind.FAILED, "store", 0, "no")
         results.append(AttemptResult(attempt(first_txid + len(parts)), failure))
@@ -36,7 +44,7 @@ def report(first_txid: int, *parts: Increments, fails: bool = False, composed: b
     if composed:
         write_sets = [compose(write_sets)]
         write_sets[0].pack()
-    return TaskReport(7, "store", results, write_sets, composed)
+    return TaskReport(7, "store", ResultColumns(results), write_sets, composed)
 
 
 def amounts(report: TaskReport) -> list[Increments]:
@@ -48,7 +56,7 @@ def test_parts_put_together_are_what_the_whole_would_have_been(parts: list[Incre
     whole = report(1, *parts)
     for cut in range(1, len(parts)):
         together = report(1, *parts[:cut]).then(report(cut + 1, *parts[cut:]))
-        assert together.results == whole.results
+        assert list(together.results) == list(whole.results)
         assert amounts(together) == amounts(whole)
 
 

@@ -30,8 +30,9 @@ from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 EDGE_BYTES = 4096
-RANGE_RECORDS = 64
-"""Fewest records of a range, if the transaction has as many: a task that reads less costs more than it helps."""
+RANGE_RECORDS = 1024
+"""Fewest records of a range, if the transaction has as many. A task that reads less costs more than it helps: it is
+other transactions that keep the other tasks busy, since the task that reads the first range changes with the txid."""
 
 
 class FileCoordinator(SpoutCoordinator):

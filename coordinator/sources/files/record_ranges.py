@@ -21,6 +21,10 @@ _COUNT = 4
 """Place of the number of records in a range as plain data."""
 
 
+TURNS = 4
+"""About how many turns it takes until as many transactions were read as there are tasks."""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordRange:
     """Whole records of one file.
@@ -132,18 +136,19 @@ def sharing_tasks(metadata: Any, task_count: int, *, number: int = 0) -> list[in
     Args:
         metadata: of a transaction.
         task_count: how many tasks read.
-        number: of the transaction: the task that reads its first range changes from one to the next, since small ones
-            have no other.
+        number: of the transaction. Small ones have one range, so tasks take turns, and of many tasks each takes
+            several in a row: what it sends of them shares blocks, and in a wave most tasks have nothing to do.
 
     Raises:
         LookupError, TypeError: it is not the metadata of files.
     """
     loads = [(0, index) for index in range(task_count)]  # of the tasks, from the one whose turn it is: a heap
+    first = number // max(1, task_count // TURNS)
     tasks = []
     for item in _plain_ranges(metadata):
         load, index = loads[0]
         heapreplace(loads, (load + item[_COUNT], index))
-        tasks.append((index + number) % task_count)
+        tasks.append((index + first) % task_count)
     return tasks
 
 

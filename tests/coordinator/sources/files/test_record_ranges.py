@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import PrefixDigest
-from coordinator.sources.files.record_ranges import RecordRange, parse_share
+from coordinator.sources.files.record_ranges import RecordRange, parse_share, sharing_tasks
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
 from state.errors import SourceError
@@ -58,6 +58,13 @@ def test_tasks_take_turns_at_transactions_of_one_range() -> None:
     readers = [[task for task in range(3) if parse_share(one, task, 3, number=number)] for number in range(1, 7)]
 
     assert readers == [[1], [2], [0], [1], [2], [0]]
+
+
+def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -> None:
+    one = [of_lines(3)[0].to_plain()]
+    readers = [sharing_tasks(one, 64, number=number)[0] for number in range(64 * 16)]
+
+    assert readers == [task for task in range(64) for _ in range(16)]
 
 
 @given(

@@ -227,25 +227,25 @@ def test_a_range_of_many_lines_is_emitted_whole(folder: Path, line_count: int) -
 
 
 def test_a_large_file_is_split_into_ranges_and_a_batch_runs_over_the_border(folder: Path) -> None:
-    write(folder, b"1\n" * 192, b"2\n" * 64)
+    write(folder, b"1\n" * 3072, b"2\n" * 1024)
 
-    first, second = cut_all(coordinator_of(TextFiles("*.txt", 128), task_count=2))
+    first, second = cut_all(coordinator_of(TextFiles("*.txt", 2048), task_count=2))
 
     assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in first] == [
-        ["0.txt", 0, 128, 64],
-        ["0.txt", 128, 256, 64],
+        ["0.txt", 0, 2048, 1024],
+        ["0.txt", 2048, 4096, 1024],
     ]
     assert [[Path(path).name, start, end, count] for path, start, end, _, count, *_ in second] == [
-        ["0.txt", 256, 384, 64],
-        ["1.txt", 0, 128, 64],
+        ["0.txt", 4096, 6144, 1024],
+        ["1.txt", 0, 2048, 1024],
     ]
 
 
-@pytest.mark.parametrize(("lines_per_batch", "range_counts"), [(20, [1] * 13), (100, [1, 1, 1]), (200, [3, 1])])
+@pytest.mark.parametrize(("lines_per_batch", "range_counts"), [(320, [1] * 13), (1600, [1, 1, 1]), (3200, [3, 1])])
 def test_a_small_batch_is_not_split_among_more_tasks_than_it_is_worth(
     folder: Path, lines_per_batch: int, range_counts: list[int]
 ) -> None:
-    write(folder, b"x\n" * 260)
+    write(folder, b"x\n" * 4160)
 
     batches = cut_all(coordinator_of(TextFiles("*.txt", lines_per_batch), task_count=24))
 
