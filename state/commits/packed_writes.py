@@ -11,7 +11,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from state.commits.state_writes import StateWrites
@@ -117,20 +117,19 @@ class IncrementBlock:
 
 def increment_blocks(increments: Mapping[Any, int]) -> list[IncrementBlock]:
     """Packs field -> amount; called by commit tasks (executor) once per group, and by the driver for what is left."""
-    items = iter(increments.items())
-    blocks = []
-    while part := list(islice(items, SECTION_LIMIT)):
-        fields, amounts = zip(*part, strict=True)
-        blocks.append(IncrementBlock.of(fields, amounts))
-    return blocks
+    fields, amounts = list(increments), list(increments.values())
+    parts = (slice(start, start + SECTION_LIMIT) for start in range(0, len(fields), SECTION_LIMIT))
+    return [IncrementBlock.of(fields[part], amounts[part]) for part in parts]
 
 
 def _joined(fields: Sequence[Any], field_type: type) -> tuple[Sequence[int], bytes]:
     if field_type is str:
-        text = "\n".join(fields)
-        joined = text.encode()
-        if len(joined) == len(text):  # ASCII, as most names are
+        joined = "\n".join(fields).encode()
+        if joined.isascii():
             return list(map(len, fields)), joined
+        names = joined.split(_SEPARATOR)
+        if len(names) == len(fields):
+            return list(map(len, names)), joined
     names = [field if type(field) is bytes else str(field).encode() for field in fields]
     return list(map(len, names)), _SEPARATOR.join(names)
 

@@ -180,7 +180,9 @@ def _lines(content: bytes, *, is_start: bool = False) -> bytes:
     """Returns lines with a line feed between each two; `is_start` if the content begins the file."""
     if is_start:
         content = content.removeprefix(BYTE_ORDER_MARK)
-    return content.replace(b"\r\n", b"\n").removesuffix(b"\n")
+    if b"\r" in content:  # which is found faster than two bytes are
+        content = content.replace(b"\r\n", b"\n")
+    return content.removesuffix(b"\n")
 
 
 class Origins:
