@@ -27,6 +27,10 @@ BLOCK_BYTES_MAX = 64 * 1024 * 1024
 """No block gets longer than this by another frame, because a receiver refuses more than the codec's `MAX_BYTES`."""
 
 
+REPORT_BYTES = 256
+"""A report without tuples is no longer than this, unless the wave has more than 2,000 attempts."""
+
+
 class Block(NamedTuple):
     """One block, unpacked but for its payload.
 
@@ -124,19 +128,12 @@ class BlockContent(NamedTuple):
         return cls(reported, counts, frames)
 
 
-@lru_cache(maxsize=64)
-def _silent_senders(payload: bytes) -> Mapping[int, BlockContent]:
-    """Returns what a block of kind `REPORTS` says: sender -> its report; the block to most targets is the same."""
-    try:
-        senders, masks = unpack(payload)
-        reports = {
-            sender: BlockContent(mask_from_bytes(mask), {}, []) for sender, mask in zip(senders, masks, strict=True)
-        }
-    except (TypeError, ValueError) as error:
-        raise CodecError(f"reports cannot be read: {error!r}") from None
-    if not {*map(type, reports)} <= {int}:
-        raise CodecError("reports cannot be read: a sender is no number")
-    return reports
+_read_once = lru_cache(maxsize=512)(BlockContent.from_payload)
+
+
+def _content_of(payload: bytes) -> BlockContent:
+    """Returns the content of a block; the many that a task sends to targets it has nothing for are equal."""
+    return _read_once(payload) if len(payload) <= REPORT_BYTES else BlockContent.from_payload(payload)
 
 
 class _Held:
@@ -196,29 +193,15 @@ class BlockWriter:
         self._reported[sender] = self._reported.get(sender, 0) | places
 
     def flush(self) -> None:
-        """Sends what is held; a target gets the reports of all that have sent it nothing in one block."""
-        silent: dict[int, list[int]] = {}
+        """Sends what is held; a target that was sent nothing gets the report alone."""
         for sender in sorted({*self._held, *self._reported}):
             reported, held = self._reported.get(sender, 0), self._held.get(sender, {})
+            nothing = BlockContent(reported, {}, []).to_payload()
             for target in sorted({*held, *(self._targets[sender] if reported else ())}):
                 each = held.get(target)
-                if each:
-                    payload = BlockContent(reported, each.counts, each.frames).to_payload()
-                    self._send_block(sender, target, payload)
-                else:
-                    silent.setdefault(target, []).append(sender)
-        self._send_reports(silent)
+                payload = BlockContent(reported, each.counts, each.frames).to_payload() if each else nothing
+                self._send_block(sender, target, payload)
         self._held, self._reported, self.byte_count = {}, {}, 0
-
-    def _send_reports(self, silent: Mapping[int, list[int]]) -> None:
-        """Sends each target the reports of the senders that have nothing else for it."""
-        masks = {sender: mask_to_bytes(reported) for sender, reported in self._reported.items()}
-        packed: dict[tuple[int, ...], bytes] = {}
-        for target in sorted(silent):
-            senders = tuple(silent[target])
-            if senders not in packed:
-                packed[senders] = pack([list(senders), [masks[sender] for sender in senders]])
-            self._send_block(senders[0], target, packed[senders], FrameKind.REPORTS)
 
     def _held_for(self, sender: int, target: int) -> _Held:
         boxes = self._held.get(sender)
@@ -229,10 +212,10 @@ class BlockWriter:
             held = boxes[target] = _Held()
         return held
 
-    def _send_block(self, sender: int, target: int, payload: bytes, kind: FrameKind = FrameKind.BLOCK) -> None:
+    def _send_block(self, sender: int, target: int, payload: bytes) -> None:
         sequence = self._sequences.get((sender, target), 0)
         self._sequences[sender, target] = sequence + 1
-        self._send(Block(self._wave.key, sender, sequence, target, kind, payload))
+        self._send(Block(self._wave.key, sender, sequence, target, FrameKind.BLOCK, payload))
 
 
 class Arrived(NamedTuple):
@@ -281,10 +264,7 @@ class Inbox:
             try:
                 block = unpack_block(packed)
                 if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
-                    self._file(block.sender, BlockContent.from_payload(block.payload))
-                elif block.wave_key == wave.key and block.kind is FrameKind.REPORTS:
-                    for sender, content in _silent_senders(block.payload).items():
-                        self._file(sender, content)
+                    self._file(block.sender, _content_of(block.payload))
             except (CodecError, ValueError):
                 continue
         self._senders = frozenset(self._reported)

@@ -37,8 +37,6 @@ class FrameKind(IntEnum):
     """A processing task's report to the acker, on one attempt or many."""
     VERDICT = 5
     """A commit task's report to the driver."""
-    REPORTS = 6
-    """Which attempts several senders have reported of which they sent the target nothing."""
 
 
 class Frame(NamedTuple):

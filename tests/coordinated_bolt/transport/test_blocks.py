@@ -150,22 +150,10 @@ def test_what_was_sent_arrives_by_attempt_in_order_of_sender_and_sequence(seed):
     assert inbox.take(ATTEMPTS[0]).frames == (), "it is taken once"
 
 
-def test_a_task_sends_another_one_block_and_those_that_are_sent_nothing_get_one_from_all():
+def test_a_task_sends_another_one_block_and_one_to_whom_it_sends_nothing_too():
     sent = [unpack_block(packed) for packed in written(everything)]
-    assert [(b.sender, b.target, b.sequence) for b in sent] == [(3, 8, 0), (4, 8, 0), (3, 9, 0)]
-    assert [b.kind for b in sent] == [FrameKind.BLOCK, FrameKind.BLOCK, FrameKind.REPORTS]
+    assert [(b.sender, b.target, b.sequence) for b in sent] == [(3, 8, 0), (3, 9, 0), (4, 8, 0), (4, 9, 0)]
     assert to(ELSEWHERE, written(everything)).take(ATTEMPTS[3]) == Arrived((), frozenset({3, 4}), {}, ())
-
-
-def test_reports_of_nothing_that_arrive_twice_are_repeats():
-    twice = [packed for packed in written(everything) if frame_target(packed) == ELSEWHERE] * 2
-    assert to(ELSEWHERE, twice).take(ATTEMPTS[0]).repeats == [(3, 0), (4, 0)]
-
-
-@pytest.mark.parametrize("content", [7, [], [[3], []], [["3"], [b"\1"]], [[3], ["1"]], [[[3]], [b"\1"]]], ids=repr)
-def test_reports_of_no_known_form_are_dropped(content):
-    inbox = Inbox([pack_block(Block(WAVE.key, HERE, 0, THERE, FrameKind.REPORTS, pack(content)))], WAVE)
-    assert inbox.take(ATTEMPTS[0]) == Arrived()
 
 
 @pytest.mark.parametrize("most", [1, 7, 20])

@@ -27,12 +27,6 @@ def frames_in(packed: bytes, attempts: Sequence[TransactionAttempt]) -> list[Fra
             Frame(attempts[place], block.sender, block.sequence, block.target, FrameKind.ACK, report)
             for place, report in _reports(block.payload)
         ]
-    if block.kind is FrameKind.REPORTS:
-        return [
-            Frame(attempts[place], sender, block.sequence, block.target, FrameKind.COORD, pack(0))
-            for sender, mask in zip(*unpack(block.payload), strict=True)
-            for place in places_in(mask_from_bytes(mask))
-        ]
     if block.kind is not FrameKind.BLOCK:
         return [Frame(attempts[0], block.sender, block.sequence, block.target, block.kind, block.payload)]
     content = BlockContent.from_payload(block.payload)
