@@ -162,7 +162,6 @@ def task_leftovers(task_id, task):
     bolt = task._bolt
     held = {
         "edges": task._edges,
-        "edges in memory": task._handed,
         "outboxes": bolt._outboxes,
         "finished": bolt._finished,
         "bolts": bolt.executor._attempts,
