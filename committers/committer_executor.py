@@ -117,11 +117,10 @@ class CommitTask:
         for attempt in attempts:
             begin(attempt)
             arrived = waiting.take(attempt)
-            if self.task.skip(attempt, arrived):
+            result = self.task.run(attempt, arrived, with_id=self._wiring.needs_id)
+            if result is None:
                 self._add_skipped(attempt)
-                continue
-            self.task.take(attempt, arrived, with_id=self._wiring.needs_id)
-            if not self.conclude(attempt):
+            elif not self._add(result):
                 break
         return self.close()
 
@@ -140,9 +139,12 @@ class CommitTask:
 
     def conclude(self, attempt: TransactionAttempt) -> bool:
         """Ends the group's next attempt, all of which has arrived: adds its result, returns whether it is good."""
-        result = self.task.end(attempt)
+        return self._add(self.task.end(attempt))
+
+    def _add(self, result: AttemptResult) -> bool:
         session = self._executor.session
-        result.reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
+        if session.reads:
+            result.reads = [[name, key] for name, key in sorted(session.reads, key=repr)]
         self.report.results.append(result)
         if result.failure is not None:
             return False

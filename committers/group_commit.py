@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import xor
 
 from committers.task_report import TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
@@ -106,7 +108,7 @@ def _step(group: Group, reports: Sequence[TaskReport], good: int) -> PublishStep
     prefix = group.attempts[:good]
     if not good or not reports:
         return PublishStep(prefix, WriteSet())
-    has_read = any(result.reads for report in reports for result in report.results[:good])
+    has_read = any(place < good for report in reports for place in report.results.reads)
     if not reports[0].composed:
         return _from_transactions(group, reports, good, has_read=has_read)
     if any(report.good_count() != good for report in reports):
@@ -123,26 +125,34 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
     if sorted(task_ids) != sorted(group.commit_tasks):
         story = f"tasks {task_ids} sent reports, expected one from each of {sorted(group.commit_tasks)}"
         return 0, _incomplete(story)
+    reported = [reduce(xor, edges) for edges in zip(*(report.results.edges for report in reports), strict=False)]
     for place, attempt in enumerate(group.attempts):
-        failures = []
-        edges, letter_count = group.residues[attempt], group.letter_counts.get(attempt, 0)
+        is_whole = place < len(reported) or not reports
+        edges = group.residues[attempt] ^ (reported[place] if place < len(reported) else 0)
+        failures = _failures(reports, place, attempt) if place >= len(reported) - 1 else []
+        letter_count = group.letter_counts.get(attempt, 0)
         for report in reports:
-            if place >= len(report.results):
-                failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
-                continue
-            result = report.results[place]
-            edges ^= result.edges
-            letter_count += result.letter_count
-            if result.failure is not None:
-                failures.append(result.failure)
+            if place in report.results.letters:
+                letter_count += sum(map(len, report.results.letters[place].values()))
         if letter_count > group.letters_max:
             failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
-        if has_read_other and all(place < len(report.results) for report in reports):
+        if has_read_other and is_whole:
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, most_telling(failures)
     return len(group.attempts), None
+
+
+def _failures(reports: Sequence[TaskReport], place: int, attempt: TransactionAttempt) -> list[Failure]:
+    """Returns the failures at a place; none is above the last that all tasks have reported."""
+    failures = []
+    for report in reports:
+        if place >= len(report.results):
+            failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
+        elif place == report.good_count() and report.results.failure is not None:
+            failures.append(report.results.failure)
+    return failures
 
 
 def _from_composed(
@@ -188,7 +198,7 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Ma
     return any(
         writers.get((name, key), set()) - {report.task_id}
         for report in reports
-        for name, key in report.results[place].reads
+        for name, key in report.results.reads.get(place, ())
     )
 
 

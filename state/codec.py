@@ -82,7 +82,7 @@ def pack_exact(value: Any) -> bytes:
     """
     packed = pack(value)
     restored = unpack(packed)
-    if not (_is_alike(value, restored) and value == restored):
+    if not _is_same(value, restored):
         raise CodecError(f"value {value!r} would be read back as {restored!r}")
     return packed
 
@@ -184,18 +184,13 @@ _EXTEND_AT: list[Callable[[Any], Any]] = [partial(_extend, nesting + 1) for nest
 _RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 
 
-def _is_alike(value: Any, restored: Any) -> bool:
-    """Returns whether both are of the same types, inside too: 1 equals True and 1.0, but is not the same."""
+def _is_same(value: Any, restored: Any) -> bool:
+    """Returns whether both are equal and of the same types, inside too: 1 equals True and 1.0, but is not the same."""
     kind = type(value)
     if kind is not type(restored):
         return False
-    if kind is dict:  # which is restored in its order
-        return _is_alike([*value], [*restored]) and _is_alike([*value.values()], [*restored.values()])
     if kind is list or kind is tuple:
-        for item, other in zip(value, restored, strict=False):  # their lengths are compared with the values
-            if type(item) is not type(other) or (type(item) in _NESTING and not _is_alike(item, other)):
-                return False
-    return True
-
-
-_NESTING = frozenset({list, tuple, dict})
+        return len(value) == len(restored) and all(map(_is_same, value, restored))
+    if kind is dict:  # which is restored in its order
+        return _is_same(list(value), list(restored)) and _is_same(list(value.values()), list(restored.values()))
+    return bool(value == restored)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from coordinated_bolt.batches.attempt_result import SUMS, AttemptResult
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.transport.edges import EdgeDigest
-from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes, places_in
+from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes
 from coordinated_bolt.watching.metrics import MetricsTable
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -21,6 +21,18 @@ from state.codec import CodecError, pack, unpack
 SendReport = Callable[[int, int, TransactionAttempt, AttemptResult | None], None]
 """Sends the report of a task to an acker: (acker task, task, attempt, its result; None if the attempt was skipped)."""
 _numbers_of = attrgetter("residue", *SUMS)
+
+
+class Reports(NamedTuple):
+    """The reports of one task, as an acker reads them.
+
+    Attributes:
+        skipped: a bit for the place of each attempt that was skipped.
+        results: of the others; may raise a `CodecError`.
+    """
+
+    skipped: int
+    results: Iterator[AttemptResult]
 
 
 class ReportTable:
@@ -46,7 +58,7 @@ class ReportTable:
     def add(self, place: int, result: AttemptResult | None) -> None:
         """Adds the report on the attempt at a place; None if it was skipped."""
         if result is None:
-            self._skipped |= 1 << place
+            self.skip(1 << place)
             return
         edges = result.edges
         if result.metadata:
@@ -64,15 +76,17 @@ class ReportTable:
         if result.letters:
             self._letters[place] = result.letters[self._task_id]
 
+    def skip(self, places: int) -> None:
+        """Adds the reports on attempts that were skipped; a bit for the place of each."""
+        self._skipped |= places
+
     def to_payload(self) -> bytes:
         """Returns all reports as bytes."""
         rare = [self._failures, self._counters, self._letters, self._cuts]
         return pack([mask_to_bytes(self._skipped), *self._columns, self._metrics.to_wire(), *rare])
 
-    def read(
-        self, payload: bytes, attempts: Sequence[TransactionAttempt], component_id: str
-    ) -> Iterator[tuple[TransactionAttempt, AttemptResult | None]]:
-        """Yields (attempt, result) of each report that was sent with `to_payload`.
+    def read(self, payload: bytes, attempts: Sequence[TransactionAttempt], component_id: str) -> Reports:
+        """Returns the reports that were sent with `to_payload`.
 
         Args:
             payload: the reports.
@@ -83,10 +97,17 @@ class ReportTable:
             CodecError: the payload is not that of reports.
         """
         try:
-            skipped, *columns, metrics, failures, counters, letters, cuts = unpack(payload)
-            for place in places_in(mask_from_bytes(skipped)):
-                yield attempts[place], None
-            for place, edge, residue, *sums, done in zip(*columns, MetricsTable.rows_of(metrics), strict=True):
+            skipped, *content = unpack(payload)
+            return Reports(mask_from_bytes(skipped), self._results(content, attempts, component_id))
+        except (TypeError, ValueError) as error:
+            raise CodecError(f"reports cannot be read: {error!r}") from None
+
+    def _results(
+        self, content: list[Any], attempts: Sequence[TransactionAttempt], component_id: str
+    ) -> Iterator[AttemptResult]:
+        try:
+            *columns, metrics, failures, counters, letters, cuts = content
+            for place, edge, residue, *sums, done in zip(*columns, MetricsTable.from_wire(metrics).rows(), strict=True):
                 result = AttemptResult(attempts[place], None, {component_id: done}, residue, edges=edge)
                 for name, value in zip(SUMS, sums, strict=True):
                     setattr(result, name, value)
@@ -98,7 +119,7 @@ class ReportTable:
                     result.letters[self._task_id] = letters[place]
                 if place in cuts:
                     self._read_cuts(result, cuts[place])
-                yield result.attempt, result
+                yield result
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise CodecError(f"reports cannot be read: {error!r}") from None
 

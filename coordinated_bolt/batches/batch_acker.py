@@ -8,11 +8,14 @@ is the attempt's *residue*, which the commit phase must cancel with the edges it
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 
 from coordinated_bolt.batches.attempt_reports import ReportTable
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
+from coordinated_bolt.transport.wave_attempts import places_in
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
 
@@ -33,8 +36,11 @@ class BatchAcker:
         self._acker: Acker[TransactionAttempt] = Acker()
         self._component_of = component_of
         self._outcomes = {attempt: AttemptResult(attempt) for attempt in init}
-        self._reported: dict[TransactionAttempt, set[int]] = {attempt: set() for attempt in init}
         self._init = init
+        self._attempts = tuple(init)
+        self._places = {attempt: place for place, attempt in enumerate(self._attempts)}
+        self._reported: dict[int, int] = dict.fromkeys(component_of, 0)
+        """Task id -> a bit for the place of each attempt it has reported; a place here is that in `init`."""
         self._acked: set[TransactionAttempt] = set()
 
     def receive(self, sender: int, attempts: Sequence[TransactionAttempt], payload: bytes) -> None:
@@ -47,33 +53,48 @@ class BatchAcker:
         """
         component_id, _ = self._component_of.get(sender, (ACKER_COMPONENT, 0))
         try:
-            for attempt, result in ReportTable(sender, self._task_id).read(payload, attempts, component_id):
-                if attempt in self._outcomes:
-                    self._receive_report(sender, attempt, result)
+            reports = ReportTable(sender, self._task_id).read(payload, attempts, component_id)
+            self._note(sender, self._own_places(reports.skipped, attempts))
+            for result in reports.results:
+                place = self._places.get(result.attempt)
+                if place is not None and self._note(sender, 1 << place):
+                    self._receive_result(result)
         except (AttributeError, CodecError, LookupError, TypeError, ValueError) as error:
             for attempt in self._outcomes.keys() & set(attempts):
                 self._fail(attempt, self._incomplete(sender, f"report cannot be read: {error!r}"))
 
     def outcomes(self) -> Iterable[AttemptResult]:
         """Returns the result of each attempt's processing phase, once no more frames can arrive."""
-        for attempt, outcome in self._outcomes.items():
+        reported_by_all = reduce(and_, map(self._reported.__getitem__, self._component_of), -1)
+        for place, (attempt, outcome) in enumerate(self._outcomes.items()):
             self._close(attempt)
-            missing = self._component_of.keys() - self._reported[attempt]
-            if outcome.failure is None and missing:
-                outcome.failure = self._incomplete(min(missing), "sent no report")
+            is_missing = not reported_by_all >> place & 1
+            if outcome.failure is None and is_missing:
+                missing = min(task for task in self._component_of if not self._reported[task] >> place & 1)
+                outcome.failure = self._incomplete(missing, "sent no report")
             if outcome.failure is None and attempt not in self._acked:
                 where = (ACKER_COMPONENT, 0)
                 outcome.failure = Failure(FailureKind.INCOMPLETE, *where, "tasks did not receive what others sent")
         return self._outcomes.values()
 
-    def _receive_report(self, sender: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
-        reported = self._reported[attempt]
-        if sender in reported:
-            self._fail(attempt, self._incomplete(sender, "reported more than once"))
-            return
-        reported.add(sender)
-        if result is None:
-            return
+    def _own_places(self, places: int, attempts: Sequence[TransactionAttempt]) -> int:
+        """Returns the same places by this acker's own numbers, without those of attempts that others decide."""
+        if attempts == self._attempts:  # as it is if there is one acker
+            return places & (1 << len(attempts)) - 1
+        found = (self._places.get(attempts[place]) for place in places_in(places))
+        return sum(1 << place for place in found if place is not None)
+
+    def _note(self, sender: int, places: int) -> bool:
+        """Notes that a task has reported on attempts; returns whether it had reported on none of them before."""
+        known = self._reported.get(sender, 0)
+        self._reported[sender] = known | places
+        repeated = known & places
+        for place in places_in(repeated):
+            self._fail(self._attempts[place], self._incomplete(sender, "reported more than once"))
+        return not repeated
+
+    def _receive_result(self, result: AttemptResult) -> None:
+        attempt = result.attempt
         self._outcomes[attempt].add(result)
         if result.failure is not None:
             self._fail(attempt, result.failure)

@@ -6,7 +6,9 @@ bytes that were read, never from what a frame or block claims.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import Stretch
@@ -21,7 +23,7 @@ from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import from_wire
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.transport.blocks import Arrived
+from coordinated_bolt.transport.blocks import Arrived, Inbox, PlacedFrame
 from coordinated_bolt.transport.edges import EdgeDigest, handed_edge
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.wiring import TaskWiring
@@ -31,6 +33,23 @@ from state.codec import CodecError, unpack
 EXECUTED_BYTES = 1024 * 1024
 """Frames of an attempt are unpacked and executed together up to about this size: small ones are then cheap, and no task
 holds a large attempt twice."""
+
+
+NO_EDGES: Mapping[int, EdgeDigest] = MappingProxyType({})
+
+
+class _Taken(NamedTuple):
+    """What was read of an attempt's frames.
+
+    Attributes:
+        stretches: the tuples that were not executed yet.
+        failures: of frames that cannot be read.
+        is_all: whether these are all tuples.
+    """
+
+    stretches: list[Stretch]
+    failures: list[Failure]
+    is_all: bool
 
 
 class BatchTask:
@@ -45,7 +64,6 @@ class BatchTask:
         self._wiring = wiring
         self._bolt = bolt
         self._edges: dict[TransactionAttempt, dict[int, EdgeDigest]] = {}
-        self._handed: dict[TransactionAttempt, int] = {}
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
 
     def run(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> AttemptResult | None:
@@ -55,7 +73,16 @@ class BatchTask:
         """
         if self.skip(attempt, arrived):
             return None
-        self.take(attempt, arrived, with_id=with_id)
+        taken = self._take_frames(attempt, arrived.frames)
+        if taken.is_all and not arrived.repeats:
+            result = self._bolt.run(attempt, taken.stretches, arrived.reporters, arrived.counts, with_id=with_id)
+            return self._with_edges(result)
+        events: list[TaskEvent] = [*taken.failures, RegularTuples(taken.stretches)]
+        events.append(CoordTuples(arrived.reporters, arrived.counts))
+        events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
+        if with_id:
+            events.append(IdTuple())
+        self._bolt.on(attempt, events)
         return self.end(attempt)
 
     def skip(self, attempt: TransactionAttempt, arrived: Arrived) -> bool:
@@ -63,53 +90,39 @@ class BatchTask:
         brings_tuples = arrived.frames or arrived.counts or arrived.repeats
         return not brings_tuples and self._bolt.skip(attempt, arrived.reporters)
 
+    def empty_places(self, inbox: Inbox) -> int:
+        """Returns a bit for each attempt that `skip` would finish."""
+        return inbox.empty_places(frozenset(self._wiring.upstream)) if self._wiring.skips_empty_batches else 0
+
     def skip_handed(self, attempt: TransactionAttempt, handed: Sequence[HandOver]) -> bool:
         """Returns the same for an attempt of which this is all that is handed over."""
         if not self._wiring.skips_empty_batches or any(each.reported_count != 0 for each in handed):
             return False
         return self._bolt.skip(attempt, frozenset(each.sender for each in handed))
 
-    def take(self, attempt: TransactionAttempt, arrived: Arrived, *, with_id: bool = False) -> None:
-        """Executes what has arrived for an attempt, all of it, and handles the reports; `with_id` begins its commit."""
-        events: list[TaskEvent] = []
-        stretches: list[Stretch] = []
-        held = 0
-        for sender, sequence, payload in arrived.frames:
-            read = self._read(attempt, sender, sequence, payload)
-            if isinstance(read, Failure):
-                events.append(read)
-                continue
-            stretches += read
-            held += len(payload)
-            if held > EXECUTED_BYTES:
-                self._bolt.on(attempt, (*events, RegularTuples(stretches)))
-                events, stretches, held = [], [], 0
-        if stretches:
-            events.append(RegularTuples(stretches))
-        events.append(CoordTuples(arrived.reporters, arrived.counts))
-        events += [CoordTuples.of(sender, tuple_count) for sender, tuple_count in arrived.repeats]
-        if with_id:
-            events.append(IdTuple())
-        self._bolt.on(attempt, events)
-
     def receive(self, frame: Frame) -> None:
         """Executes the tuples of a frame, or handles the report it carries."""
         self._bolt.on(frame.attempt, (self._event(frame),))
 
-    def take_over(self, handed: HandOver) -> None:
-        """Executes the tuples that a task in the same process hands over, and handles its report.
+    def run_handed(self, attempt: TransactionAttempt, handed: Iterable[HandOver]) -> AttemptResult:
+        """Executes what tasks in the same process hand over for an attempt, of which this is everything.
 
         Of a task that has failed there is no report; its tuples are left alone, and the attempt fails here too.
         """
-        if handed.reported_count is None:
-            return
-        attempt, sender = handed.attempt, handed.sender
-        stretches = [(self._origin(attempt, sender, stream), rows) for stream, rows in handed.stretches]
-        tuple_count = sum(len(rows) for _, rows in stretches)
-        edge = handed_edge(attempt, sender, self._wiring.task_id, tuple_count)
-        self._handed[attempt] = self._handed.get(attempt, 0) ^ edge
-        tuples = (RegularTuples(stretches),) if stretches else ()
-        self._bolt.on(attempt, (*tuples, CoordTuples.of(sender, handed.reported_count)))
+        stretches: list[Stretch] = []
+        reported: dict[int, int] = {}
+        edges = 0
+        for each in handed:
+            if each.reported_count is not None:
+                own = [(self._origin(attempt, each.sender, stream), rows) for stream, rows in each.stretches]
+                tuple_count = sum(len(rows) for _, rows in own)
+                edges ^= handed_edge(attempt, each.sender, self._wiring.task_id, tuple_count)
+                stretches += own
+                reported[each.sender] = each.reported_count
+        tuple_counts = {sender: count for sender, count in reported.items() if count}
+        result = self._bolt.run(attempt, stretches, frozenset(reported), tuple_counts)
+        result.edges ^= edges
+        return result
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes that the attempt's commit phase has begun."""
@@ -121,11 +134,31 @@ class BatchTask:
 
     def end(self, attempt: TransactionAttempt) -> AttemptResult:
         """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
-        result = self._bolt.end(attempt)
-        result.edges ^= self._handed.pop(attempt, 0)
-        for edge in self._edges.pop(attempt, {}).values():
+        return self._with_edges(self._bolt.end(attempt))
+
+    def _with_edges(self, result: AttemptResult) -> AttemptResult:
+        attempt = result.attempt
+        for edge in self._edges.pop(attempt, NO_EDGES).values():
             result.edges ^= edge.edge_id()
         return result
+
+    def _take_frames(self, attempt: TransactionAttempt, frames: Sequence[PlacedFrame]) -> _Taken:
+        """Reads frames; executes their tuples unless they are few."""
+        failures: list[Failure] = []
+        stretches: list[Stretch] = []
+        held, is_all = 0, True
+        for sender, sequence, payload in frames:
+            read = self._read(attempt, sender, sequence, payload)
+            if isinstance(read, Failure):
+                failures.append(read)
+                is_all = False
+                continue
+            stretches += read
+            held += len(payload)
+            if held > EXECUTED_BYTES:
+                self._bolt.on(attempt, (*failures, RegularTuples(stretches)))
+                failures, stretches, held, is_all = [], [], 0, False
+        return _Taken(stretches, failures, is_all)
 
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch] | Failure:
         """Returns the tuples of a frame, after adding them to the sender's edge; a failure if they cannot be read."""

@@ -32,11 +32,15 @@ class ChainedTasks:
         wirings: of the chained tasks, in the order in which they run; empty if nothing is chained to the head.
         carrier: takes what is sent to tasks outside the chain.
         clock: in nanoseconds, for the metrics.
+
+    Attributes:
+        skips_empty_batches: whether none of them has anything to do for an attempt for which the head emits nothing.
     """
 
     def __init__(self, wirings: Sequence[TaskWiring], carrier: Carrier, *, clock: Callable[[], int] = no_clock) -> None:
         self._carrier = carrier
         self._handed: dict[int, list[HandOver]] = {}
+        self.skips_empty_batches = all(wiring.skips_empty_batches for wiring in wirings)
         self._tasks = [
             (wiring, BatchTask(wiring, CoordinatedBolt(wiring, self.outboxes(wiring), clock=clock)))
             for wiring in wirings
@@ -71,6 +75,4 @@ class ChainedTasks:
                 yield wiring, None
                 continue
             begin(attempt, wiring)
-            for each in sorted(handed, key=attrgetter("sender")):
-                task.take_over(each)
-            yield wiring, task.end(attempt)
+            yield wiring, task.run_handed(attempt, sorted(handed, key=attrgetter("sender")))

@@ -113,12 +113,45 @@ class CoordinatedBolt:
                 tracking.fail(attempt, event)
         self._finish_when_complete(attempt)
 
+    def run(
+        self,
+        attempt: TransactionAttempt,
+        stretches: Sequence[Stretch],
+        reporters: frozenset[int],
+        tuple_counts: Mapping[int, int],
+        *,
+        with_id: bool = False,
+    ) -> AttemptResult:
+        """Does what `on` and `end` do with an attempt of which these tuples and counts are everything.
+
+        Nothing is noted of an attempt that is good.
+        """
+        failure = self.executor.execute(attempt, stretches) if stretches else None
+        received: dict[int, int] = {}
+        for origin, rows in stretches:
+            if rows:
+                received[origin.source_task] = received.get(origin.source_task, 0) + len(rows)
+        if failure is None and self._tracking.is_complete(reporters, tuple_counts, received, has_id=with_id):
+            result = self._finish(attempt)
+            if result.failure is None:
+                return self._closed(result)
+            failure = result.failure
+        tracking = self._tracking
+        if failure is not None:
+            tracking.fail(attempt, failure)
+        for task, tuple_count in received.items():
+            tracking.regular(attempt, task, tuple_count)
+        tracking.coords(attempt, reporters, tuple_counts)
+        if with_id:
+            tracking.id(attempt)
+        return self.end(attempt)
+
     def skip(self, attempt: TransactionAttempt, reporters: frozenset[int]) -> bool:
         """Finishes an attempt without its bolt if all that arrives for it are these reports of having sent nothing.
 
         Returns False if the bolt has to run, as most have to even then. Any ID is taken to have arrived.
         """
-        if not (self._wiring.skips_empty_batches and self._tracking.is_empty(reporters)):
+        if not (self._wiring.skips_empty_batches and self._tracking.is_complete(reporters)):
             return False
         self._new_outbox(attempt).close()
         return True
@@ -138,18 +171,23 @@ class CoordinatedBolt:
     def end(self, attempt: TransactionAttempt) -> AttemptResult:
         """Ends an attempt for which nothing more can arrive: returns its result and forgets it."""
         self._finish_when_complete(attempt)
-        result, metrics = self._finished.pop(attempt, None), self._metrics(attempt)
+        result = self._finished.pop(attempt, None)
         if result is None or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             # it failed, or a surplus arrived after the counts had matched
             result = AttemptResult(attempt, self._tracking.failure(attempt))
             self.executor.timeout_id(attempt)
+        self._tracking.forget(attempt)
+        return self._closed(result)
+
+    def _closed(self, result: AttemptResult) -> AttemptResult:
+        """Forgets an attempt that has ended, and returns its result."""
+        attempt, metrics = result.attempt, self._metrics(result.attempt)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and result.failure is None:
             result = AttemptResult(attempt, cleanup_failure)
         result.metrics[self._wiring.component_id] = metrics
         self._outboxes.pop(attempt, None)
         self._collectors.pop(attempt, None)
-        self._tracking.forget(attempt)
         return result
 
     def _execute(self, attempt: TransactionAttempt, event: RegularTuples) -> None:
@@ -165,13 +203,17 @@ class CoordinatedBolt:
     def _finish_when_complete(self, attempt: TransactionAttempt) -> None:
         if attempt in self._finished or self._tracking.status(attempt) is not TrackingStatus.COMPLETE:
             return
+        result = self._finished[attempt] = self._finish(attempt)
+        if result.failure is not None:
+            self._tracking.fail(attempt, result.failure)
+
+    def _finish(self, attempt: TransactionAttempt) -> AttemptResult:
         reached("batch.executed")
         failure = self.executor.finished_id(attempt)
         reached("batch.finished")
-        result = self._finished[attempt] = AttemptResult(attempt)
+        result = AttemptResult(attempt)
         result.failure = failure or self._report(result)
-        if result.failure is not None:
-            self._tracking.fail(attempt, result.failure)
+        return result
 
     def _report(self, result: AttemptResult) -> Failure | None:
         """Closes the outbox, which sends every task downstream its COORD. Packs values, so the codec may refuse one."""

@@ -27,7 +27,7 @@ _PORTION = 256
 class HandOver:
     """The tuples of one attempt from one task to another, in the order of their emits.
 
-    The sender adds rows and closes it, on which the receiver takes it; see `BatchTask.take_over`.
+    The sender adds rows and closes it, on which the receiver takes it; see `BatchTask.run_handed`.
 
     Attributes:
         attempt: what the tuples belong to.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from coordinated_bolt.batches.attempt_outbox import framed_targets
 from coordinated_bolt.batches.attempt_reports import ReportTable
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
 from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
 
@@ -18,21 +22,34 @@ class WaveOutbox:
         send: takes the blocks, when `flush` or `flush_if_full` is called or a block gets too long.
 
     Attributes:
+        wave: the attempts.
         carrier: takes what tasks send to other tasks.
     """
 
     def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
-        self._wave, self._send = wave, send
+        self.wave, self._send = wave, send
         self._reports: dict[tuple[int, int], ReportTable] = {}
         self._report_blocks = 0
         self.carrier = BlockWriter(wave, send)
 
     def report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
         """Sends a task's report to an acker; see `SendReport`."""
-        table = self._reports.get((acker_task, task_id))
-        if table is None:
-            table = self._reports[acker_task, task_id] = ReportTable(task_id, acker_task)
-        table.add(self._wave.places[attempt], result)
+        self._table(acker_task, task_id).add(self.wave.places[attempt], result)
+
+    def skip(self, wiring: TaskWiring, places: int, places_of: Mapping[int, int]) -> None:
+        """Sends a task's reports on attempts that it skips, to ackers and to tasks downstream.
+
+        Args:
+            wiring: the task.
+            places: a bit for the place of each attempt.
+            places_of: acker -> the places that it decides.
+        """
+        for acker_task, own in places_of.items():
+            if places & own:
+                self._table(acker_task, wiring.task_id).skip(places & own)
+        targets = framed_targets(wiring)
+        if targets:
+            self.carrier.report_nothing(places, wiring.task_id, targets)
 
     def flush_if_full(self) -> None:
         """Sends what is held if that is much; called after each attempt."""
@@ -44,6 +61,12 @@ class WaveOutbox:
         self.carrier.flush()
         for (acker_task, task_id), table in self._reports.items():
             payload = table.to_payload()
-            self._send(Block(self._wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
+            self._send(Block(self.wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
         self._reports = {}
         self._report_blocks += 1
+
+    def _table(self, acker_task: int, task_id: int) -> ReportTable:
+        table = self._reports.get((acker_task, task_id))
+        if table is None:
+            table = self._reports[acker_task, task_id] = ReportTable(task_id, acker_task)
+        return table

@@ -14,10 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
 from state.printable import counted
+
+NOTHING: Mapping[int, int] = MappingProxyType({})
 
 
 class SourceArgs(Enum):
@@ -82,6 +85,7 @@ class Tracking:
         self._upstream = frozenset(upstream)
         self._groups = [frozenset(group) for group in single_groups]
         self._group_of = {task: group for group in self._groups for task in group}
+        self._reported_by_all: frozenset[int] | None = None
         self._report_count = len(self._upstream) + len(self._groups)
         self._needs_id = needs_id
         self._where = (component_id, task_index)
@@ -111,9 +115,27 @@ class Tracking:
             for task in reporters:
                 self.coord(attempt, task, tuple_counts.get(task, 0))
 
-    def is_empty(self, reporters: frozenset[int]) -> bool:
-        """Returns whether an attempt is complete if these tasks report that they sent nothing, and nothing arrived."""
-        return reporters == self._upstream and not self._groups
+    def is_complete(
+        self,
+        reporters: frozenset[int],
+        expected: Mapping[int, int] = NOTHING,
+        received: Mapping[int, int] = NOTHING,
+        *,
+        has_id: bool = True,
+    ) -> bool:
+        """Returns whether an attempt is complete of which this is everything; notes nothing.
+
+        Args:
+            reporters: the tasks that have reported.
+            expected: task upstream -> tuples it says it has sent, where that is not 0.
+            received: task upstream -> tuples that have arrived, where that is not 0.
+            has_id: whether the ID tuple has arrived.
+        """
+        if reporters is not self._reported_by_all:  # it is often the same object
+            if reporters != self._upstream or self._groups:
+                return False
+            self._reported_by_all = reporters
+        return received == expected and (has_id or not self._needs_id)
 
     def id(self, attempt: TransactionAttempt) -> None:
         """Notes the ID tuple: the attempt's commit phase has begun."""

@@ -10,7 +10,7 @@ A wave with much to send is cut into several blocks, at any frame; the places in
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_
 from types import MappingProxyType
 from typing import NamedTuple
@@ -25,6 +25,10 @@ BLOCK_BYTES = 8 * 1024 * 1024
 """A task sends what it holds for all targets once that is more than this."""
 BLOCK_BYTES_MAX = 64 * 1024 * 1024
 """No block gets longer than this by another frame, because a receiver refuses more than the codec's `MAX_BYTES`."""
+
+
+REPORT_BYTES = 256
+"""A report without tuples is no longer than this, unless the wave has more than 2,000 attempts."""
 
 
 class Block(NamedTuple):
@@ -124,6 +128,14 @@ class BlockContent(NamedTuple):
         return cls(reported, counts, frames)
 
 
+_read_once = lru_cache(maxsize=512)(BlockContent.from_payload)
+
+
+def _content_of(payload: bytes) -> BlockContent:
+    """Returns the content of a block; the many that a task sends to targets it has nothing for are equal."""
+    return _read_once(payload) if len(payload) <= REPORT_BYTES else BlockContent.from_payload(payload)
+
+
 class _Held:
     """What is held for one target of one task."""
 
@@ -169,12 +181,16 @@ class BlockWriter:
     ) -> None:
         """See `Carrier`."""
         place = self._wave.places[attempt]
-        if sender not in self._targets:
-            self._targets[sender] = tuple(targets)
-        self._reported[sender] = self._reported.get(sender, 0) | 1 << place
+        self.report_nothing(1 << place, sender, targets)
         for target, each in sent.items():
             if each.tuple_count:
                 self._held_for(sender, target).counts[place] = each.tuple_count
+
+    def report_nothing(self, places: int, sender: int, targets: Iterable[int]) -> None:
+        """Reports to every target that it was sent nothing for attempts; a bit for the place of each."""
+        if sender not in self._targets:
+            self._targets[sender] = tuple(targets)
+        self._reported[sender] = self._reported.get(sender, 0) | places
 
     def flush(self) -> None:
         """Sends what is held; a target that was sent nothing gets the report alone."""
@@ -248,7 +264,7 @@ class Inbox:
             try:
                 block = unpack_block(packed)
                 if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
-                    self._file(block.sender, BlockContent.from_payload(block.payload))
+                    self._file(block.sender, _content_of(block.payload))
             except (CodecError, ValueError):
                 continue
         self._senders = frozenset(self._reported)
@@ -266,6 +282,13 @@ class Inbox:
         if found is None:
             return Arrived(reporters=reporters)
         return Arrived(sorted(found.frames), reporters, found.counts, found.repeats)
+
+    def empty_places(self, senders: frozenset[int]) -> int:
+        """Returns a bit for each attempt that these senders, and no others, have reported, and nobody sent a tuple."""
+        if senders != self._senders:
+            return 0
+        every_place = (1 << len(self._wave.attempts)) - 1
+        return self._reported_by_all & every_place & ~sum(1 << place for place in self._places)
 
     def waiting(self, attempt: TransactionAttempt) -> Sequence[PlacedFrame]:
         """Returns the frames of an attempt that was not taken yet, and leaves them here."""

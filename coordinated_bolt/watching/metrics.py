@@ -91,27 +91,45 @@ class MetricsTable:
                 self._put(figure, "", value)
         self._row_count += 1
 
+    def then(self, later: MetricsTable) -> MetricsTable:
+        """Returns the rows of both."""
+        made = MetricsTable()
+        made._row_count = self._row_count + later._row_count
+        made._columns = {key: list(column) for key, column in self._columns.items()}
+        for key, column in later._columns.items():
+            own = made._columns.setdefault(key, [])
+            own += [*[None] * (self._row_count - len(own)), *column]
+        return made
+
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; a column has None where a row has no such figure."""
         return [self._row_count, [[*key, column] for key, column in self._columns.items()]]
 
-    @staticmethod
-    def rows_of(wire: list[Any]) -> Iterator[TaskMetrics]:
-        """Returns the rows of what `to_wire` returned."""
-        row_count, wired = wire
-        columns = [(figure, stream, column + [None] * (row_count - len(column))) for figure, stream, column in wired]
-        for row in range(row_count):
-            metrics = TaskMetrics()
-            counts = metrics.counts()
-            for figure, stream, column in columns:
-                value = column[row]
-                if value is None:
-                    continue
-                if figure < _STREAM_FIGURES:
-                    counts[figure][stream] = value
-                else:
-                    setattr(metrics, _FIGURES[figure - _STREAM_FIGURES], value)
-            yield metrics
+    @classmethod
+    def from_wire(cls, wire: list[Any]) -> MetricsTable:
+        """Inverse of `to_wire`."""
+        made = cls()
+        made._row_count, columns = wire
+        made._columns = {(figure, stream): column for figure, stream, column in columns}
+        return made
+
+    def rows(self) -> Iterator[TaskMetrics]:
+        """Returns the rows."""
+        return (self.total(slice(row, row + 1)) for row in range(self._row_count))
+
+    def total(self, rows: slice) -> TaskMetrics:
+        """Returns the sum of some rows."""
+        metrics = TaskMetrics()
+        counts = metrics.counts()
+        for (figure, stream), column in self._columns.items():
+            values = [value for value in column[rows] if value is not None]
+            if not values:
+                continue
+            if figure < _STREAM_FIGURES:
+                counts[figure][stream] = sum(values)
+            else:
+                setattr(metrics, _FIGURES[figure - _STREAM_FIGURES], sum(values))
+        return metrics
 
     def _put(self, figure: int, stream: str, value: int) -> None:
         column = self._columns.setdefault((figure, stream), [])

@@ -20,6 +20,9 @@ from coordinator.topology.planning.stages import Stage
 from state.errors import TopologyError
 from state.printable import counted
 
+TASKS_OF_A_SLOT = 4
+"""More tasks of a component than that for each slot, and a plan warns: they gain nothing, and each of them costs."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopologyPlan:
@@ -84,7 +87,21 @@ def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
     facts = list(_facts(topology, made, committing))
     if slots is None and any(_partition_count(made, stage) > 1 for stage in made.stages):
         facts.insert(1, "Where Spark has fewer cores than a stage has tasks, several of these share a Spark task.")
+    if slots is not None:
+        facts += _crowded(topology, slots)
     return replace(picture, groups=tuple(_stages(made)), facts=tuple(facts))
+
+
+def _crowded(topology: Topology, slots: int) -> Iterator[str]:
+    """Yields a warning if components have several times as many tasks as there are slots to run them."""
+    most = TASKS_OF_A_SLOT * slots
+    crowded = [f"{c.component_id} has {c.task_count:,} tasks" for c in topology.components if c.task_count > most]
+    if crowded:
+        yield (
+            f"Many tasks: {_listed(crowded)} for {counted(slots, 'slot')}. Tasks that share a slot run one after the "
+            f"other, and each costs every transaction some time: give a component at most {most:,}, or more slots, and "
+            "set skips_empty_batches in bolts that have nothing to do for an empty batch."
+        )
 
 
 def _stages(made: Plan) -> Iterator[PicturedPlace]:
@@ -131,7 +148,9 @@ def _facts(topology: Topology, made: Plan, committing: set[str]) -> Iterator[str
             "One Spark job a wave for both phases, as long as committers only write; from the first that reads state, "
             "the commit phase is a job of its own."
         )
-    if made.is_one_partition():
+    if made.has_independent_batches and not effects and (made.has_flat_commit_phase() or not committing):
+        yield "A wave of many small batches is dealt in shares, one for each slot, and nothing is shuffled."
+    elif made.is_one_partition():
         yield "The wave is one partition: nothing is shuffled."
     yield f"A wave has {topology.message_timeout_s:g} s for each phase before what hangs is ended."
 

@@ -6,7 +6,7 @@ Positions and notes that would not survive storage unchanged raise a `CodecError
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from coordinated_bolt.user_traceback import WrongAnswerError
@@ -58,6 +58,14 @@ def expect_positions(answer: Any) -> Mapping[int, Any]:
         )
     for position in answer.values():
         pack_exact(position)
+    return answer
+
+
+def expect_tasks(answer: Any, task_count: int) -> Collection[int]:
+    if not isinstance(answer, Collection) or not all(type(each) is int and 0 <= each < task_count for each in answer):
+        raise WrongAnswerError(
+            f"emitting_tasks returned {answer!r}; return a collection of indexes of tasks, from 0 to {task_count - 1}"
+        )
     return answer
 
 

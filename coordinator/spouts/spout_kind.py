@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.answers import expect_made
+from coordinator.spouts.answers import expect_made, expect_tasks
 from coordinator.spouts.batch_emitters import (
     BatchEmitter,
     OpaqueBatches,
@@ -112,6 +112,12 @@ class SpoutKind:
             return None
         made: SpoutCommitter = expect_made(SpoutCommitter, "get_committer", self._spec.get_committer(conf, context))
         return made
+
+    def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
+        """Returns the indexes of the tasks that have a share of a batch (executor); partitions are dealt in turn."""
+        if self.has_partitions:
+            return range(min(int(metadata), task_count))
+        return expect_tasks(self._spec.emitting_tasks(txid, metadata, task_count), task_count)
 
     def emitter(self, context: TopologyContext, stored: StoredPositions) -> BatchEmitter:
         """Makes the emitter of one task (executor, once per task and wave)."""

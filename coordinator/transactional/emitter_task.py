@@ -1,7 +1,7 @@
 """Runs the emitter of one spout task over the attempts of a wave, and reports to the acker (executor).
 
 An emitter that fails an attempt fails all later ones of the wave too: they would start from a position that was never
-reached.
+reached. A task without a share of a batch is not asked for it, and the batch has no edge to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
@@ -39,6 +39,62 @@ from state.fault_points import reached
 _LOG = logging.getLogger("txbatch")
 
 
+class EmittingTasks:
+    """Which tasks of the spout have a share of a batch; where emitters run, and again where their edges are checked.
+
+    Args:
+        wiring: of any task of the spout.
+    """
+
+    def __init__(self, wiring: TaskWiring) -> None:
+        self._wiring = wiring
+        self._kind: SpoutKind | None = None
+        self._found: dict[TransactionAttempt, Collection[int]] = {}
+
+    def of(self, batch: Batch) -> Collection[int]:
+        """Returns the indexes of the tasks; raises what the spout raises."""
+        found = self._found.get(batch.attempt)
+        if found is None:
+            found = self._found[batch.attempt] = self._ask(batch)
+        return found
+
+    def idle_places(self, batches: Sequence[Batch]) -> dict[int, int]:
+        """Returns task index -> a bit for each of these batches of which it has no share."""
+        every_place = (1 << len(batches)) - 1
+        idle = dict.fromkeys(range(self._wiring.task_count), every_place)
+        for place, batch in enumerate(batches):
+            for task_index in self._of_or_all(batch):
+                idle[task_index] &= ~(1 << place)
+        return idle
+
+    def edges(self, plan: Plan, batch: Batch) -> int:
+        """Returns the XOR of the edges of an attempt's batch tuples, with which its tree begins."""
+        edges = 0
+        for task_index in self._of_or_all(batch):
+            edges ^= batch_edge(batch.attempt, plan.emitter_tasks[task_index], batch.packed_metadata)
+        return edges
+
+    def may_emit(self, batch: Batch, task_index: int) -> bool:
+        """Returns whether a task has a share of the batch, or the spout raised and the task has to fail of it."""
+        return task_index in self._of_or_all(batch)
+
+    def _of_or_all(self, batch: Batch) -> Collection[int]:
+        try:
+            return self.of(batch)
+        except BaseException as error:  # user code
+            if is_interruption(error):
+                raise
+            return range(self._wiring.task_count)
+
+    def _ask(self, batch: Batch) -> Collection[int]:
+        task_count = self._wiring.task_count
+        if batch.is_of_letters:
+            return range(task_count)
+        if self._kind is None:
+            self._kind = SpoutKind(pickle.loads(self._wiring.spec))
+        return self._kind.emitting_tasks(batch.known_as.txid, unpack(batch.packed_metadata), task_count)
+
+
 class EmitterTask:
     """One spout task (executor, one per wave).
 
@@ -49,6 +105,7 @@ class EmitterTask:
         observer: is notified of what the task emits, before the hooks of the topology and its emitter.
         rows: what a spout over DataFrames emits in its only batch.
         new_outbox: makes the outbox of an attempt; by default, one that sends everything.
+        emitting: which tasks have a share, shared with other tasks of the process.
     """
 
     def __init__(
@@ -60,8 +117,10 @@ class EmitterTask:
         observer: TaskObserver | None = None,
         rows: Rows | None = None,
         new_outbox: NewOutbox | None = None,
+        emitting: EmittingTasks | None = None,
     ) -> None:
         self._wiring = wiring
+        self._emitting = emitting or EmittingTasks(wiring)
         self._rows = rows
         self._new_outbox = new_outbox or attempt_outboxes(wiring, carrier)
         self._stored = stored
@@ -72,11 +131,11 @@ class EmitterTask:
 
     def run(
         self, batches: Sequence[Batch], begin: Callable[[TransactionAttempt], None] = lambda attempt: None
-    ) -> Iterator[AttemptResult]:
+    ) -> Iterator[tuple[TransactionAttempt, AttemptResult | None]]:
         """Emits every batch in order and closes the emitter; calls `begin` before each attempt."""
         for batch in batches:
             begin(batch.attempt)
-            yield self.emit(batch)
+            yield batch.attempt, self.emit(batch)
         self.close()
 
     def close(self) -> None:
@@ -93,17 +152,21 @@ class EmitterTask:
                     raise
                 _LOG.exception("emitter of %r could not be closed", self._wiring.component_id)
 
-    def emit(self, batch: Batch) -> AttemptResult:
-        """Emits one batch; called in txid order."""
+    def emit(self, batch: Batch) -> AttemptResult | None:
+        """Emits the task's share of one batch, None if it has none; called in txid order."""
         attempt, component_id, metrics = batch.attempt, self._wiring.component_id, TaskMetrics()
         if self._failed is not None:
             return AttemptResult(attempt, self._failed, metrics={component_id: metrics})
+        if not self._emitting.may_emit(batch, self._wiring.task_index):
+            self._new_outbox(attempt).close()
+            return None
         if self._context.counters:
             self._context.counters = Counter()
         outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         result = AttemptResult(attempt, metrics={component_id: metrics})
         try:
+            self._emitting.of(batch)  # raises what it raised before
             cuts = self._call(batch, unpack(batch.packed_metadata), collector)
             if letters := collector.letters():
                 result.letters[self._wiring.task_id] = letters
@@ -150,14 +213,6 @@ class EmitterTask:
         if self._rows is not None:
             spec.feed(self._rows)
         return SpoutKind(spec).emitter(self._context, self._stored)
-
-
-def batch_edges(plan: Plan, batch: Batch) -> int:
-    """Returns the XOR of the edges of an attempt's batch tuples, with which its tree begins."""
-    edges = 0
-    for task in plan.emitter_tasks:
-        edges ^= batch_edge(batch.attempt, task, batch.packed_metadata)
-    return edges
 
 
 def chained_to(plan: Plan, head_task: int, carrier: Carrier, *, clock: Callable[[], int]) -> ChainedTasks:

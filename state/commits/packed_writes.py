@@ -83,14 +83,18 @@ class IncrementBlock:
         return self.names.split(_SEPARATOR)
 
     def items(self) -> Iterator[tuple[Any, int]]:
-        names: Iterator[Any] = self._split()
+        names: Iterable[Any] = self._split()
         if self.field_type == "str":
             names = map(bytes.decode, names)
         elif self.field_type == "int":
             names = map(int, names)
         return zip(names, self.amounts.unpacked(), strict=True)
 
-    def _split(self) -> Iterator[bytes]:
+    def _split(self) -> Iterable[bytes]:
+        pieces = self.pieces()
+        return pieces if len(pieces) == self.count else self._cut_at_lengths()
+
+    def _cut_at_lengths(self) -> Iterator[bytes]:
         start = 0
         for length in self.lengths.unpacked():
             yield self.names[start : start + length]

@@ -210,7 +210,7 @@ def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
 
 def test_reads_beyond_the_good_prefix_do_not_count():
     reports = [report(2, *[writes(a=1)] * 2, failed=failure()), report(3, *[writes(b=1)] * 2, failed=failure())]
-    reports[1].results[2].reads = [["counts", "a"]]
+    reports[1].results.reads[2] = [["counts", "a"]]
     assert decide_group(group_of(), reports).step == PublishStep(A[:2], writes(a=2, b=2))
 
 
@@ -236,7 +236,7 @@ def test_one_transaction_over_the_operation_limit_goes_alone():
 
 def test_a_report_survives_the_wire():
     made = report(2, writes(a=1), failed=failure(), reads={0: ["a", "b"]}, edges={0: 2**64 - 1}, composed=False)
-    made.results[0].counters = {"lines": 3}
+    made.results.counters[0] = {"lines": 3}
     assert TaskReport.from_wire(unpack(pack(made.to_wire()))) == made
     assert made.good_count() == 1
     assert TaskReport(2, "store").good_count() == 0

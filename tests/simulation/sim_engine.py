@@ -180,7 +180,7 @@ class SimEngine:
         if shares:
             run = ShareStage.of(self._entry, shares)
             answers = [answer for place in range(len(shares)) for answer in self._executors.run(run, place, [])]
-            processed = shares_processed(plan, shares, answers)
+            processed = shares_processed(plan, shares, early, answers)
         else:
             meeting = MeetingStage(self._entry, wave.given, early)
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))

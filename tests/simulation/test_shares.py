@@ -34,7 +34,7 @@ def test_every_schedule_with_shares_keeps_every_invariant_and_ends(tasks: int):
     scenarios = [replace(Scenario.of(seed, kind), tasks=tasks) for kind in SPOUTS for seed in range(SEEDS)]
     with (
         mock.patch.object(shares, "LEAST_ATTEMPTS", 1),
-        mock.patch.object(Plan, "slot_count", return_value=2),
+        mock.patch.object(Plan, "in_slots", lambda plan, _: replace(plan, slots=2)),
         mock.patch.object(sim_engine, "shares_of", noted),
     ):
         violations = [simulate(scenario).violation for scenario in scenarios]

@@ -17,7 +17,7 @@ import redis
 
 from benchmarks.corpus import link_passes, load_corpus
 from benchmarks.stopwatch import Stopwatch
-from benchmarks.suite.cells import Assignment, Kind, Measurement
+from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
 from benchmarks.suite.timing import ArrivalSchedule, MeasuredSpan, arrival_count, processor_now
 from benchmarks.suite.workloads import word_count
 from benchmarks.suite.workloads.table import Workload, input_of, workload
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from coordinator.transactional.coordinator import Coordinator
     from coordinator.watching.statistics.run_statistics import RunStatistics
 
+DEALT_TUPLES_MAX = 1_000
+"""Transactions of more are spread over tasks."""
+READERS = ("dedup", "ledger")
+"""Workloads whose committers read, so that a wave is shuffled."""
 PASS_COUNT = 200
 """More than any run reads; an unread file costs nothing."""
 
@@ -141,7 +145,7 @@ def measure(assignment: Assignment) -> Measurement:
             nullcontext() if is_rate else arrivals.installed(),
         ):
             statistics = run(
-                topology(pattern, cell.tuples, cell.tasks),
+                topology(pattern, cell.tuples, tasks_of(cell)),
                 redis_url=server.url,
                 master=f"local[{cell.tasks}]",
                 options=RunOptions(max_spout_pending=cell.window or None),
@@ -158,6 +162,11 @@ def measure(assignment: Assignment) -> Measurement:
     committed = [now_s for now_s, count in stopwatch.commit_times for _ in range(count)][arrivals.warm_ups :]
     assert arrivals.schedule is not None  # the run has ended, and so have the arrivals
     return arrivals.schedule.measurement(committed, cell.tuples, is_exact=is_exact)
+
+
+def tasks_of(cell: Cell) -> int:
+    """Returns how many tasks each component has: one where waves are dealt by batch, which is what we recommend."""
+    return 1 if cell.tuples <= DEALT_TUPLES_MAX and cell.workload not in READERS else cell.tasks
 
 
 def holds(url: str, chosen: Workload, expected: object) -> bool:

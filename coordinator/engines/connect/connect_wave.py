@@ -69,7 +69,7 @@ class ConnectWave:
             places = range(len(shares))
             answers = self._collected(self._seeded(len(shares), ShareStage.of(entry, shares)))
             _check_answers((place for place, _ in answers), places)
-            processed = shares_processed(plan, shares, answers)
+            processed = shares_processed(plan, shares, early, answers)
         else:
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))
             meeting = MeetingStage(entry, self._input, early)

@@ -177,7 +177,7 @@ class AttemptBook:
     def holds(self, executed: GroupExecuted) -> bool:
         """Returns whether to keep a group from the coordinator, now that its commit phase has run; asked once."""
         attempt = next((attempt for attempt in executed.attempts if self._is_held(Phase.COMMIT, attempt)), None)
-        failed = any(verdict.failure is not None for report in executed.reports for verdict in report.results)
+        failed = any(report.results.failure is not None for report in executed.reports)
         if attempt is None or failed:
             return False
         self._waiting[attempt] = _Waiting(Phase.COMMIT, self._clock(), executed)

@@ -25,7 +25,7 @@ from coordinator.spouts.batch_emitters import Batch
 from state.attempt import TransactionAttempt
 from state.kinds.session import StateReader
 
-Report = Callable[[int, AttemptResult], None]
+Report = Callable[[int, TransactionAttempt, AttemptResult | None], None]
 
 
 class BatchTuple(NamedTuple):
@@ -65,7 +65,7 @@ class ProcessingTask:
     Args:
         wiring: of the task.
         carrier: takes what is sent to tasks downstream.
-        report: takes the task and its result of an attempt, once per attempt.
+        report: takes the task, an attempt and its result, once per attempt.
         observer: is notified of what the bolts of all attempts do.
     """
 
@@ -89,7 +89,7 @@ class ProcessingTask:
         """Reports the attempt unless that was done; called when nothing more will arrive for it."""
         if attempt not in self._reported:
             self._reported.add(attempt)
-            self._report(self._task_id, self._task.end(attempt))
+            self._report(self._task_id, attempt, self._task.end(attempt))
 
     def forget(self, attempt: TransactionAttempt) -> None:
         """Frees the attempt, reported or not."""

@@ -23,7 +23,7 @@ from coordinator.engines.local.mailroom import Mailroom
 from coordinator.engines.local.recorder import AttemptRecorder
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitter_task import EmitterTask, batch_edges
+from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.kinds.session import StateReader
@@ -111,14 +111,17 @@ class LocalEngine:
         """Sends the batch tuples of a wave to the emitters."""
         self.command_count += 1
         plan = self._plan
+        emitting = EmittingTasks(plan.wirings[plan.emitter_tasks[0]])
         emitters = {
-            task: EmitterTask(plan.wirings[task], self._carrier, stored, observer=self.recorders[task])
+            task: EmitterTask(
+                plan.wirings[task], self._carrier, stored, observer=self.recorders[task], emitting=emitting
+            )
             for task in plan.emitter_tasks
         }
         wave = self._waves[wave_id] = _Wave(wave_id, batches, emitters, {})
         for acker_task in plan.acker_tasks:
             own = [batch for batch in batches if plan.acker_of(batch.attempt.txid) == acker_task]
-            init = {batch.attempt: batch_edges(plan, batch) for batch in own}
+            init = {batch.attempt: emitting.edges(plan, batch) for batch in own}
             wave.ackers[acker_task] = BatchAcker(acker_task, init, plan.processing_tasks())
         for batch in batches:
             self._wave_of[batch.attempt] = wave
@@ -199,8 +202,7 @@ class LocalEngine:
             if arriving.target in self._frame_readers:
                 self._post(arriving)
 
-    def _report(self, task_id: int, result: AttemptResult) -> None:
-        attempt = result.attempt
+    def _report(self, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
         acker_task = self._plan.acker_of(attempt.txid)
         table = ReportTable(task_id, acker_task)
         table.add(0, result)
@@ -228,7 +230,7 @@ class LocalEngine:
 
     def _emit(self, message: BatchTuple, wave: _Wave) -> None:
         emitter = wave.emitters[message.target]
-        self._report(message.target, emitter.emit(message.batch))
+        self._report(message.target, message.attempt, emitter.emit(message.batch))
         if message.batch is wave.batches[-1]:
             emitter.close()
 

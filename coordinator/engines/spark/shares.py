@@ -3,7 +3,7 @@
 What Spark does for a shuffle costs more than small transactions do, and a wave has many of them. So each slot takes a
 share of the wave's attempts and runs all tasks of all components on them, stage after stage. What one task sends
 another stays in memory; frames, counts, edges and reports are the same as in a shuffle, and are checked as they are
-there. Each share commits as a group of its own.
+there. Committers run on each share, too, and what they report of a group is put together by the driver.
 
 No frames are kept. Should a job 2 be needed all the same, it begins at the input again, as it would if an executor had
 been lost, and the residue tells whether it has read the same.
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from committers.task_report import TaskReport
 from coordinator.engines.spark.stage import (
     EmitterStage,
     MeetingStage,
@@ -26,8 +27,11 @@ from coordinator.engines.spark.stage import (
 )
 from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.engine import EarlyCommit, WaveProcessed
+from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
+from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
+
+Attempts = tuple[TransactionAttempt, ...]
 
 LEAST_ATTEMPTS = 4
 """Of a share, where there are several: with fewer, one long attempt more would keep a slot busy alone."""
@@ -49,21 +53,22 @@ def shares_of(plan: Plan, wave: WaveInput, early: EarlyCommit) -> tuple[Share, .
     """Returns the shares of a wave, ascending; none if it has to be shuffled (driver)."""
     if plan.commit_tasks and not early.groups:
         return ()
-    if plan.is_one_partition():
-        return (Share(wave, early),)
-    count = _share_count(plan.slot_count(), [batch.byte_count for batch in wave.batches])
-    if not (count and plan.has_independent_batches):
-        return ()
-    borders = [len(wave.batches) * place // count for place in range(count + 1)]
+    count = _share_count(plan, [batch.byte_count for batch in wave.batches])
+    borders = [len(wave.batches) * place // max(1, count) for place in range(count + 1)]
     return tuple(_share(wave, early, begin, end) for begin, end in pairwise(borders))
 
 
-def _share_count(slot_count: int, byte_counts: Sequence[int]) -> int:
-    count, byte_total = min(slot_count, len(byte_counts) // LEAST_ATTEMPTS), sum(byte_counts)
-    if all(byte_counts) and byte_total <= SMALL_WAVE_BYTES:
-        return max(1, count)
-    is_spread = byte_total * slot_count > SPREAD_BYTES_MAX * len(byte_counts)
-    return 0 if is_spread or count < slot_count else count
+def _share_count(plan: Plan, byte_counts: Sequence[int]) -> int:
+    slots = plan.slots or max(len(stage.partitions) for stage in plan.stages)
+    most = slots if plan.has_independent_batches else 1
+    count = max(1, min(most, len(byte_counts) // LEAST_ATTEMPTS))
+    if plan.is_one_partition():
+        return count
+    if not plan.has_independent_batches:
+        return 0
+    if all(byte_counts) and sum(byte_counts) <= SMALL_WAVE_BYTES:
+        return count
+    return count if count == most and sum(byte_counts) * most <= SPREAD_BYTES_MAX * len(byte_counts) else 0
 
 
 def _share(wave: WaveInput, early: EarlyCommit, begin: int, end: int) -> Share:
@@ -75,8 +80,10 @@ def _share(wave: WaveInput, early: EarlyCommit, begin: int, end: int) -> Share:
     )
 
 
-def shares_processed(plan: Plan, shares: Sequence[Share], answers: Iterable[tuple[int, bytes]]) -> WaveProcessed:
-    """Returns what the tasks of a wave's shares say of it (driver).
+def shares_processed(
+    plan: Plan, shares: Sequence[Share], early: EarlyCommit, answers: Iterable[tuple[int, bytes]]
+) -> WaveProcessed:
+    """Returns what the tasks of a wave's shares say of it, a group that is in several shares put together (driver).
 
     Raises:
         CodecError: an answer is damaged.
@@ -84,7 +91,26 @@ def shares_processed(plan: Plan, shares: Sequence[Share], answers: Iterable[tupl
     wave_id = shares[0].wave.wave_id
     parts = [wave_processed(plan, wave_id, shares[place].early, unpack(packed)) for place, packed in sorted(answers)]
     outcomes = tuple(outcome for part in parts for outcome in part.outcomes)
-    return WaveProcessed(wave_id, outcomes, tuple(group for part in parts for group in part.executed))
+    executed = {group.attempts: group.reports for part in parts for group in part.executed}
+    whole = (_put_together(wave_id, group, [share.early for share in shares], executed) for group in early.groups)
+    return WaveProcessed(wave_id, outcomes, tuple(filter(None, whole)))
+
+
+def _put_together(
+    wave_id: int,
+    group: Attempts,
+    shares: Iterable[EarlyCommit],
+    executed: Mapping[Attempts, Sequence[TaskReport]],
+) -> GroupExecuted | None:
+    """Returns a group of which each share ran a part, as if it had run at once; None if a part was not come to."""
+    own = frozenset(group)
+    parts = [part for share in shares for part in share.groups if part[0] in own]
+    if not all(part in executed for part in parts):
+        return None
+    reports = {report.task_id: report for report in executed[parts[0]]}
+    for part in parts[1:]:
+        reports = {report.task_id: reports[report.task_id].then(report) for report in executed[part]}
+    return GroupExecuted(wave_id, group, tuple(reports.values()))
 
 
 @dataclass(frozen=True, slots=True)

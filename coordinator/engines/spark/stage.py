@@ -6,6 +6,7 @@ next stage, frame)`` pairs; how they all begin is in `stage_entry`.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
@@ -23,13 +24,13 @@ from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind
-from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
 from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, StageSlot
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.emitter_task import EmitterTask, batch_edges, chained_to, report_chain
+from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks, chained_to, report_chain
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -78,12 +79,18 @@ class EmitterStage:
     wave: WaveInput
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        def emitted(wiring: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
-            emitter = EmitterTask(wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring))
-            for result in emitter.run(self.wave.batches, alarm.begin):
-                yield result.attempt, result
+        slot, batches = self.entry.slot(0, partition), self.wave.batches
+        emitting = EmittingTasks(slot.plan.wirings[slot.tasks[0]])
+        idle = emitting.idle_places(batches)
 
-        yield from _run_tasks(self.entry.slot(0, partition), self.wave.attempts(), emitted)
+        def emitted(wiring: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
+            emitter = EmitterTask(
+                wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring), emitting=emitting
+            )
+            skipped = _skipped(slot.plan, wiring, chained, outbox, idle[wiring.task_index])
+            yield from emitter.run([b for place, b in enumerate(batches) if not skipped >> place & 1], alarm.begin)
+
+        yield from _run_tasks(slot, self.wave.attempts(), emitted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +105,14 @@ class ProcessingStage:
         slot, wave = self.entry.slot(self.stage_index, partition), self.wave.attempts()
         blocks = yield from slot.read(records, wave=wave.attempts)
 
-        def executed(wiring: TaskWiring, chained: ChainedTasks, _: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
+        def executed(wiring: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, alarm: Alarm) -> Iterator[Ended]:
             inbox = Inbox(blocks.pop(wiring.task_id), wave)
             task = BatchTask(wiring, CoordinatedBolt(wiring, chained.outboxes(wiring), clock=perf_counter_ns))
-            for attempt in wave.attempts:
-                alarm.begin(attempt)
-                yield attempt, task.run(attempt, inbox.take(attempt))
+            skipped = _skipped(slot.plan, wiring, chained, outbox, task.empty_places(inbox))
+            for place, attempt in enumerate(wave.attempts):
+                if not skipped >> place & 1:
+                    alarm.begin(attempt)
+                    yield attempt, task.run(attempt, inbox.take(attempt))
 
         yield from _run_tasks(slot, wave, executed)
 
@@ -127,6 +136,18 @@ def _run_tasks(
                 yield from post.take()
     outbox.flush()
     yield from post.take()
+
+
+def _skipped(plan: Plan, head: TaskWiring, chained: ChainedTasks, outbox: WaveOutbox, idle: int) -> int:
+    """Reports on attempts that bring a task nothing, unless a bolt chained to it has to run; returns their places."""
+    if not idle or not chained.skips_empty_batches:
+        return 0
+    places_of: defaultdict[int, int] = defaultdict(int)
+    for place in places_in(idle):
+        places_of[plan.acker_of(outbox.wave.attempts[place].txid)] |= 1 << place
+    for task_id in (head.task_id, *plan.chained_to(head.task_id)):
+        outbox.skip(plan.wirings[task_id], idle, places_of)
+    return idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +177,8 @@ class MeetingStage:
 
     def _acknowledged(self, plan: Plan, task_id: int, wave: WaveAttempts, blocks: list[bytes]) -> list[Any]:
         own = [batch for batch in self.wave.batches if plan.acker_of(batch.attempt.txid) == task_id]
-        init = {batch.attempt: batch_edges(plan, batch) for batch in own}
+        emitting = EmittingTasks(plan.wirings[plan.emitter_tasks[0]])
+        init = {batch.attempt: emitting.edges(plan, batch) for batch in own}
         acker = BatchAcker(task_id, init, plan.processing_tasks())
         for packed in blocks:
             try:

@@ -68,7 +68,7 @@ class Wave:
             stage = ShareStage.of(self._entry, shares)
             count = len(shares)
             answers = deployment.jobs.run(Frames(deployment.jobs.seeds(count), (stage,)), range(count))
-            processed = shares_processed(plan, shares, answers)
+            processed = shares_processed(plan, shares, early, answers)
         else:
             met = Frames(self._meeting, (MeetingStage(self._entry, wave, early),))
             partitions = plan.meeting_partitions(with_commit=bool(early.groups))

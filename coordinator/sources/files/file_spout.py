@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, TypeAlias
@@ -18,7 +18,7 @@ from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinat
 from coordinator.sources.files.file_kind import FileKind
 from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
 from coordinator.sources.files.reading_order import GrowingOrder, ReadingOrder, SortedOrder
-from coordinator.sources.files.record_ranges import parse_share, words_of
+from coordinator.sources.files.record_ranges import parse_share, sharing_tasks, words_of
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileFacts, FileStore
 from coordinator.sources.files.stores.input_file import InputFile
@@ -119,6 +119,12 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         if self.follow is not None:
             finished.recover = partial(store.recover, self.patterns)
         return DoneFiles(finished, self.follow, store, self._folder)
+
+    def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
+        try:
+            return frozenset(sharing_tasks(metadata, task_count, number=txid))
+        except (LookupError, TypeError):
+            return range(task_count)  # which say what it is instead
 
     def describe(self, metadata: Any) -> Sequence[str]:
         return words_of(metadata)

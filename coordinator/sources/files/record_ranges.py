@@ -7,9 +7,9 @@ gives the same records or an error, never other records.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from heapq import heapify, heapreplace
+from heapq import heapreplace
 from typing import Any
 
 from coordinator.sources.files.prefix_digest import PrefixMark, short_digest
@@ -19,6 +19,10 @@ from state.troubles import Trouble
 
 _COUNT = 4
 """Place of the number of records in a range as plain data."""
+
+
+TURNS = 4
+"""About how many turns it takes until as many transactions were read as there are tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,42 +114,48 @@ def parse_share(metadata: Any, task_index: int, task_count: int, *, number: int 
         metadata: of a transaction.
         task_index: the task.
         task_count: how many tasks read.
-        number: of the transaction: the task that reads its first range changes from one to the next, since small ones
-            have no other.
+        number: of the transaction, see `sharing_tasks`.
 
     Raises:
         SourceError: it is not the metadata of files.
     """
     plain = _plain_ranges(metadata)
     try:
-        counts = [item[_COUNT] for item in plain]
-        mine = share(counts, (task_index - number) % task_count, task_count)
+        tasks = sharing_tasks(metadata, task_count, number=number)
     except (LookupError, TypeError):
         return parse_ranges(metadata)  # which says what it is instead
-    return [RecordRange.from_plain(plain[number]) for number in mine]
+    return [RecordRange.from_plain(item) for item, task in zip(plain, tasks, strict=True) if task == task_index]
+
+
+def sharing_tasks(metadata: Any, task_count: int, *, number: int = 0) -> list[int]:
+    """Returns the task that reads each range: the one with the fewest records so far.
+
+    Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
+    range belongs to exactly one task, whatever number of tasks it was cut for.
+
+    Args:
+        metadata: of a transaction.
+        task_count: how many tasks read.
+        number: of the transaction. Small ones have one range, so tasks take turns, and of many tasks each takes
+            several in a row: what it sends of them shares blocks, and in a wave most tasks have nothing to do.
+
+    Raises:
+        LookupError, TypeError: it is not the metadata of files.
+    """
+    loads = [(0, index) for index in range(task_count)]  # of the tasks, from the one whose turn it is: a heap
+    first = number // max(1, task_count // TURNS)
+    tasks = []
+    for item in _plain_ranges(metadata):
+        load, index = loads[0]
+        heapreplace(loads, (load + item[_COUNT], index))
+        tasks.append((index + first) % task_count)
+    return tasks
 
 
 def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
     """Returns the ranges of a transaction without the marks that a later range of the same file makes worthless."""
     last = {each.path: each for each in ranges}
     return [each if last[each.path] is each else replace(each, mark=None) for each in ranges]
-
-
-def share(counts: Iterable[int], task_index: int, task_count: int) -> list[int]:
-    """Returns the indexes of the ranges one task reads: each goes to the task with the fewest records so far.
-
-    Ranges of equal size go round; small ones from the ends of files do not unbalance the rest. Every
-    range belongs to exactly one task, whatever number of tasks it was cut for.
-    """
-    loads = [(0, index) for index in range(task_count)]
-    heapify(loads)
-    mine = []
-    for number, count in enumerate(counts):
-        load, index = loads[0]
-        heapreplace(loads, (load + count, index))
-        if index == task_index:
-            mine.append(number)
-    return mine
 
 
 def _plain_ranges(metadata: Any) -> list[Any]:

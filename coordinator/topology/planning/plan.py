@@ -97,10 +97,6 @@ class Plan(TaskPlan):
         spread = {(component_of.get(task, ACKER_COMPONENT), place) for task, place in places.items()}
         return len(spread) == len({component_id for component_id, _ in spread})
 
-    def slot_count(self) -> int:
-        """Returns how many tasks of Spark may work on a wave at a time, as far as its stages are spread."""
-        return max(len([p for p in stage.partitions if p[0] not in self.acker_tasks]) for stage in self.stages)
-
     def meeting_partitions(self, *, with_commit: bool) -> list[int]:
         """Returns the partitions of the meeting stage that run in job 1: ackers, and committers that run early."""
         return self.acker_partitions() + (self.commit_partitions() if with_commit else [])

@@ -84,6 +84,7 @@ class TaskPlan:
         wirings: task id -> wiring, of all tasks but the ackers.
         acker_tasks: task ids of the ackers.
         chains: the components that are chained, in flow order; those of one chain together.
+        slots: how many tasks of Spark run at a time; None if that is not known.
     """
 
     topology_id: str
@@ -91,6 +92,7 @@ class TaskPlan:
     wirings: dict[int, TaskWiring]
     acker_tasks: tuple[int, ...]
     chains: tuple[Chain, ...] = ()
+    slots: int | None = None
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -115,7 +117,7 @@ class TaskPlan:
             ackers = [task for task in stage.tasks if task in self.acker_tasks]
             others = [task for task in stage.tasks if task not in self.acker_tasks]
             stages.append(Stage(stage.tasks, (*_dealt(ackers, slot_count), *_dealt(others, slot_count))))
-        return replace(self, chain=replace(self.chain, stages=tuple(stages)))
+        return replace(self, chain=replace(self.chain, stages=tuple(stages)), slots=slot_count)
 
 
 def _dealt(tasks: Sequence[int], slot_count: int) -> tuple[tuple[int, ...], ...]:

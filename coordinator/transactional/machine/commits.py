@@ -52,7 +52,7 @@ def letters_of_group(
     for place, attempt in enumerate(attempts):
         found: TaskLetters = list(outcomes[attempt].letters.items())
         for report in reports:
-            found += report.results[place].letters.items()
+            found += report.results.letters.get(place, {}).items()
         if found:
             yield attempt.txid, found
 
@@ -281,7 +281,7 @@ class Commits:
             books.waves.let_go(record.wave_id, record.attempt)
             assert record.outcome is not None
             books.statistics.committed_one(record.attempt.txid, record.outcome)
-        counted = [result.counters for report in phase.reports for result in report.results[:count]]
+        counted = (own for report in phase.reports for place, own in report.results.counters.items() if place < count)
         books.statistics.committed_group(books.now_s, counted)
         books.statistics.dead_letters += letter_count(step.write_set)
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)

@@ -41,7 +41,7 @@ class EarlyCommits:
     def keep(self, executed: Iterable[GroupExecuted]) -> None:
         """Keeps the groups of a processed wave; a committer that has read state turns early commits off."""
         for group in executed:
-            if any(result.reads for report in group.reports for result in report.results):
+            if any(report.results.reads for report in group.reports):
                 self.turn_off()
             elif self.is_on:
                 self._kept[group.attempts[0].txid] = group

@@ -154,8 +154,7 @@ class Story:
         place = self.txid - group.attempts[0].txid
         for report in group.reports:
             if place < len(report.results):
-                for component_id, metrics in report.results[place].metrics.items():
-                    _add(done, component_id, metrics)
+                _add(done, report.component_id, report.results.work.total(slice(place, place + 1)))
         return done
 
 

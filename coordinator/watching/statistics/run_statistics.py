@@ -222,5 +222,4 @@ class RunStatistics(WaveStatistics):
 def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
     """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
-        for result in report.results[places]:
-            yield from result.metrics.items()
+        yield report.component_id, report.results.work.total(places)

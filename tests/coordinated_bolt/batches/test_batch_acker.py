@@ -229,6 +229,30 @@ def test_no_content_of_a_report_gets_out_of_the_acker_as_an_exception(payload):
     assert judge(frames)[A].failure is not None
 
 
+@pytest.mark.parametrize("own", [[A, B], [B]], ids=["the whole wave", "another acker decides some"])
+def test_attempts_that_all_tasks_skip_are_processed(own):
+    acker = BatchAcker(ACKER, dict.fromkeys(own, 0), COMPONENTS)
+    for task_id in COMPONENTS:
+        table = ReportTable(task_id, ACKER)
+        table.skip(0b11)
+        acker.receive(task_id, (A, B), table.to_payload())
+    assert list(acker.outcomes()) == [AttemptResult(of) for of in own]
+
+
+def test_an_attempt_that_is_skipped_and_reported_is_a_failure():
+    table = ReportTable(LEFT, ACKER)
+    table.skip(0b1)
+    skipped = Frame(A, LEFT, 0, ACKER, FrameKind.ACK, table.to_payload())
+    assert story([*reports(), skipped]) == (FailureKind.INCOMPLETE, "split", 0, "reported more than once")
+
+
+def test_a_task_that_skips_an_attempt_whose_tuples_it_was_sent_leaves_the_tree_open():
+    table = ReportTable(LEFT, ACKER)
+    table.skip(0b1)
+    skipped = Frame(A, LEFT, 0, ACKER, FrameKind.ACK, table.to_payload())
+    assert story([frame for frame in reports() if frame.sender != LEFT] + [skipped]) == OPEN
+
+
 def test_reports_on_many_attempts_are_read_place_by_place():
     table = ReportTable(EMITTER, ACKER)
     edges = {**init(A), **init(B)}

@@ -134,8 +134,7 @@ def test_a_task_counts_what_it_is_handed_itself():
     handed.rows_of(0).append(["x", 0])
     handed.close()
     handed.stretches.clear()
-    task.take_over(handed)
-    failure = task.end(attempt(1)).failure
+    failure = task.run_handed(attempt(1), [handed]).failure
     assert failure is not None
     assert failure.text == "task 1 sent 1 tuple, 0 arrived"
 

@@ -11,6 +11,7 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
+from tests.simulation.workload import PartitionedSpout
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -66,6 +67,15 @@ def test_tasks_that_share_spark_tasks_are_told():
     assert shared not in facts(wide(1))
 
 
+@pytest.mark.parametrize(("tasks", "warns"), [(8, False), (9, True)])
+def test_a_plan_warns_of_several_times_as_many_tasks_as_slots(tasks, warns):
+    (*_, last) = plan(wide(tasks), slots=2).picture.facts
+    crowded = "Many tasks: lines has 9 tasks, count has 9 tasks and store has 9 tasks for 2 slots."
+    assert last.startswith(crowded) is warns
+    assert ("give a component at most 8, or more slots" in last) is warns
+    assert "Many tasks" not in facts(wide(tasks)), "how many slots there will be is not known"
+
+
 def test_a_plan_for_no_slots_is_refused():
     with pytest.raises(TopologyError, match="slots is 0; give at least 1"):
         plan(EXAMPLES["word_count"](), slots=0)
@@ -89,8 +99,13 @@ def test_external_effects_and_bolts_below_committers_need_two_jobs_and_are_named
 
 
 def test_one_task_of_everything_needs_no_shuffle():
-    assert "nothing is shuffled" in facts(build(("count", Count(), ["lines"])))
-    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2)))
+    spread = PartitionedSpout("")
+    assert "one partition: nothing is shuffled" in facts(build(("count", Count(), ["lines"]), spout=spread))
+    assert "nothing is shuffled" not in facts(build(("count", Count(), ["lines"], 2), spout=spread))
+
+
+def test_small_batches_without_partitions_are_dealt_in_shares():
+    assert "dealt in shares" in facts(build(("count", Count(), ["lines"], 2)))
 
 
 def test_a_plain_topology_has_its_spouts_in_the_driver():

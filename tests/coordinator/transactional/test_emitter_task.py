@@ -11,6 +11,7 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.transport.edges import batch_edge
+from coordinated_bolt.transport.frames import FrameKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.spouts.partition_cut import link_to, partition_scope
 from coordinator.spouts.partitioned import (
@@ -18,11 +19,12 @@ from coordinator.spouts.partitioned import (
     PartitionedEmitter,
 )
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
-from coordinator.transactional.emitter_task import EmitterTask
-from state.codec import pack
+from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks
+from state.codec import pack, unpack
 from state.errors import FailedException, SourceError
 from tests.support.tasks.emitting import att, batches, run_emitter, wiring_of
-from tests.support.tasks.wirings import Sent
+from tests.support.tasks.wirings import RecordingBolt, Sent
+from tests.support.topologies.components import build, plan
 
 
 class Calls:
@@ -132,9 +134,11 @@ def test_task_k_of_n_owns_partitions_k_k_plus_n_and_so_on(task_index, partitions
 
 
 def test_a_task_without_partitions_emits_and_stores_nothing():
-    emitted, values = run(batches((1, 1)), task_index=1, task_count=2)
-    assert (values, emitted[0].metadata, emitted[0].tuple_count) == ({}, {}, 0)
-    assert emitted[0].failure is None
+    sent = Sent()
+    task = EmitterTask(wiring_of(Log(), 1, 2), sent.carrier, {})
+    assert list(task.run(batches((1, 1)))) == [(att(1), None)]
+    assert [(frame.kind, unpack(frame.payload)) for frame in sent] == [(FrameKind.COORD, 0)]
+    assert Calls.log == [], "it is not even opened"
 
 
 @pytest.mark.case(id="P-06")
@@ -148,7 +152,8 @@ def test_a_replay_keeps_the_number_of_partitions_it_was_first_given():
 
 def test_a_report_counts_tuples_and_has_the_batch_edge_and_one_for_every_target():
     sent = Sent()
-    emitted = list(EmitterTask(wiring_of(Log()), sent.carrier, {}).run(batches((1, 2), (2, 1))))
+    task = EmitterTask(wiring_of(Log()), sent.carrier, {})
+    emitted = [result for _, result in task.run(batches((1, 2), (2, 1))) if result is not None]
     for one, tuple_count in zip(emitted, (4, 2), strict=True):
         assert one.tuple_count == tuple_count
         assert one.counters == {"emitted": tuple_count}
@@ -250,6 +255,55 @@ def test_an_emitter_that_cannot_be_closed_fails_nothing(caplog):
     assert "emitter of 'log' could not be closed" in caplog.text
 
 
+class Sharing(Plain):
+    """Value n of a batch belongs to task n; a batch that begins with an answer gives that instead of the tasks."""
+
+    def emitting_tasks(self, txid, metadata, task_count):
+        if metadata[:1] == ["wrong"]:
+            return metadata[1]
+        if metadata[:1] == ["raise"]:
+            raise FailedException("who emits is unknown")
+        return range(len(metadata))
+
+
+def test_a_task_that_has_no_share_of_a_batch_is_not_asked_for_it():
+    given = batches((1, ["a"]), (2, ["a", "b"]), (3, []))
+    assert [[e.attempt.txid for e in run_emitter(Sharing(), given, None, task, 3)[0]] for task in range(3)] == [
+        [1, 2],
+        [2],
+        [],
+    ]
+
+
+@pytest.mark.parametrize("answer", [3, [3], [-1], [True], ["0"], None], ids=repr)
+def test_an_answer_that_names_no_tasks_fails_every_task(answer):
+    given = batches((1, ["wrong", answer]))
+    for task in range(3):
+        (emitted,) = run_emitter(Sharing(), given, None, task, 3)[0]
+        assert emitted.failure is not None
+        assert emitted.failure.task_index == task
+        assert "emitting_tasks returned" in emitted.failure.text
+
+
+def test_what_the_spout_raises_instead_of_naming_tasks_fails_every_task():
+    tasks = EmittingTasks(wiring_of(Sharing(), 0, 2))
+    given = batches((1, ["raise"]), (2, ["a"]))
+    assert tasks.idle_places(given) == {0: 0b00, 1: 0b10}
+    (emitted, _), _ = run_emitter(Sharing(), given, None, 1, 2)
+    assert emitted.failure is not None
+    assert emitted.failure.text == "FailedException: who emits is unknown"
+
+
+def test_a_tree_begins_with_the_edges_to_the_tasks_that_have_a_share():
+    """Thus an emitter that emits without a share, or keeps its own for itself, leaves the tree open."""
+    made = plan(build(("work", RecordingBolt(), ["lines"]), spout=Sharing(), spout_tasks=3))
+    tasks, given = EmittingTasks(made.wirings[1]), batches((1, ["a", "b"]), (2, []))
+    assert [tasks.edges(made, batch) for batch in given] == [
+        batch_edge(att(1), 1, pack(["a", "b"])) ^ batch_edge(att(1), 2, pack(["a", "b"])),
+        0,
+    ]
+
+
 # Hooks
 
 
@@ -273,7 +327,7 @@ class Hook(ITaskHook):
 
 def run_watched(hook, *pairs):
     task = EmitterTask(replace(wiring_of(Log()), hook_specs=(pickle.dumps(hook),)), Sent().carrier, {})
-    emitted = list(task.run(batches(*pairs)))
+    emitted = [result for _, result in task.run(batches(*pairs)) if result is not None]
     task.close()  # once more, which does nothing
     return emitted, [line[1:] for line in Calls.log if line[0] in ("hook", "close")]
 

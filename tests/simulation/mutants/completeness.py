@@ -101,7 +101,7 @@ TREE_IGNORED = Mutant(
 REPORTS_IGNORED = Mutant(
     "missing-report-is-processed",
     "An attempt is processed although a task has not reported.",
-    (Patch(ACKER, "            if outcome.failure is None and missing:", "            if False:"),),
+    (Patch(ACKER, "            if outcome.failure is None and is_missing:", "            if False:"),),
     dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_missing_report_is_a_failure_even_if_the_tree_has_closed",
     spared="a report that is missing leaves the tree open",
 )
@@ -124,8 +124,8 @@ REPORT_TWICE = Mutant(
     (
         Patch(
             ACKER,
-            "        if sender in reported:",
-            "        if False:",
+            "        repeated = known & places",
+            "        repeated = 0",
         ),
     ),
     dies_in="tests/coordinated_bolt/batches/test_batch_acker.py::test_a_repeated_report_is_a_failure_however_often_it_comes",
@@ -149,7 +149,7 @@ EDGES_COPIED = Mutant(
         ),
         Patch(
             TASK,
-            "        for edge in self._edges.pop(attempt, {}).values():\n            result.edges ^= edge.edge_id()\n",
+            "        for edge in self._edges.pop(attempt, NO_EDGES).values():\n            result.edges ^= edge.edge_id()\n",
             "        for claim in self.__dict__.setdefault('claims', {}).pop(attempt, {}).values():\n"
             "            result.edges ^= claim\n"
             "        self._edges.pop(attempt, None)\n",

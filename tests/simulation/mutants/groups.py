@@ -42,10 +42,9 @@ MISSING_IS_GOOD = Mutant(
     (
         Patch(
             GROUP,
-            '                failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))\n',
-            "",
+            '            failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))\n',
+            "            continue\n",
         ),
-        Patch(GROUP, " and all(place < len(report.results) for report in reports):", ":"),
     ),
     dies_in="tests/committers/test_group_commit.py::test_a_missing_verdict_is_a_failure",
     spared="a task leaves out only verdicts above one that failed",
@@ -112,8 +111,8 @@ GROUP_BY_TASK = Mutant(
     (
         Patch(
             EXECUTOR,
-            "            if not self.conclude(attempt):\n                break",
-            "            self.conclude(attempt)",
+            "            elif not self._add(result):\n                break",
+            "            else:\n                self._add(result)",
         ),
     ),
     dies_in="tests/committers/test_commit_task.py",

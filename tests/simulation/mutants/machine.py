@@ -248,7 +248,7 @@ EARLY_READS = Mutant(
     (
         Patch(
             "coordinator/transactional/machine/early_commits.py",
-            "            if any(result.reads for report in group.reports for result in report.results):",
+            "            if any(report.results.reads for report in group.reports):",
             "            if False:",
         ),
     ),

@@ -64,7 +64,7 @@ class InProcessEngine:
         if shares:
             run = ShareStage.of(self._entry, shares)
             answers = [answer for place in range(len(shares)) for answer in run(place, [])]
-            self._events.append(shares_processed(plan, shares, answers))
+            self._events.append(shares_processed(plan, shares, early, answers))
             return
         records = self._meetings[wave_id] = self._processed(wave)
         stage = MeetingStage(self._entry, wave, early)

@@ -71,8 +71,10 @@ def altered(frame: Frame) -> bytes:
         case FrameKind.COORD:
             return pack(content + 1)
         case FrameKind.ACK:
-            places, edges, (residue,), *rest = content
-            return pack([places, edges, [residue ^ 1], *rest])
+            skipped, places, edges, *rest = content
+            if not edges:  # the attempt was skipped
+                return pack([bytes(byte ^ 1 for byte in skipped), places, edges, *rest])
+            return pack([skipped, places, [edges[0] ^ 1], *rest])
     rows = content[0][1]
     last_column = rows["columns"][-1] if isinstance(rows, dict) else rows[0]
     last_column[-1] += 1_000
@@ -160,7 +162,6 @@ def task_leftovers(task_id, task):
     bolt = task._bolt
     held = {
         "edges": task._edges,
-        "edges in memory": task._handed,
         "outboxes": bolt._outboxes,
         "finished": bolt._finished,
         "bolts": bolt.executor._attempts,

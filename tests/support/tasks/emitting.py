@@ -50,7 +50,8 @@ def run_emitter(
 ) -> tuple[list[AttemptResult], Values]:
     """What one task made of the batches, and the values it sent by txid."""
     sent = Sent()
-    emitted = list(EmitterTask(wiring_of(spout, task_index, task_count), sent.carrier, stored or {}).run(given))
+    task = EmitterTask(wiring_of(spout, task_index, task_count), sent.carrier, stored or {})
+    emitted = [result for _, result in task.run(given) if result is not None]
     values: Values = {}
     for frame in sent:
         content = unpack(frame.payload)

@@ -115,10 +115,8 @@ class RowStage:
             emitter = EmitterTask(wiring, outbox.carrier, {}, rows=rows, new_outbox=chained.outboxes(wiring))
             with alarm_for(wiring, self.entry.deadline) as alarm:
                 batch = self.wave.batches[role.batch_index]
-                for result in emitter.run([batch], alarm.begin):
-                    report_chain(
-                        plan, role.task_id, batch.attempt, result, chained, begin=alarm.begin, send=outbox.report
-                    )
+                for attempt, result in emitter.run([batch], alarm.begin):
+                    report_chain(plan, role.task_id, attempt, result, chained, begin=alarm.begin, send=outbox.report)
             outbox.flush()
             yield from post.take()
 

@@ -293,8 +293,8 @@ class Processing:
         self.reports: list[AttemptResult] = []
         self.task = ProcessingTask(self.plan.wirings[3], SingleFrames(lambda frame: None), self.report)
 
-    def report(self, task_id, result):
-        assert task_id == 3
+    def report(self, task_id, attempt, result):
+        assert (task_id, attempt) == (3, result.attempt)
         self.reports.append(result)
 
     def give(self, source: int, attempt: TransactionAttempt, *numbers: int) -> None:

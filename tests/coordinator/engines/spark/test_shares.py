@@ -63,6 +63,16 @@ def test_one_large_attempt_is_shuffled():
     assert dealt(1, LARGE) == ()
 
 
+@pytest.mark.parametrize(("count", "shares"), [(1, 1), (MANY, SLOTS)])
+def test_a_topology_of_one_task_each_uses_all_slots(count, shares):
+    one_each = plan(build(("count", Pass(), ["lines"]), ("store", Commit(), ["count"])), is_chained=True)
+    assert len(dealt(count, LARGE, made=one_each.in_slots(SLOTS))) == shares
+
+
+def test_without_known_slots_there_are_as_many_shares_as_the_widest_stage_has_tasks():
+    assert len(dealt(100, made=plan(build(("count", Pass(), ["lines"], 3))))) == 3
+
+
 def test_committers_with_a_job_of_their_own_need_the_shuffle():
     wave = WaveInput(1, tuple(Batch(TransactionAttempt(txid, 1), b"") for txid in range(1, MANY + 1)))
     assert shares_of(spread_plan(), wave, EarlyCommit()) == ()

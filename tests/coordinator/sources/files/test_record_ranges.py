@@ -9,8 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import PrefixDigest
-from coordinator.sources.files.record_ranges import RecordRange, parse_share
+from coordinator.sources.files.record_ranges import RecordRange, parse_share, sharing_tasks
 from coordinator.sources.files.record_scanner import STRIDE_BYTES, RecordScanner, after_lines
 from coordinator.sources.files.stores.local_store import LocalFile
 from state.errors import SourceError
@@ -59,6 +60,13 @@ def test_tasks_take_turns_at_transactions_of_one_range() -> None:
     assert readers == [[1], [2], [0], [1], [2], [0]]
 
 
+def test_of_many_tasks_each_reads_several_transactions_of_one_range_in_a_row() -> None:
+    one = [of_lines(3)[0].to_plain()]
+    readers = [sharing_tasks(one, 64, number=number)[0] for number in range(64 * 16)]
+
+    assert readers == [task for task in range(64) for _ in range(16)]
+
+
 @given(
     line_counts=st.lists(st.integers(1, 50), min_size=1, max_size=30),
     task_count=st.integers(1, 8),
@@ -73,6 +81,8 @@ def test_every_range_belongs_to_one_task_and_stays_in_order(
 
     assert sorted(r.start for mine in shares for r in mine) == [r.start for r in ranges]
     assert all(mine == sorted(mine, key=lambda r: r.start) for mine in shares)
+    emitting = TextFiles(__file__).emitting_tasks(number, plain, task_count)
+    assert emitting == {task for task in range(task_count) if shares[task]}, "and the others are not asked"
     totals = [sum(r.count for r in mine) for mine in shares]
     assert max(totals) - min(totals) <= max(line_counts, default=0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from committers.task_report import TaskReport
+from committers.task_report import ResultColumns, TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
@@ -17,7 +17,9 @@ def attempts_of(*txids, attempt_id=1):
 
 def group(*txids, reads=(), attempt_id=1):
     attempts = attempts_of(*txids, attempt_id=attempt_id)
-    return GroupExecuted(1, attempts, (TaskReport(3, "count", [AttemptResult(attempts[0], reads=list(reads))]),))
+    return GroupExecuted(
+        1, attempts, (TaskReport(3, "count", ResultColumns([AttemptResult(attempts[0], reads=list(reads))])),)
+    )
 
 
 @pytest.mark.parametrize(
