@@ -19,7 +19,7 @@ from committers.task_report import TaskReport
 from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, PackedPlan
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.frame_jobs import StageFunction
-from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
+from coordinator.engines.spark.shares import ShareStage, opened, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
     EmitterStage,
@@ -64,18 +64,18 @@ class ConnectWave:
     def process(self, early: EarlyCommit, deadline: Deadline | None) -> WaveProcessed:
         """Query 1: the processing phase of all attempts, and the commit phase of `early`."""
         plan, entry = self._plan, StageEntry(self._deployment.shipped_plan, deadline=deadline)
+        partitions = plan.meeting_partitions(with_commit=bool(early.groups))
+        asked = [task for place in partitions for task in plan.stages[plan.meeting_stage].partitions[place]]
         shares = shares_of(plan, self._input, early)
         if shares:
-            places = range(len(shares))
             answers = self._collected(self._seeded(len(shares), ShareStage.of(entry, shares)))
-            _check_answers((place for place, _ in answers), places)
+            each = [(place, task_id) for place in range(len(shares)) for task_id in asked]
+            _check_answers(((place, opened(answer)[0]) for place, answer in answers), each)
             processed = shares_processed(plan, shares, early, answers)
         else:
-            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
             meeting = MeetingStage(entry, self._input, early)
             rows = self._collected(self._then(self._meeting_rows(entry), plan.meeting_stage, meeting, partitions))
-            stage = plan.stages[plan.meeting_stage]
-            _check_answers((task_id for task_id, _ in rows), [t for p in partitions for t in stage.partitions[p]])
+            _check_answers((task_id for task_id, _ in rows), asked)
             processed = wave_processed(plan, self._input.wave_id, early, rows)
         self._input = self._input.with_cuts(processed.outcomes)
         return processed
@@ -128,7 +128,7 @@ class ConnectWave:
         return [len(stage.partitions) for stage in self._plan.stages]
 
 
-def _check_answers(answered: Iterable[int], asked: Iterable[int]) -> None:
+def _check_answers(answered: Iterable[Any], asked: Iterable[Any]) -> None:
     found, wanted = sorted(answered), sorted(asked)
     if found != wanted:
         raise MisplacedError(f"tasks {found} have answered of tasks {wanted}: Spark has split or lost a partition")

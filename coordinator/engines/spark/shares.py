@@ -12,6 +12,7 @@ been lost, and the residue tells whether it has read the same.
 from __future__ import annotations
 
 import pickle
+import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,9 +30,9 @@ from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
-from state.codec import pack, unpack
 
 Attempts = tuple[TransactionAttempt, ...]
+TASK_ID = struct.Struct("!I")
 
 LEAST_ATTEMPTS = 4
 """Of a share, where there are several: with fewer, one long attempt more would keep a slot busy alone."""
@@ -89,11 +90,20 @@ def shares_processed(
         CodecError: an answer is damaged.
     """
     wave_id = shares[0].wave.wave_id
-    parts = [wave_processed(plan, wave_id, shares[place].early, unpack(packed)) for place, packed in sorted(answers)]
+    verdicts: list[list[tuple[int, bytes]]] = [[] for _ in shares]
+    for place, answer in answers:
+        task_id, verdict = opened(answer)
+        verdicts[place].append((task_id, verdict))
+    parts = [wave_processed(plan, wave_id, share.early, of) for share, of in zip(shares, verdicts, strict=True)]
     outcomes = tuple(outcome for part in parts for outcome in part.outcomes)
     executed = {group.attempts: group.reports for part in parts for group in part.executed}
     whole = (_put_together(wave_id, group, [share.early for share in shares], executed) for group in early.groups)
     return WaveProcessed(wave_id, outcomes, tuple(filter(None, whole)))
+
+
+def opened(answer: bytes) -> tuple[int, bytes]:
+    """Returns the task that gave an answer, and its verdict."""
+    return TASK_ID.unpack_from(answer)[0], answer[TASK_ID.size :]
 
 
 def _put_together(
@@ -115,7 +125,7 @@ def _put_together(
 
 @dataclass(frozen=True, slots=True)
 class ShareStage:
-    """All stages of job 1 in one task, for one share; a partition yields its number and its verdicts, packed.
+    """All stages of job 1 in one task, for one share; yields (partition, answer) for each task of the meeting stage.
 
     Attributes:
         packed_shares: each partition unpacks its own.
@@ -139,7 +149,9 @@ class ShareStage:
             places = range(len(plan.stages[index].partitions))
             sent = _by_partition(out for place in places for out in bolts(place, sent.pop(place, ())))
         places_met = plan.meeting_partitions(with_commit=bool(share.early.groups))
-        yield partition, pack([verdict for place in places_met for verdict in meeting(place, sent.pop(place, ()))])
+        for place in places_met:
+            for task_id, verdict in meeting(place, sent.pop(place, ())):
+                yield partition, TASK_ID.pack(task_id) + verdict
 
 
 def _by_partition(sent: Iterable[Addressed]) -> dict[int, list[Addressed]]:
