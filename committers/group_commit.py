@@ -31,7 +31,7 @@ _READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 @dataclass(frozen=True, slots=True)
 class PublishStep:
-    """PublishStep this prefix.
+    """Publish this prefix.
 
     Attributes:
         attempts: the prefix; may be empty.

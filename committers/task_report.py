@@ -82,7 +82,7 @@ class ResultColumns(Sequence[AttemptResult]):
     def __getitem__(self, place: slice) -> list[AttemptResult]: ...
 
     def __getitem__(self, place: int | slice) -> AttemptResult | list[AttemptResult]:
-        """Returns a result, made anew: changing it changes nothing here."""
+        """Returns a copy of a result; changing it changes nothing here."""
         if isinstance(place, slice):
             return [self[each] for each in range(*place.indices(len(self)))]
         at = range(len(self))[place]

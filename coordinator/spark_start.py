@@ -60,7 +60,8 @@ class SparkStart:
         from coordinator.engines.spark.session import OUR_SETTINGS, is_fair
 
         settings = {**({} if self.is_connect else OUR_SETTINGS), **(self.request.conf or {})}
-        return LateEngine(lambda: self.now(resources)[1], overlaps=is_fair(settings.get))
+        overlaps = is_fair(settings.get)
+        return LateEngine(lambda: self.now(resources)[1], overlaps=overlaps, queues=overlaps and not self.is_connect)
 
     @property
     def is_connect(self) -> bool:

@@ -180,11 +180,12 @@ class LateEngine:
 
     Args:
         start: starts the engine; called once at most, on the run's thread.
-        overlaps: as the engine's, which queues if it overlaps.
+        overlaps: as the engine's.
+        queues: as the engine's.
     """
 
-    def __init__(self, start: Callable[[], Engine], *, overlaps: bool) -> None:
-        self.overlaps = self.queues = overlaps
+    def __init__(self, start: Callable[[], Engine], *, overlaps: bool, queues: bool = False) -> None:
+        self.overlaps, self.queues = overlaps, queues
         self._start = start
         self._engine: Engine | None = None
         self._waits: PhaseWaits | None = None

@@ -107,12 +107,12 @@ class SpoutSide:
         """
         withheld = self._withheld()
         numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
-        told = (
+        known = (
             each if number == each.txid else TransactionAttempt(number, each.attempt_id)
             for each, number in numbers.items()
             if number
         )
-        return Told(self._committer.tell(tuple(told)))
+        return Told(self._committer.tell(tuple(known)))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""

@@ -61,7 +61,8 @@ class ConnectEngine:
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
         names = ("processing", "commit", "cancelling")
         self._processing_lane, self._commit_lane, self._cancel_lane = (Lane(f"txbatch-{name}") for name in names)
-        self.overlaps = self.queues = is_fair(lambda name, default: asked(lambda: session.conf.get(name, default)))
+        self.overlaps = is_fair(lambda name, default: asked(lambda: session.conf.get(name, default)))
+        self.queues = False
 
     def process(
         self,

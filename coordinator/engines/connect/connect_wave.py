@@ -103,7 +103,7 @@ class ConnectWave:
         return query
 
     def _seeded(self, count: int, stage: StageFunction, next_count: int = 0) -> Any:
-        """Runs a stage that reads by itself in so many partitions."""
+        """Runs a stage that needs no input, in `count` partitions."""
         seeds = self._deployment.session.range(0, count, 1, count)
         rows = seeds.selectExpr("cast(id AS int) AS partition", "cast(NULL AS binary) AS frame")
         return rows.mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)

@@ -103,6 +103,7 @@ class SparkEngine:
             lane.submit(partial(settle_thread, context, "txbatch-processing"))
         self._commit_lane.submit(partial(settle_thread, context, "txbatch-commit"))
         self._processed_s = 0.0
+        self._last_processing = ""
         watch.tell(self._events.put)
         self.overlaps = self.queues = watch.call(lambda: is_fair(context.getConf().get))
         if not self.overlaps:
@@ -123,10 +124,13 @@ class SparkEngine:
         """Starts job 1 of a wave."""
         copied = {scope: dict(values) for scope, values in stored.items()}
         wave_input = WaveInput(wave_id, batches, copied)
+        behind, job_group = self._last_processing, self._job_group("processing", wave_id)
+        self._last_processing = job_group
+        deadline = self._deadline(is_queued=behind in self._running)
 
         def job() -> Event:
             started_s = time.monotonic()
-            entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, self._deadline())
+            entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, deadline)
             wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
             processed = wave.process(early)
             began_s, self._processed_s = max(started_s, self._processed_s), time.monotonic()
@@ -134,7 +138,7 @@ class SparkEngine:
 
         crashed = partial(WaveCrashed, wave_id)
         what = self._described(wave_id, [batch.attempt for batch in batches], "processing")
-        self._running.began(self._job_group("processing", wave_id), wave_id)
+        self._running.began(job_group, wave_id, behind=behind)
         self._processing_lanes[0].submit(partial(self._run, "processing", wave_id, what, job, crashed))
         self._processing_lanes.rotate()
 
@@ -243,8 +247,10 @@ class SparkEngine:
             except Exception as error:  # noqa: BLE001 - a context that is gone has no files left
                 _LOG.debug("wave %d could not be cleaned up: %s", wave_id, crash_story(error).reason)
 
-    def _deadline(self) -> Deadline | None:
-        return None if self._message_timeout_s is None else Deadline(time.time(), self._message_timeout_s)
+    def _deadline(self, *, is_queued: bool = False) -> Deadline | None:
+        """Returns the deadline of a job that begins now or, if it is queued, a timeout later at most."""
+        timeout_s = self._message_timeout_s
+        return None if timeout_s is None else Deadline(time.time() + is_queued * timeout_s, timeout_s)
 
     def _job_group(self, phase: str, wave_id: int) -> str:
         return f"txbatch-{id(self)}-{phase}-{wave_id}"

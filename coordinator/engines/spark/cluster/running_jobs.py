@@ -80,9 +80,9 @@ class RunningJobs:
     def __contains__(self, job_group: str) -> bool:
         return job_group in self._jobs
 
-    def began(self, job_group: str, wave_id: int) -> None:
-        """Called when a job for a wave is handed to its lane."""
-        self._jobs[job_group] = _RunningJob(wave_id, time.monotonic())
+    def began(self, job_group: str, wave_id: int, *, behind: str = "") -> None:
+        """Called when a job for a wave is handed to its lane; while the job it is `behind` runs, it waits for that."""
+        self._jobs[job_group] = _RunningJob(wave_id, time.monotonic(), behind)
 
     def ended(self, job_group: str) -> None:
         """Called when it has returned: executors are at work, unless it waited until its end."""
@@ -108,7 +108,9 @@ class RunningJobs:
 
     def _waits(self, job_group: str, job: _RunningJob) -> bool:
         now_s = time.monotonic()
-        if now_s - job.looked_s >= self._look_after_s:
+        if job.behind in self._jobs:
+            job.looked_s = now_s
+        elif now_s - job.looked_s >= self._look_after_s:
             job.looked_s = now_s
             look = self._watch.call(lambda: _look_at(self._context, job_group))
             if look is JobLook.BUSY:
@@ -150,6 +152,7 @@ class _RunningJob:
     Attributes:
         wave_id: what it runs for.
         looked_s: when it was last asked about; at first, when it was about to be submitted.
+        behind: the job group that it is queued behind, if that has not ended.
         idle_s: the first of the last looks at which it ran no task, None if it ran one at the last.
         waits: not only between two stages.
         log_at_s: how long it must have waited for the log to say so.
@@ -157,6 +160,7 @@ class _RunningJob:
 
     wave_id: int
     looked_s: float
+    behind: str = ""
     idle_s: float | None = None
     waits: bool = False
     log_at_s: float = LOG_AFTER_S

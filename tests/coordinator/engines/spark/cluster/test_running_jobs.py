@@ -141,6 +141,20 @@ def test_a_job_that_waits_for_another_one_of_the_run_has_executors(jobs, tracker
     assert (waiting, jobs.story) == ((1,), "")
 
 
+def test_a_queued_wave_waits_for_executors_only_once_the_one_before_it_has_ended(jobs, tracker, clock, monkeypatch):
+    tracker.is_submitted = True
+    looks = {"first": JobLook.BUSY, "queued": JobLook.UNBEGUN}
+    monkeypatch.setattr(running_jobs, "_look_at", lambda _, group: looks[group])
+    jobs.began("first", 1)
+    jobs.began("queued", 2, behind="first")
+    for clock.now in (1.0, 20.0, 40.0):
+        assert jobs.waiting() == ()
+    jobs.ended("first")
+    assert jobs.waiting() == ()
+    clock.now = 41.0
+    assert jobs.waiting() == (2,)
+
+
 def test_a_task_that_spark_has_not_told_of_yet_runs(jobs, tracker, clock):
     tracker.is_submitted, tracker.running = True, 1
     jobs.began("g", 1)
