@@ -1,0 +1,179 @@
+/* A run's rules: what the run machine and the store decide between calls.
+
+   Each rule names the function that it stands for. A batch is what lies between `from`, where its attempt began to
+   read a partition, and `until`, its position. */
+
+#define SPOT(txid, partition) ((txid) * PARTITIONS + (partition))
+#define SPOTS ((TXIDS + 1) * PARTITIONS)
+#ifdef PARTITIONED
+#define SCOPE(partition) ((partition) + 1) /* scope 0 is the coordinator's: how many partitions there are */
+#else
+#define SCOPE(partition) (partition)       /* PLAIN: the coordinator's metadata is the position; OPAQUE: it is not used */
+#endif
+#define KEPT(position) ((position) + 1)    /* as metadata, where 0 is absent */
+
+mtype = { LOOKED, IDLE, SENT };
+
+typedef Run {
+  mtype stage;             /* 0: there is no run */
+  NUMBER fence;
+  NUMBER nonce;
+  NUMBER generation;
+  NUMBER revision;         /* that its next call expects */
+  NUMBER committed;
+  NUMBER epoch;            /* raised by every failure: attempts issued later are others */
+  NUMBER attempt[TXIDS + 1]; /* the current one; 0: there is none */
+  bool is_processed[TXIDS + 1];
+  NUMBER metadata[CELLS];  /* as it believes it is stored */
+  NUMBER from[SPOTS];
+  NUMBER until[SPOTS];
+  Call call;               /* that was sent, and is repeated until it is answered */
+}
+
+hidden byte txid;
+hidden byte part;
+hidden byte last;
+
+/* store.py: RedisStore._write, _owned_reply: what every call of the owner carries */
+inline make_call(own, which) {
+  own.call.kind = which;
+  own.call.fence = own.fence;
+  own.call.owner = own.nonce;
+  own.call.generation = own.generation;
+  own.call.revision = own.revision;
+  own.stage = SENT
+}
+
+/* store.py: RedisStore.acquire; the previous fence is the one that was looked at, or that RACED has answered */
+inline make_acquire(own, srv) {
+  own.call.kind = ACQUIRE;
+  own.call.fence = srv.fence;
+  own.call.owner = srv.nonce;
+  own.call.nonce = own.nonce;
+  own.call.generation = own.nonce;
+#ifdef ACQUIRE_COMPARES_REVISION
+  own.call.revision = srv.revision;
+#endif
+  own.stage = SENT
+}
+
+/* store.py: RedisStore._acquired; positions.py: Positions.by_scope */
+inline take_over_from(own, srv) {
+  own.fence = srv.fence;
+  own.generation = srv.generation;
+  own.revision = srv.revision;
+  own.committed = srv.committed;
+  for (at : 0 .. CELLS - 1) {
+    own.metadata[at] = srv.metadata[at]
+  }
+  for (part : 0 .. PARTITIONS - 1) {
+    last = 0;
+    for (txid : 0 .. TXIDS) {
+      if
+      :: own.metadata[CELL(SCOPE(part), txid)] ->
+        own.from[SPOT(txid, part)] = (txid > own.committed -> last : 0);
+        last = own.metadata[CELL(SCOPE(part), txid)] - 1;
+        own.until[SPOT(txid, part)] = last
+      :: else -> own.until[SPOT(txid, part)] = (txid == own.committed -> last : 0)
+      fi
+    }
+  }
+}
+
+/* input_checks.py: check_coordinator_metadata, check_partition_metadata: whether metadata is missing below some that
+   is stored, or that of the last committed txid */
+inline find_hole(own) {
+  has_hole = false;
+#ifndef OPAQUE
+  for (part : 0 .. SCOPES - 1) {
+    last = own.committed;
+    for (txid : 1 .. TXIDS) {
+      last = (own.metadata[CELL(part, txid)] && txid > last -> txid : last)
+    }
+    for (txid : 1 .. TXIDS) {
+      has_hole = has_hole || (txid >= own.committed && txid <= last && !own.metadata[CELL(part, txid)])
+    }
+  }
+#endif
+}
+hidden byte has_hole;
+
+/* transaction_records.py: TransactionRecords.issue; an attempt is never issued twice */
+inline issue(own, which) {
+  own.attempt[which] = own.nonce * EPOCHS + own.epoch
+}
+
+/* cutting.py: Cutting._continue: whether a txid is in the window and must be cut */
+#define MAY_CUT(own, t) ((t) <= TXIDS && (t) <= own.committed + WINDOW)
+
+/* failures.py: Failures._lose: an attempt that fails is dropped, and with it all later ones */
+inline fail(own, first) {
+  own.epoch++;
+#ifdef FAILURE_DROPS_ITSELF_ONLY
+  for (txid : first .. first) {
+#else
+  for (txid : first .. TXIDS) {
+#endif
+    own.attempt[txid] = 0;
+    own.is_processed[txid] = false
+  }
+}
+
+/* commits.py: Commits._publish; metadata_log.py: MetadataLog.commit_changes. The last metadata of each scope up to the
+   group's last txid is kept. */
+inline make_commit(own, end) {
+  make_call(own, COMMIT);
+  own.call.first = own.committed + 1;
+  own.call.last = end;
+  own.call.digest = DIGEST(2, own.call.first, end, own.epoch);
+  for (txid : own.call.first .. end) {
+    own.call.attempt[txid] = own.attempt[txid];
+    for (part : 0 .. PARTITIONS - 1) {
+      own.call.rows[part] = own.call.rows[part] + own.until[SPOT(txid, part)] - own.from[SPOT(txid, part)]
+    }
+  }
+  for (part : 0 .. PARTITIONS - 1) {
+    own.call.from[part] = own.from[SPOT(own.call.first, part)];
+    own.call.until[part] = own.until[SPOT(end, part)];
+#ifdef OPAQUE
+    own.call.change[CELL(SCOPE(part), end)] = KEPT(own.until[SPOT(end, part)])
+#endif
+  }
+  for (part : 0 .. SCOPES - 1) {
+    for (txid : 0 .. end - 1) {
+      if
+      :: own.metadata[CELL(part, txid)] -> own.call.change[CELL(part, txid)] = FORGET
+      :: else
+      fi
+    }
+  }
+#ifdef METADATA_CLEANED_ONE_TOO_FAR
+  own.call.change[CELL(0, end)] = FORGET
+#endif
+}
+
+/* commits.py: Commits.published; metadata_log.py: MetadataLog.committed */
+inline end_commit(own) {
+  for (txid : 0 .. own.call.last) {
+    own.attempt[txid] = 0;
+    own.is_processed[txid] = false;
+    for (part : 0 .. PARTITIONS - 1) {
+      own.from[SPOT(txid, part)] = 0;
+      own.until[SPOT(txid, part)] = (txid == own.call.last -> own.until[SPOT(txid, part)] : 0)
+    }
+  }
+  own.committed = own.call.last
+}
+
+/* store.py: RedisStore._write: a write that was answered by either of these is the next revision */
+#define IS_WRITTEN (reply == OK || reply == ALREADY)
+
+inline accept_metadata(own) {
+  for (at : 0 .. CELLS - 1) {
+    if
+    :: own.call.change[at] == FORGET -> own.metadata[at] = 0
+    :: own.call.change[at] && own.call.change[at] != FORGET -> own.metadata[at] = own.call.change[at]
+    :: else
+    fi
+  }
+}
