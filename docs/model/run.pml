@@ -21,6 +21,7 @@ typedef Run {
   NUMBER generation;
   NUMBER revision;         /* that its next call expects */
   NUMBER committed;
+  bool has_raced;          /* another run was quicker to take over */
   NUMBER epoch;            /* raised by every failure: attempts issued later are others */
   NUMBER attempt[TXIDS + 1]; /* the current one; 0: there is none */
   bool is_processed[TXIDS + 1];
@@ -45,12 +46,12 @@ inline make_call(own, which) {
 }
 
 /* store.py: RedisStore.acquire; the previous fence is the one that was looked at, or that RACED has answered */
-inline make_acquire(own, srv) {
+inline make_acquire(own, srv, new_generation) {
   own.call.kind = ACQUIRE;
   own.call.fence = srv.fence;
   own.call.owner = srv.nonce;
   own.call.nonce = own.nonce;
-  own.call.generation = own.nonce;
+  own.call.generation = new_generation;
 #ifdef ACQUIRE_COMPARES_REVISION
   own.call.revision = srv.revision;
 #endif

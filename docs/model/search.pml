@@ -12,7 +12,7 @@
 #define PARTITIONS 1
 #endif
 #ifndef ROWS
-#define ROWS 4
+#define ROWS 3
 #endif
 #ifndef CRASHES
 #define CRASHES 2
@@ -32,7 +32,7 @@
 #define SCOPES PARTITIONS
 #endif
 #define EPOCHS 2
-#define RUNS_MAX 14
+#define RECEIPTS 1
 #define FIRST_COUNT(generation) 0
 #define DIGEST(what, first, last, epoch) ((((what) * 4 + (first)) * 4 + (last)) * 2 + (epoch) + 1)
 
@@ -48,7 +48,6 @@ byte losses = LOSSES;
 byte crashes = CRASHES;
 byte rivals = RIVALS;
 byte failures = FAILURES;
-byte nonces;
 bool is_done;        /* a run has ended well */
 
 hidden Server before;
@@ -56,7 +55,6 @@ hidden Server nothing;
 hidden byte is_change;
 hidden byte one;
 hidden byte is_kept;
-hidden byte is_answered;
 
 inline copy_server(to, given) {
   to.generation = given.generation; to.fence = given.fence; to.nonce = given.nonce; to.revision = given.revision;
@@ -123,7 +121,7 @@ inline check_books(req) {
       assert(!before.receipt[one] || before.receipt[one] == server.receipt[one]) /* a receipt never changes */
     }
   :: reply != OK && reply != ALREADY ->          /* what is refused changes nothing */
-    assert(!is_change && server.seen[0] == before.seen[0] && server.begun == before.begun)
+    assert(!is_change && server.seen[0] == before.seen[0] && (server.begun == server.ended) == (before.begun == before.ended))
   :: else
   fi;
   assert(!is_change || !server.generation || server.committed >= before.committed);
@@ -135,7 +133,7 @@ inline check_books(req) {
 /* Runs -------------------------------------------------------------------------------------------------------------- */
 
 inline end_run(own) {
-  own.stage = 0; own.fence = 0; own.nonce = 0; own.generation = 0; own.revision = 0; own.committed = 0; own.epoch = 0;
+  own.stage = 0; own.fence = 0; own.nonce = 0; own.generation = 0; own.revision = 0; own.committed = 0; own.epoch = 0; own.has_raced = false;
   for (one : 0 .. CELLS - 1) {
     own.metadata[one] = 0
   }
@@ -169,14 +167,20 @@ inline began(own) {
     has_hole = false;
 #endif
     assert(!has_hole);
-    clear_call(own.call);
-    own.stage = IDLE;
-    issue_known(own)
+    go_on(own)
   :: reply == RACED ->
+    own.has_raced = true;
     clear_call(own.call);
-    make_acquire(own, server)
+    draw_names();
+    make_acquire(own, server, new_generation)
   :: else -> end_run(own)
   fi
+}
+
+inline go_on(own) {
+  clear_call(own.call);
+  own.stage = IDLE;
+  issue_known(own)
 }
 
 inline answered(own) {
@@ -185,7 +189,7 @@ inline answered(own) {
   :: own.call.kind == CONFIRM ->
     if
     :: reply == OK ->
-      assert(server.committed == own.committed);  /* done is done */
+      assert(server.committed == own.committed); /* done is done */
       is_done = true
     :: else
     fi;
@@ -193,20 +197,14 @@ inline answered(own) {
   :: own.call.kind == METADATA && IS_WRITTEN ->
     accept_metadata(own);
     own.revision++;
-    clear_call(own.call);
-    own.stage = IDLE;
-    issue_known(own)
+    go_on(own)
   :: own.call.kind == COMMIT && IS_WRITTEN ->
-    for (one : own.call.first .. own.call.last) {
-      assert(server.receipt[one] == own.call.attempt[one]) /* what it is told is committed is its own */
-    }
+    assert(server.receipt[own.call.last] == own.call.attempt[own.call.last]); /* what it takes for committed is its own */
     assert(server.committed == own.call.last);
     accept_metadata(own);
     end_commit(own);
     own.revision++;
-    clear_call(own.call);
-    own.stage = IDLE;
-    issue_known(own)
+    go_on(own)
   :: else -> end_run(own)
   fi
 }
@@ -233,14 +231,79 @@ inline find_next() {
   od
 }
 
-inline send() {
+/* Names: which numbers runs and generations have, and where counting begins, makes no difference. So a name is used
+   again once nothing has it any more, and counts are lowered together. Otherwise equal states would be searched for
+   every way that leads there. */
+
+#define USE(name) used = used | (1 << (name))
+
+inline draw_names() {
+  used = 1;
+  USE(server.nonce); USE(kept[0].nonce); USE(kept[1].nonce); USE(late.nonce); USE(late.owner);
+  USE(runs[0].nonce); USE(runs[1].nonce); USE(runs[0].call.owner); USE(runs[1].call.owner);
+  for (one : 1 .. TXIDS) {
+    USE(server.receipt[one] / EPOCHS); USE(kept[0].receipt[one] / EPOCHS); USE(kept[1].receipt[one] / EPOCHS);
+    USE(late.attempt[one] / EPOCHS)
+  }
+  new_nonce = 1;
+  do
+  :: used & (1 << new_nonce) -> new_nonce++
+  :: else -> break
+  od;
+  used = 1;
+  USE(server.generation); USE(kept[0].generation); USE(kept[1].generation); USE(late.generation);
+  USE(runs[0].generation); USE(runs[1].generation); USE(runs[0].call.generation); USE(runs[1].call.generation);
+  new_generation = 1;
+  do
+  :: used & (1 << new_generation) -> new_generation++
+  :: else -> break
+  od
+}
+hidden int used;
+hidden byte new_nonce;
+hidden byte new_generation;
+
+#define MIN(count) low = ((count) && (count) < low -> (count) : low)
+#define LOWER(count) count = (count > low -> count - low : 0)
+#define IS_AWAITED(srv) \
+  ((late.kind && late.revision + 1 == srv.revision) || (runs[0].stage == SENT && runs[0].call.revision + 1 == srv.revision) || \
+  (runs[1].stage == SENT && runs[1].call.revision + 1 == srv.revision))
+
+inline lower_all() {
   if
-  :: skip
-  :: !late.kind -> d_step { copy_call(late, ME.call); printf("(%e of %d is late)\n", late.kind, ME.nonce); skip }
+  :: server.generation && (!kept_count || kept[0].generation) && (kept_count < 2 || kept[1].generation) ->
+    low = 255;
+    MIN(server.revision); MIN(kept[0].revision); MIN(kept[1].revision); MIN(late.revision);
+    MIN(runs[0].revision); MIN(runs[1].revision); MIN(runs[0].call.revision); MIN(runs[1].call.revision);
+    low--;
+    LOWER(server.revision); LOWER(kept[0].revision); LOWER(kept[1].revision); LOWER(late.revision);
+    LOWER(runs[0].revision); LOWER(runs[1].revision); LOWER(runs[0].call.revision); LOWER(runs[1].call.revision);
+    low = 255;
+    MIN(server.fence); MIN(kept[0].fence); MIN(kept[1].fence); MIN(late.fence);
+    MIN(runs[0].fence); MIN(runs[1].fence); MIN(runs[0].call.fence); MIN(runs[1].call.fence);
+    low--;
+    LOWER(server.fence); LOWER(kept[0].fence); LOWER(kept[1].fence); LOWER(late.fence);
+    LOWER(runs[0].fence); LOWER(runs[1].fence); LOWER(runs[0].call.fence); LOWER(runs[1].call.fence)
+  :: else
+  fi;
+  server.last_call = (IS_AWAITED(server) -> server.last_call : 0);
+  kept[0].last_call = (IS_AWAITED(kept[0]) -> kept[0].last_call : 0);
+  kept[1].last_call = (IS_AWAITED(kept[1]) -> kept[1].last_call : 0);
+#ifndef TEARS
+  lower_counts(server); lower_counts(kept[0]); lower_counts(kept[1])
+#endif
+}
+hidden byte low;
+
+/* Only whether the two counts of writes are equal matters. */
+inline lower_counts(srv) {
+  if
+  :: srv.begun == srv.ended -> srv.begun = 0; srv.ended = 0
+  :: else -> srv.begun = 1; srv.ended = 0
   fi
 }
 
-/* One call is executed, unless the chosen fate of the call has no meaning: then it is answered. */
+/* One call is executed, and its answer arrives, unless it is lost or the call has yet to be executed. */
 inline serve(req) {
   copy_server(before, server);
   execute(server, req);
@@ -250,6 +313,54 @@ inline serve(req) {
   :: else
   fi
 }
+
+/* What happens to a call that a run has made: it may also be executed later, again and again; it may be executed now;
+   and its answer may be lost. A call that was not executed, or not answered, is made again. */
+#ifdef NONE_LATE
+#define MAY_BE_LATE(which) false
+#else
+#ifdef LATE_TAKEOVERS
+#define MAY_BE_LATE(which) ((which) != CONFIRM)
+#else
+#define MAY_BE_LATE(which) ((which) != CONFIRM && (which) != ACQUIRE)
+#endif
+#endif
+inline send() {
+  if
+  :: is_late = 0
+  :: !late.kind && MAY_BE_LATE(ME.call.kind) -> is_late = 1
+  fi;
+  if
+  :: fate = ANSWERED; is_kept = 0
+  :: kept_count < losses -> fate = ANSWERED; is_kept = 1
+  :: !ME.has_raced || ME.call.kind != ACQUIRE -> fate = UNANSWERED; is_kept = 0
+  :: kept_count < losses && (!ME.has_raced || ME.call.kind != ACQUIRE) -> fate = UNANSWERED; is_kept = 1
+  :: is_late && ME.stage != SENT -> fate = POSTPONED
+  fi;
+  d_step {
+    if
+    :: is_late -> copy_call(late, ME.call)
+    :: else
+    fi;
+    ME.stage = SENT;
+    if
+    :: fate == POSTPONED
+    :: else ->
+      serve(ME.call);
+      printf("run %d: %e -> %e, revision %d, committed %d, late %d, kept %d\n", ME.nonce, ME.call.kind, reply,
+        server.revision, server.committed, is_late, is_kept);
+      if
+      :: fate == ANSWERED || !is_change -> answered(ME)
+      :: else
+      fi
+    fi;
+    lower_all();
+    next = 0
+  }
+}
+mtype = { ANSWERED, UNANSWERED, POSTPONED };
+hidden mtype fate;
+hidden byte is_late;
 
 /* Whether what the server holds before the call is one of the states that it will go back to. */
 inline draw_kept() {
@@ -275,10 +386,9 @@ active [2] proctype Runner() {
   :: atomic { ME.stage == 0 && !is_done && (runs[OTHER].stage == 0 -> _pid == 0 : rivals > 0) ->
       d_step {
         rivals = rivals - (runs[OTHER].stage != 0);
-        nonces++;
-        assert(nonces < RUNS_MAX);
-        ME.nonce = nonces;
-        make_acquire(ME, server)
+        draw_names();
+        ME.nonce = new_nonce;
+        make_acquire(ME, server, new_generation)
       }
       send()
     }
@@ -300,30 +410,14 @@ active [2] proctype Runner() {
         send()
       :: failures && ME.committed < TXIDS && ME.is_processed[ME.committed + 1] ->
         choose_processed();
-        d_step { failures--; fail(ME, next); issue_known(ME); skip }
+        d_step { failures--; fail(ME, next); issue_known(ME); next = 0 }
       :: next == ME.committed && (next == TXIDS || ME.until[SPOT(next, 0)] == ROWS) ->
         d_step { make_call(ME, CONFIRM) }
         send()
-      fi;
-      next = 0
+      fi
     }
-  :: atomic { ME.stage == SENT ->
-      draw_kept();
-      if
-      :: is_answered = 1
-      :: is_answered = 0 /* if that has changed anything; the call is then sent again */
-      fi;
-      d_step {
-        serve(ME.call);
-        printf("run %d: %e -> %e, revision %d, committed %d, kept %d\n", ME.nonce, ME.call.kind, reply, server.revision, server.committed, is_kept);
-        if
-        :: is_answered || !is_change -> answered(ME)
-        :: else
-        fi;
-        is_kept = 0; is_answered = 0
-      }
-    }
-  :: d_step { ME.stage != 0 && crashes > 0 -> printf("run %d crashes\n", ME.nonce); crashes--; end_run(ME); skip }
+  :: atomic { ME.stage == SENT -> send() }
+  :: d_step { ME.stage != 0 && crashes > 0 -> printf("run %d crashes\n", ME.nonce); crashes--; end_run(ME); lower_all() }
   :: is_done && ME.stage == 0 -> break
   od
 }
@@ -334,12 +428,13 @@ active proctype Faults() {
       draw_kept();
       d_step {
         serve(late);
-        printf("late: %e -> %e, revision %d, committed %d, kept %d\n", late.kind, reply, server.revision, server.committed, is_kept);
+        printf("late: %e -> %e, revision %d, committed %d, kept %d\n", late.kind, reply, server.revision,
+          server.committed, is_kept);
         if
         :: is_change
         :: else -> clear_call(late)
         fi;
-        is_kept = 0
+        lower_all()
       }
     }
   :: atomic { kept_count > 0 && !is_done ->
@@ -354,7 +449,8 @@ active proctype Faults() {
       d_step {
         copy_server(kept[1], nothing);
         losses--;
-        printf("the server goes back to revision %d, owner %d\n", server.revision, server.nonce)
+        printf("the server goes back to revision %d, owner %d\n", server.revision, server.nonce);
+        lower_all()
       }
     }
   :: is_done -> break

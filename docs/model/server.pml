@@ -221,11 +221,21 @@ inline store_metadata(srv, req) {
   fi
 }
 
-/* commit.lua: write_receipts, without the limit on how many are kept */
+/* commit.lua: write_receipts */
 inline write_receipts(srv, req) {
-  for (at : req.first .. req.last) {
-    srv.receipt[at] = req.attempt[at];
-    srv.group[at] = req.first
+  for (at : 1 .. TXIDS) {
+    if
+    :: at >= req.first && at <= req.last ->
+      srv.receipt[at] = req.attempt[at];
+      srv.group[at] = req.first
+    :: else
+    fi;
+    if
+    :: at + RECEIPTS <= req.last ->
+      srv.receipt[at] = 0;
+      srv.group[at] = 0
+    :: else
+    fi
   }
 }
 
