@@ -24,7 +24,7 @@ typedef Run {
   bool has_raced;          /* another run was quicker to take over */
   NUMBER epoch;            /* raised by every failure: attempts issued later are others */
   NUMBER attempt[TXIDS + 1]; /* the current one; 0: there is none */
-  bool is_processed[TXIDS + 1];
+  bool is_processed[TXIDS + 2];
   NUMBER metadata[CELLS];  /* as it believes it is stored */
   NUMBER from[SPOTS];
   NUMBER until[SPOTS];

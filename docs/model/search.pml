@@ -146,16 +146,20 @@ inline end_run(own) {
   clear_call(own.call)
 }
 
-/* The attempts that need no cutting are issued at once, and on a plain spout are processed at once. */
+/* The attempts that need no cutting are issued at once; those whose batches are known are processed at once. */
 inline issue_known(own) {
+#ifndef OPAQUE
   for (one : own.committed + 1 .. TXIDS) {
     if
-    :: !own.attempt[one] && one <= own.committed + WINDOW && own.metadata[CELL(0, one)] ->
+    :: !own.attempt[one] && one <= own.committed + WINDOW && own.metadata[CELL(SCOPE(PARTITIONS - 1), one)] ->
       issue(own, one);
       own.is_processed[one] = true
     :: else
     fi
   }
+#else
+  skip
+#endif
 }
 
 inline began(own) {
@@ -211,25 +215,32 @@ inline answered(own) {
 
 #define OTHER (1 - _pid)
 #define ME runs[_pid]
-#define IS_CUT(t) (ME.metadata[CELL(0, t)] || ME.call.change[CELL(0, t)])
-#define END_OF(t) ((t) == 0 -> 0 : ME.until[SPOT(t, 0)])
-
-/* The plain spout cuts a batch of so many rows. */
-inline cut(size) {
-  next = next + 1;
-  ME.from[SPOT(next, 0)] = ME.until[SPOT(next - 1, 0)];
-  ME.until[SPOT(next, 0)] = ME.until[SPOT(next - 1, 0)] + size;
-  ME.call.change[CELL(0, next)] = KEPT(ME.until[SPOT(next, 0)]);
-  ME.call.last = next
-}
-
+/* The last txid of those above the committed one whose batches are known, without a gap. */
 inline find_next() {
   next = ME.committed;
   do
-  :: next < TXIDS && IS_CUT(next + 1) -> next++
+  :: next < TXIDS && ME.is_processed[next + 1] -> next++
   :: else -> break
   od
 }
+
+/* Whether some partition has rows that no batch up to `next` has. */
+inline find_rest() {
+  has_rest = false;
+  for (one : 0 .. PARTITIONS - 1) {
+    has_rest = has_rest || ME.until[SPOT(next, one)] < ROWS
+  }
+}
+
+/* A batch is cut: so many rows of one partition. */
+inline cut(which, size) {
+  ME.from[SPOT(next, which)] = ME.until[SPOT(next - 1, which)];
+  ME.until[SPOT(next, which)] = ME.until[SPOT(next - 1, which)] + size;
+#ifndef OPAQUE
+  ME.call.change[CELL(SCOPE(which), next)] = KEPT(ME.until[SPOT(next, which)])
+#endif
+}
+#define HAS(which, size) (ME.until[SPOT(next - 1, which)] + (size) <= ROWS)
 
 /* Names: which numbers runs and generations have, and where counting begins, makes no difference. So a name is used
    again once nothing has it any more, and counts are lowered together. Otherwise equal states would be searched for
@@ -355,7 +366,8 @@ inline send() {
       fi
     fi;
     lower_all();
-    next = 0
+    next = 0;
+    has_rest = false
   }
 }
 mtype = { ANSWERED, UNANSWERED, POSTPONED };
@@ -380,8 +392,62 @@ inline choose_processed() {
   skip
 }
 
+/* The plain spout's coordinator cuts one batch or several, and stores how far they reach.
+   A partitioned spout's coordinator stores that there is one; its emitters cut it, and how far it reaches is stored.
+   An opaque spout's emitters cut it for every attempt, and nothing is stored. */
+inline cut_next() {
+#ifdef PLAIN
+  d_step { make_call(ME, METADATA) }
+  do
+  :: MAY_CUT(ME, next) && HAS(0, 1) -> d_step { cut(0, 1); ME.call.last = next; next++ }
+  :: MAY_CUT(ME, next) && HAS(0, 2) -> d_step { cut(0, 2); ME.call.last = next; next++ }
+  :: ME.call.last -> break
+  od;
+  skip;
+  d_step { ME.call.digest = DIGEST(1, 0, ME.call.last, 0); ME.call.last = 0 }
+  send()
+#else
+#ifdef PARTITIONED
+  if
+  :: !ME.metadata[CELL(0, next)] ->
+    d_step { make_call(ME, METADATA); ME.call.change[CELL(0, next)] = PARTITIONS }
+    if
+    :: skip
+    :: MAY_CUT(ME, next + 1) -> ME.call.change[CELL(0, next + 1)] = PARTITIONS; next++
+    fi;
+    d_step { ME.call.digest = DIGEST(1, 0, next, 0) }
+    send()
+  :: ME.metadata[CELL(0, next)] ->
+    d_step { make_call(ME, METADATA) }
+    cut_partitions();
+    d_step { ME.call.digest = DIGEST(1, 1, next, 0) }
+    send()
+  fi
+#else
+  cut_partitions();
+  d_step { issue(ME, next); ME.is_processed[next] = true; next = 0; has_rest = false }
+#endif
+#endif
+}
+
+inline cut_partitions() {
+  if
+  :: d_step { cut(0, 0); skip }
+  :: HAS(0, 1) -> d_step { cut(0, 1); skip }
+  :: HAS(0, 2) -> d_step { cut(0, 2); skip }
+  fi;
+#if PARTITIONS > 1
+  if
+  :: d_step { cut(1, 0); skip }
+  :: HAS(1, 1) -> d_step { cut(1, 1); skip }
+  fi;
+#endif
+  skip
+}
+
 active [2] proctype Runner() {
   byte next;
+  bool has_rest;
   do
   :: atomic { ME.stage == 0 && !is_done && (runs[OTHER].stage == 0 -> _pid == 0 : rivals > 0) ->
       d_step {
@@ -392,26 +458,17 @@ active [2] proctype Runner() {
       }
       send()
     }
-  :: atomic { ME.stage == IDLE -> d_step { find_next(); skip }
+  :: atomic { ME.stage == IDLE -> d_step { find_next(); find_rest(); next++ }
       if
-      :: next < TXIDS && MAY_CUT(ME, next + 1) && ME.until[SPOT(next, 0)] < ROWS ->
-        d_step { make_call(ME, METADATA) }
-        do
-        :: next < TXIDS && MAY_CUT(ME, next + 1) && ME.until[SPOT(next, 0)] < ROWS -> d_step { cut(1) }
-        :: next < TXIDS && MAY_CUT(ME, next + 1) && ME.until[SPOT(next, 0)] + 1 < ROWS -> d_step { cut(2) }
-        :: ME.call.last -> break
-        od;
-        skip;
-        d_step { ME.call.digest = DIGEST(1, 0, ME.call.last, 0); ME.call.last = 0 }
-        send()
-      :: ME.committed < TXIDS && ME.is_processed[ME.committed + 1] ->
+      :: MAY_CUT(ME, next) && has_rest -> cut_next()
+      :: ME.is_processed[ME.committed + 1] ->
         choose_processed();
         d_step { make_commit(ME, next); skip }
         send()
-      :: failures && ME.committed < TXIDS && ME.is_processed[ME.committed + 1] ->
+      :: failures && ME.is_processed[ME.committed + 1] ->
         choose_processed();
-        d_step { failures--; fail(ME, next); issue_known(ME); next = 0 }
-      :: next == ME.committed && (next == TXIDS || ME.until[SPOT(next, 0)] == ROWS) ->
+        d_step { failures--; fail(ME, next); issue_known(ME); next = 0; has_rest = false }
+      :: next == ME.committed + 1 && (next > TXIDS || !has_rest) ->
         d_step { make_call(ME, CONFIRM) }
         send()
       fi
