@@ -28,6 +28,13 @@ typedef Run {
   NUMBER metadata[CELLS];  /* as it believes it is stored */
   NUMBER from[SPOTS];
   NUMBER until[SPOTS];
+  NUMBER early_attempt[TXIDS + 1]; /* the commit phase ran with the wave for this attempt */
+  NUMBER early_from[SPOTS];        /* of the rows that it counted */
+  NUMBER early_until[SPOTS];
+  NUMBER told;             /* last txid that the spout's committer has heard of */
+  NUMBER released;         /* last txid that is as durable as was asked for */
+  NUMBER asked;            /* the barrier that is out speaks for everything up to it; 0: none is out */
+  bool has_written;        /* on the connection that the barrier's question is asked on */
   Call call;               /* that was sent, and is repeated until it is answered */
 }
 
@@ -64,6 +71,8 @@ inline take_over_from(own, srv) {
   own.generation = srv.generation;
   own.revision = srv.revision;
   own.committed = srv.committed;
+  own.told = (srv.committed -> UNTOLD_FROM(srv) - 1 : 0);
+  own.released = own.told;
   for (at : 0 .. CELLS - 1) {
     own.metadata[at] = srv.metadata[at]
   }
@@ -116,8 +125,59 @@ inline fail(own, first) {
   for (txid : first .. TXIDS) {
 #endif
     own.attempt[txid] = 0;
-    own.is_processed[txid] = false
+    own.is_processed[txid] = false;
+#ifndef EARLY_GROUP_KEPT
+    own.early_attempt[txid] = 0
+#endif
   }
+}
+
+/* early_commits.py: EarlyCommits.keep: what the commit phase reports that ran with the wave of an attempt */
+inline keep_early(own, which) {
+#ifdef EARLY_GROUP_KEPT
+  if
+  :: own.early_attempt[which]
+  :: else ->
+#endif
+    own.early_attempt[which] = own.attempt[which];
+    for (part : 0 .. PARTITIONS - 1) {
+      own.early_from[SPOT(which, part)] = own.from[SPOT(which, part)];
+      own.early_until[SPOT(which, part)] = own.until[SPOT(which, part)]
+    }
+#ifdef EARLY_GROUP_KEPT
+  fi
+#endif
+}
+
+/* early_commits.py: EarlyCommits.take: only of exactly these attempts; else the commit phase runs now */
+#ifdef EARLY_GROUP_KEPT
+#define IS_EARLY(own, which) own.early_attempt[which]
+#else
+#define IS_EARLY(own, which) (own.early_attempt[which] == own.attempt[which])
+#endif
+
+/* releases.py: Releases.told_txid, as it is stored */
+#ifdef TOLD_LEFT_OUT
+#define TOLD(own) 0
+#else
+#define TOLD(own) (own.told == own.committed -> 0 : own.told + 1)
+#endif
+
+/* releases.py: Releases.due: one barrier at a time, if something is not confirmed */
+#define MAY_ASK(own) (!own.asked && own.released < own.committed)
+
+/* barrier.py: Barrier.answer: on another connection the write is made again before anything is asked */
+#ifdef BARRIER_ASKS_WITHOUT_WRITING
+#define MAY_CONFIRM(own) own.asked
+#else
+#define MAY_CONFIRM(own) (own.asked && own.has_written)
+#endif
+
+/* releases.py: Releases.confirmed, Releases.told */
+inline release(own) {
+  own.released = own.asked;
+  own.asked = 0;
+  own.told = own.released
 }
 
 /* commits.py: Commits._publish; metadata_log.py: MetadataLog.commit_changes. The last metadata of each scope up to the
@@ -130,9 +190,12 @@ inline make_commit(own, end) {
   for (txid : own.call.first .. end) {
     own.call.attempt[txid] = own.attempt[txid];
     for (part : 0 .. PARTITIONS - 1) {
-      own.call.rows[part] = own.call.rows[part] + own.until[SPOT(txid, part)] - own.from[SPOT(txid, part)]
+      own.call.rows[part] = own.call.rows[part] + (IS_EARLY(own, txid) ->
+        own.early_until[SPOT(txid, part)] - own.early_from[SPOT(txid, part)] :
+        own.until[SPOT(txid, part)] - own.from[SPOT(txid, part)])
     }
   }
+  own.call.told = TOLD(own);
   for (part : 0 .. PARTITIONS - 1) {
     own.call.from[part] = own.from[SPOT(own.call.first, part)];
     own.call.until[part] = own.until[SPOT(end, part)];
@@ -153,13 +216,39 @@ inline make_commit(own, end) {
 #endif
 }
 
+/* commits.py: Commits.set_aside: the batch is given up; its commit holds nothing but its record */
+inline make_set_aside(own, as, rows_of_batch) {
+  make_commit(own, as);
+  own.call.rows[0] = 0;
+  own.call.record = KEPT(rows_of_batch);
+  own.call.aside_limit = ASIDE_MAX + 1;
+  own.call.digest = own.call.digest + 128
+}
+
+/* spout_side.py: RepublishSide.cut; metadata_log.py: MetadataLog.carried_to: a quarantined batch is the next
+   transaction; the one after it is cut from where the one before it ended */
+inline make_republished(own, which, as, rows_of_batch) {
+  own.attempt[as] = own.nonce * EPOCHS + own.epoch;
+  own.from[SPOT(as, 0)] = own.until[SPOT(own.committed, 0)];
+  own.until[SPOT(as, 0)] = own.until[SPOT(own.committed, 0)];
+  make_commit(own, as);
+  own.call.rows[0] = rows_of_batch;
+  own.call.change[CELL(0, as)] = KEPT(own.until[SPOT(own.committed, 0)]);
+#ifndef REPUBLISHED_NOT_TAKEN
+  own.call.taken = which
+#endif
+}
+
 /* commits.py: Commits.published; metadata_log.py: MetadataLog.committed */
 inline end_commit(own) {
   for (txid : 0 .. own.call.last) {
     own.attempt[txid] = 0;
     own.is_processed[txid] = false;
+    own.early_attempt[txid] = 0;
     for (part : 0 .. PARTITIONS - 1) {
       own.from[SPOT(txid, part)] = 0;
+      own.early_from[SPOT(txid, part)] = 0;
+      own.early_until[SPOT(txid, part)] = 0;
       own.until[SPOT(txid, part)] = (txid == own.call.last -> own.until[SPOT(txid, part)] : 0)
     }
   }

@@ -32,6 +32,7 @@
 #define SCOPES PARTITIONS
 #endif
 #define EPOCHS 2
+#define ASIDE_MAX 2
 #define RECEIPTS 1
 #define FIRST_COUNT(generation) 0
 #define DIGEST(what, first, last, epoch) ((((what) * 4 + (first)) * 4 + (last)) * 2 + (epoch) + 1)
@@ -48,8 +49,18 @@ byte losses = LOSSES;
 byte crashes = CRASHES;
 byte rivals = RIVALS;
 byte failures = FAILURES;
+#ifdef DURABLE
+byte upstream;       /* last txid of which a spout's committer has heard */
+#endif
 bool is_done;        /* a run has ended well */
 
+#ifdef DROPS
+Call drop;           /* the call that a drop makes next */
+byte drops = 1;
+#define MAY_START !server.dropping
+#else
+#define MAY_START true
+#endif
 hidden Server before;
 hidden Server nothing;
 hidden byte is_change;
@@ -76,7 +87,7 @@ inline copy_server(to, given) {
 inline clear_call(req) {
   req.kind = 0; req.fence = 0; req.owner = 0; req.nonce = 0; req.generation = 0; req.revision = 0; req.digest = 0; req.source = 0;
   req.topology = 0; req.accepted_source = 0; req.accepted_topology = 0; req.first = 0; req.last = 0; req.told = 0;
-  req.aside_limit = 0; req.taken = 0; req.number = 0; req.is_refused = false;
+  req.aside_limit = 0; req.record = 0; req.taken = 0; req.number = 0; req.is_refused = false;
   for (one : 0 .. CELLS - 1) {
     req.change[one] = 0
   }
@@ -93,7 +104,7 @@ inline copy_call(to, given) {
   to.generation = given.generation; to.revision = given.revision; to.digest = given.digest; to.source = given.source;
   to.topology = given.topology; to.accepted_source = given.accepted_source;
   to.accepted_topology = given.accepted_topology; to.first = given.first; to.last = given.last; to.told = given.told;
-  to.aside_limit = given.aside_limit; to.taken = given.taken; to.number = given.number;
+  to.aside_limit = given.aside_limit; to.record = given.record; to.taken = given.taken; to.number = given.number;
   to.is_refused = given.is_refused;
   for (one : 0 .. CELLS - 1) {
     to.change[one] = given.change[one]
@@ -106,7 +117,63 @@ inline copy_call(to, given) {
   }
 }
 
+/* A torn write: the server goes back to before it, but its first commands lie in the file, in front of what follows.
+   At the next start they are applied under all that was written since, if anything was. Of the half, only what no later
+   write has set again is left in `half`. */
+#ifdef TEARS
+Call written;      /* the write that followed kept[0] */
+Server after;      /* and what it has left */
+Call half;
+Server halved;
+byte half_length;  /* how many kinds of commands: the count, states, metadata */
+bool is_followed;
+bool is_damaged;
+
+inline tear() {
+  if
+  :: is_torn && written.kind -> copy_call(half, written); copy_server(halved, after); half_length = is_torn; is_followed = false
+  :: else -> clear_call(half); half_length = 0
+  fi;
+  clear_call(written);
+  copy_server(after, nothing)
+}
+
+/* A later write sets what it sets, whatever lies before it. */
+inline follow_half(req) {
+  is_followed = true;
+  for (one : 0 .. CELLS - 1) {
+    half.change[one] = (req.change[one] -> 0 : half.change[one])
+  }
+  for (one : 0 .. PARTITIONS - 1) {
+    half.rows[one] = (req.rows[one] -> 0 : half.rows[one])
+  }
+}
+
+inline apply_half() {
+  server.begun++;
+  is_damaged = true;
+  for (one : 0 .. PARTITIONS - 1) {
+    server.seen[one] = (half_length > 1 && half.rows[one] -> halved.seen[one] : server.seen[one])
+  }
+  for (one : 0 .. CELLS - 1) {
+    server.metadata[one] = (half_length > 2 && half.change[one] -> halved.metadata[one] : server.metadata[one])
+  }
+  clear_call(half);
+  copy_server(halved, nothing);
+  half_length = 0;
+  is_followed = false
+}
+hidden byte is_torn;
+#endif
+
 /* Books: what has to hold after every call -------------------------------------------------------------------------- */
+
+#ifdef QUARANTINE
+#define ROWS_OF(record) ((record) -> (record) - 1 : 0)
+#define SET_ASIDE(srv) (ROWS_OF(srv.aside[1]) + ROWS_OF(srv.aside[2]) + ROWS_OF(srv.aside[3]))
+#else
+#define SET_ASIDE(srv) 0
+#endif
 
 inline check_books(req) {
   is_change = server.revision != before.revision || server.nonce != before.nonce ||
@@ -114,8 +181,8 @@ inline check_books(req) {
   if
   :: reply == OK && req.kind == COMMIT ->
     for (one : 0 .. PARTITIONS - 1) {
-      assert(before.seen[one] == req.from[one]);  /* nothing is doubled, nothing is lost */
-      assert(server.seen[one] == req.until[one])  /* what was added is what lies between */
+      assert(before.seen[one] + SET_ASIDE(before) == req.from[one]); /* nothing is doubled, nothing is lost */
+      assert(server.seen[one] + SET_ASIDE(server) == req.until[one]) /* what was added is what lies between */
     }
     for (one : req.first .. req.last) {
       assert(!before.receipt[one] || before.receipt[one] == server.receipt[one]) /* a receipt never changes */
@@ -124,9 +191,16 @@ inline check_books(req) {
     assert(!is_change && server.seen[0] == before.seen[0] && (server.begun == server.ended) == (before.begun == before.ended))
   :: else
   fi;
+#ifdef TEARS
+  assert(!is_damaged || reply != OK);               /* nobody builds on half a write, or is told that all is well */
+#endif
   assert(!is_change || !server.generation || server.committed >= before.committed);
 #ifndef OPAQUE
+#ifdef TEARS
+  assert(is_damaged || !server.committed || server.metadata[CELL(0, server.committed)])
+#else
   assert(!server.committed || server.metadata[CELL(0, server.committed)])
+#endif
 #endif
 }
 
@@ -138,10 +212,11 @@ inline end_run(own) {
     own.metadata[one] = 0
   }
   for (one : 0 .. TXIDS) {
-    own.attempt[one] = 0; own.is_processed[one] = false
+    own.attempt[one] = 0; own.is_processed[one] = false; own.early_attempt[one] = 0
   }
+  own.told = 0; own.released = 0; own.asked = 0; own.has_written = false;
   for (one : 0 .. SPOTS - 1) {
-    own.from[one] = 0; own.until[one] = 0
+    own.from[one] = 0; own.until[one] = 0; own.early_from[one] = 0; own.early_until[one] = 0
   }
   clear_call(own.call)
 }
@@ -194,6 +269,9 @@ inline answered(own) {
     if
     :: reply == OK ->
       assert(server.committed == own.committed); /* done is done */
+#ifdef DURABLE
+      assert(upstream == own.committed);         /* and nothing is left untold */
+#endif
       is_done = true
     :: else
     fi;
@@ -208,8 +286,46 @@ inline answered(own) {
     accept_metadata(own);
     end_commit(own);
     own.revision++;
+#ifdef RELEASED_AT_ONCE
+    own.asked = own.committed;
+    tell(own);
+#endif
     go_on(own)
-  :: else -> end_run(own)
+  :: own.call.kind == BARRIER && IS_WRITTEN ->
+    own.revision++;
+    own.asked = own.call.last;
+    own.has_written = true;
+    go_on(own)
+  :: else ->
+#ifdef TEARS
+    is_done = is_done || (is_damaged && reply == TORN); /* it is for people to repair now */
+#endif
+    end_run(own)
+  fi
+}
+
+/* The spout's committer hears of everything up to the barrier. */
+inline tell(own) {
+  assert(own.told <= upstream);                  /* nothing between is left untold */
+  release(own);
+  upstream = (own.told > upstream -> own.told : upstream);
+  printf("run %d: tells %d\n", own.nonce, own.told)
+}
+
+/* The server has what the run wrote, and will not lose it: of what it may go back to, only what came later is left. */
+inline make_durable(own) {
+  if
+  :: own.has_written && kept_count == 2 && kept[0].revision < own.revision ->
+    copy_server(kept[0], kept[1]);
+    copy_server(kept[1], nothing);
+    kept_count = 1
+  :: else
+  fi;
+  if
+  :: own.has_written && kept_count == 1 && kept[0].revision < own.revision ->
+    copy_server(kept[0], nothing);
+    kept_count = 0
+  :: else
   fi
 }
 
@@ -248,6 +364,16 @@ inline cut(which, size) {
 
 #define USE(name) used = used | (1 << (name))
 
+inline begin_drop() {
+  d_step {
+    draw_names();
+    drop.kind = DROP_BEGIN;
+    drop.fence = server.fence;
+    drop.owner = server.nonce;
+    drop.nonce = new_nonce
+  }
+}
+
 inline draw_names() {
   used = 1;
   USE(server.nonce); USE(kept[0].nonce); USE(kept[1].nonce); USE(late.nonce); USE(late.owner);
@@ -256,6 +382,9 @@ inline draw_names() {
     USE(server.receipt[one] / EPOCHS); USE(kept[0].receipt[one] / EPOCHS); USE(kept[1].receipt[one] / EPOCHS);
     USE(late.attempt[one] / EPOCHS)
   }
+#ifdef DROPS
+  USE(drop.nonce); USE(drop.owner);
+#endif
   new_nonce = 1;
   do
   :: used & (1 << new_nonce) -> new_nonce++
@@ -292,9 +421,16 @@ inline lower_all() {
     low = 255;
     MIN(server.fence); MIN(kept[0].fence); MIN(kept[1].fence); MIN(late.fence);
     MIN(runs[0].fence); MIN(runs[1].fence); MIN(runs[0].call.fence); MIN(runs[1].call.fence);
+#ifdef DROPS
+    MIN(drop.fence);
+#endif
     low--;
     LOWER(server.fence); LOWER(kept[0].fence); LOWER(kept[1].fence); LOWER(late.fence);
-    LOWER(runs[0].fence); LOWER(runs[1].fence); LOWER(runs[0].call.fence); LOWER(runs[1].call.fence)
+    LOWER(runs[0].fence); LOWER(runs[1].fence); LOWER(runs[0].call.fence); LOWER(runs[1].call.fence);
+#ifdef DROPS
+    LOWER(drop.fence);
+#endif
+    skip
   :: else
   fi;
   server.last_call = (IS_AWAITED(server) -> server.last_call : 0);
@@ -320,9 +456,22 @@ inline serve(req) {
   execute(server, req);
   check_books(req);
   if
-  :: is_change && is_kept -> copy_server(kept[kept_count], before); kept_count++
+  :: is_change && is_kept ->
+    copy_server(kept[kept_count], before);
+    kept_count++;
+#ifdef TEARS
+    copy_call(written, req);
+    copy_server(after, server);
+#endif
   :: else
-  fi
+  fi;
+#ifdef TEARS
+  if
+  :: is_change && half.kind -> follow_half(req)
+  :: else
+  fi;
+#endif
+  skip
 }
 
 /* What happens to a call that a run has made: it may also be executed later, again and again; it may be executed now;
@@ -425,7 +574,7 @@ inline cut_next() {
   fi
 #else
   cut_partitions();
-  d_step { issue(ME, next); ME.is_processed[next] = true; next = 0; has_rest = false }
+  d_step { issue(ME, next); ME.is_processed[next] = true; keep_early(ME, next); next = 0; has_rest = false }
 #endif
 #endif
 }
@@ -445,11 +594,21 @@ inline cut_partitions() {
   skip
 }
 
+#ifdef DURABLE
+#define MAY_END (ME.released == ME.committed)
+#else
+#define MAY_END true
+#endif
+#ifdef QUARANTINE
+byte asides = 1;
+hidden byte size;
+#endif
+
 active [2] proctype Runner() {
   byte next;
   bool has_rest;
   do
-  :: atomic { ME.stage == 0 && !is_done && (runs[OTHER].stage == 0 -> _pid == 0 : rivals > 0) ->
+  :: atomic { ME.stage == 0 && !is_done && MAY_START && (runs[OTHER].stage == 0 -> _pid == 0 : rivals > 0) ->
       d_step {
         rivals = rivals - (runs[OTHER].stage != 0);
         draw_names();
@@ -468,9 +627,32 @@ active [2] proctype Runner() {
       :: failures && ME.is_processed[ME.committed + 1] ->
         choose_processed();
         d_step { failures--; fail(ME, next); issue_known(ME); next = 0; has_rest = false }
-      :: next == ME.committed + 1 && (next > TXIDS || !has_rest) ->
+      :: next == ME.committed + 1 && (next > TXIDS || !has_rest) && MAY_END ->
         d_step { make_call(ME, CONFIRM) }
         send()
+#ifdef DURABLE
+      :: MAY_ASK(ME) || (ME.asked && !ME.has_written) ->
+        d_step {
+          make_call(ME, BARRIER);
+          ME.call.last = (ME.asked -> ME.asked : ME.committed);
+          ME.call.digest = DIGEST(3, 0, ME.call.last, 0)
+        }
+        send()
+      :: MAY_CONFIRM(ME) -> d_step { make_durable(ME); tell(ME); next = 0; has_rest = false }
+#endif
+#ifdef QUARANTINE
+      :: asides && ME.is_processed[ME.committed + 1] ->
+        d_step {
+          asides--;
+          next = ME.committed + 1;
+          size = ME.until[SPOT(next, 0)] - ME.from[SPOT(next, 0)];
+          make_set_aside(ME, next, size)
+        }
+        send()
+      :: next == ME.committed + 1 && next <= TXIDS && ROWS_OF(server.aside[1]) && !ME.metadata[CELL(0, next)] ->
+        d_step { size = ROWS_OF(server.aside[1]); next = ME.committed + 1; make_republished(ME, 1, next, size); skip }
+        send()
+#endif
       fi
     }
   :: atomic { ME.stage == SENT -> send() }
@@ -478,6 +660,32 @@ active [2] proctype Runner() {
   :: is_done && ME.stage == 0 -> break
   od
 }
+
+/* Somebody drops the topology, and begins again until all is gone. */
+#ifdef DROPS
+active proctype Dropping() {
+  do
+  :: atomic { drops && server.generation && !is_done && !drop.kind && !server.dropping -> drops--; begin_drop() }
+  :: atomic { drop.kind ->
+      draw_kept();
+      d_step {
+        serve(drop);
+        printf("drop %d: %e -> %e, kept %d\n", drop.nonce, drop.kind, reply, is_kept);
+        if
+        :: drop.kind == DROP_BEGIN && reply == OK ->
+          drop.fence = server.fence; drop.owner = drop.nonce; drop.kind = DROP_KEYS; drop.number = 1
+        :: drop.kind == DROP_KEYS && reply == OK -> drop.kind = DROP_END
+        :: else -> clear_call(drop)
+        fi;
+        lower_all()
+      }
+    }
+  :: d_step { drop.kind && crashes > 0 -> crashes--; clear_call(drop); lower_all() }
+  :: atomic { server.dropping && !drop.kind && !is_done -> begin_drop() } /* whoever finds it half dropped */
+  :: is_done -> break
+  od
+}
+#endif
 
 active proctype Faults() {
   do
@@ -503,13 +711,33 @@ active proctype Faults() {
 #endif
       :: kept_count > 1 -> d_step { copy_server(server, kept[1]); kept_count-- }
       fi;
+#ifdef TEARS
+      if
+      :: is_torn = 0
+      :: is_torn = 1
+      :: is_torn = 2
+      :: is_torn = 3
+      fi;
+#endif
       d_step {
         copy_server(kept[1], nothing);
         losses--;
+#ifdef DURABLE
+        assert(server.committed >= upstream); /* what was released is never lost */
+        runs[0].has_written = false;
+        runs[1].has_written = false;
+#endif
+#ifdef TEARS
+        is_damaged = false;
+        tear();
+#endif
         printf("the server goes back to revision %d, owner %d\n", server.revision, server.nonce);
         lower_all()
       }
     }
+#ifdef TEARS
+  :: d_step { is_followed && !is_done -> apply_half(); printf("the server starts again, with half a write\n"); lower_all() }
+#endif
   :: is_done -> break
   od
 }

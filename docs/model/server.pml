@@ -32,7 +32,7 @@ typedef Server {
   NUMBER receipt[TXIDS + 1]; /* the attempt; 0: there is none */
   NUMBER group[TXIDS + 1];   /* the first txid of the group it was published with */
   NUMBER seen[PARTITIONS];   /* rows counted */
-  bool aside[TXIDS + 1];     /* whether the batch is quarantined */
+  NUMBER aside[TXIDS + 1];   /* the record of the quarantined batch; 0: there is none */
 }
 
 typedef Call {
@@ -54,6 +54,7 @@ typedef Call {
   NUMBER told;               /* as stored */
   NUMBER rows[PARTITIONS];   /* that the commit adds */
   NUMBER aside_limit;        /* COMMIT: not 0 if it sets its batch aside: the most that may be quarantined, and one */
+  NUMBER record;             /* of that batch */
   NUMBER taken;              /* COMMIT: the quarantined batch that it publishes */
   NUMBER number;             /* DROP_KEYS, DROP_END: of calls that delete keys */
   NUMBER from[PARTITIONS];   /* not sent, for the books: where its rows begin and end */
@@ -245,11 +246,11 @@ inline write_states(srv, req) {
     srv.seen[at] = srv.seen[at] + req.rows[at]
   }
   if
-  :: req.aside_limit -> srv.aside[req.last] = true
+  :: req.aside_limit -> srv.aside[req.last] = req.record
   :: else
   fi;
   if
-  :: req.taken -> srv.aside[req.taken] = false
+  :: req.taken -> srv.aside[req.taken] = 0
   :: else
   fi
 }
@@ -287,7 +288,7 @@ inline check_quarantine(srv, req) {
   :: req.aside_limit ->
     count = 0;
     for (at : 1 .. TXIDS) {
-      count = count + srv.aside[at]
+      count = count + (srv.aside[at] != 0)
     }
     refuse_if(count + 1 >= req.aside_limit, FULL)
   :: else
@@ -353,7 +354,7 @@ inline delete_states(srv) {
     srv.seen[at] = 0
   }
   for (at : 0 .. TXIDS) {
-    srv.aside[at] = false
+    srv.aside[at] = 0
   }
 }
 
