@@ -38,11 +38,11 @@ typedef Run {
   Call call;               /* that was sent, and is repeated until it is answered */
 }
 
-hidden byte txid;
-hidden byte part;
-hidden byte last;
+hidden COUNTER txid;
+hidden COUNTER part;
+hidden COUNTER last;
 
-/* store.py: RedisStore._write, _owned_reply: what every call of the owner carries */
+/* store.py: RedisStore._write, RedisStore._owned_reply: what every call of the owner carries */
 inline make_call(own, which) {
   own.call.kind = which;
   own.call.fence = own.fence;
@@ -59,7 +59,7 @@ inline make_acquire(own, srv, new_generation) {
   own.call.owner = srv.nonce;
   own.call.nonce = own.nonce;
   own.call.generation = new_generation;
-#ifdef ACQUIRE_COMPARES_REVISION
+#ifdef TAKEOVERS_MENDED
   own.call.revision = srv.revision;
 #endif
   own.stage = SENT
@@ -106,7 +106,7 @@ inline find_hole(own) {
   }
 #endif
 }
-hidden byte has_hole;
+hidden COUNTER has_hole;
 
 /* transaction_records.py: TransactionRecords.issue; an attempt is never issued twice */
 inline issue(own, which) {
@@ -156,7 +156,7 @@ inline keep_early(own, which) {
 #define IS_EARLY(own, which) (own.early_attempt[which] == own.attempt[which])
 #endif
 
-/* releases.py: Releases.told_txid, as it is stored */
+/* releases.py: Releases.told_txid; as it is stored */
 #ifdef TOLD_LEFT_OUT
 #define TOLD(own) 0
 #else
@@ -203,17 +203,27 @@ inline make_commit(own, end) {
     own.call.change[CELL(SCOPE(part), end)] = KEPT(own.until[SPOT(end, part)])
 #endif
   }
+  forget_outdated(own, end)
+}
+
+/* metadata_log.py: MetadataLog._outdated: the last metadata of each scope up to the group's last txid is kept */
+inline forget_outdated(own, end) {
   for (part : 0 .. SCOPES - 1) {
-    for (txid : 0 .. end - 1) {
+    last = 0;
+    for (txid : 0 .. end) {
+      last = (own.metadata[CELL(part, txid)] || own.call.change[CELL(part, txid)] -> txid : last)
+    }
+    for (txid : 0 .. end) {
       if
-      :: own.metadata[CELL(part, txid)] -> own.call.change[CELL(part, txid)] = FORGET
+#ifdef METADATA_CLEANED_ONE_TOO_FAR
+      :: own.metadata[CELL(part, txid)] && txid <= last -> own.call.change[CELL(part, txid)] = FORGET
+#else
+      :: own.metadata[CELL(part, txid)] && txid < last -> own.call.change[CELL(part, txid)] = FORGET
+#endif
       :: else
       fi
     }
   }
-#ifdef METADATA_CLEANED_ONE_TOO_FAR
-  own.call.change[CELL(0, end)] = FORGET
-#endif
 }
 
 /* commits.py: Commits.set_aside: the batch is given up; its commit holds nothing but its record */
@@ -258,6 +268,7 @@ inline end_commit(own) {
 /* store.py: RedisStore._write: a write that was answered by either of these is the next revision */
 #define IS_WRITTEN (reply == OK || reply == ALREADY)
 
+/* metadata.py: TransactionalState.put, TransactionalState.remove */
 inline accept_metadata(own) {
   for (at : 0 .. CELLS - 1) {
     if

@@ -251,6 +251,9 @@ inline began(own) {
     own.has_raced = true;
     clear_call(own.call);
     draw_names();
+#ifdef TAKEOVERS_MENDED
+    own.nonce = new_nonce; /* the first request may still arrive */
+#endif
     make_acquire(own, server, new_generation)
   :: else -> end_run(own)
   fi
@@ -296,6 +299,7 @@ inline answered(own) {
     own.asked = own.call.last;
     own.has_written = true;
     go_on(own)
+  :: reply == REFUSED && own.call.first < own.call.last -> go_on(own) /* a smaller group is tried, Commits.refused */
   :: else ->
 #ifdef TEARS
     is_done = is_done || (is_damaged && reply == TORN); /* it is for people to repair now */
@@ -599,6 +603,9 @@ inline cut_partitions() {
 #else
 #define MAY_END true
 #endif
+#ifdef REFUSALS
+byte refusals = 1;   /* commits that cannot be written: for their content, or for a right */
+#endif
 #ifdef QUARANTINE
 byte asides = 1;
 hidden byte size;
@@ -623,6 +630,12 @@ active [2] proctype Runner() {
       :: ME.is_processed[ME.committed + 1] ->
         choose_processed();
         d_step { make_commit(ME, next); skip }
+#ifdef REFUSALS
+        if
+        :: skip
+        :: refusals -> refusals--; ME.call.is_refused = true
+        fi;
+#endif
         send()
       :: failures && ME.is_processed[ME.committed + 1] ->
         choose_processed();

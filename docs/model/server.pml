@@ -5,11 +5,14 @@
    are numbers, and a state is the number of rows counted from each partition. */
 
 #ifndef NUMBER
-#define NUMBER byte
+#define NUMBER byte /* int in programs that follow a real server */
 #endif
+#define COUNTER NUMBER
 #define CELL(scope, txid) ((scope) * (TXIDS + 1) + (txid))
 #define CELLS ((SCOPES) * (TXIDS + 1))
+#ifndef FORGET
 #define FORGET 255
+#endif
 
 mtype = { PASSED, OK, ALREADY, RACED, DROPPING, DROPPED, FENCED, REGRESSED, CONFLICT, ORDER, TORN, GONE, FULL, REFUSED,
           SOURCE_CHANGED, TOPOLOGY_CHANGED };
@@ -63,7 +66,7 @@ typedef Call {
 }
 
 hidden mtype reply;
-hidden byte at;
+hidden COUNTER at;
 
 inline refuse_if(condition, status) {
   if
@@ -90,7 +93,7 @@ inline check_owner(srv, req) {
   check_revision(srv, req)
 }
 
-/* owner.lua: check_owner, its second half. */
+/* owner.lua: check_owner; its second half */
 inline check_revision(srv, req) {
 #ifdef METADATA_AT_ANY_REVISION
   refuse_if(req.kind != METADATA && srv.revision < req.revision, REGRESSED);
@@ -118,7 +121,7 @@ inline begin_write(srv) {
   srv.begun++
 }
 
-/* owner.lua: write_control, for a write of several commands */
+/* owner.lua: write_control; for a write of several commands */
 inline end_write(srv, req) {
   write_control(srv, req);
   srv.ended = srv.begun
@@ -168,7 +171,7 @@ inline take_over(srv, req) {
 #ifndef ACQUIRE_WITHOUT_COMPARE
   refuse_if(srv.fence != req.fence || srv.nonce != req.owner, RACED);
 #endif
-#ifdef ACQUIRE_COMPARES_REVISION
+#ifdef TAKEOVERS_MENDED
   refuse_if(srv.revision != req.revision, RACED);
 #endif
   refuse_if(srv.source != req.source && srv.source != req.accepted_source, SOURCE_CHANGED);
@@ -198,7 +201,7 @@ inline acquire(srv, req) {
 
 /* Writes ------------------------------------------------------------------------------------------------------- */
 
-/* keys.lua: put_pairs, delete_fields, on the metadata */
+/* keys.lua: put_pairs, delete_fields; on the metadata */
 inline change_metadata(srv, req) {
   for (at : 0 .. CELLS - 1) {
     if
@@ -240,7 +243,7 @@ inline write_receipts(srv, req) {
   }
 }
 
-/* plans.lua: what plan_sections plans; set_aside_plans.lua: plan_admission, plan_taking */
+/* sections.lua: plan_sections; the steps that it returns */
 inline write_states(srv, req) {
   for (at : 0 .. PARTITIONS - 1) {
     srv.seen[at] = srv.seen[at] + req.rows[at]
@@ -295,7 +298,7 @@ inline check_quarantine(srv, req) {
   fi;
   refuse_if(req.taken && !srv.aside[req.taken], GONE)
 }
-hidden byte count;
+hidden COUNTER count;
 
 /* owner_calls.lua: barrier */
 inline barrier(srv, req) {
@@ -308,7 +311,7 @@ inline barrier(srv, req) {
   fi
 }
 
-/* owner_calls.lua: confirm, last_group; what the latter finds is read by `untold_from` */
+/* owner_calls.lua: confirm, last_group; UNTOLD_FROM is what the latter finds */
 inline ask(srv, req) {
   check_owner(srv, req);
   refuse_if(true, OK)
