@@ -122,7 +122,9 @@ PLANTED = (
     Planted("nothing compares revisions", ("NO_REVISION",), "core"),
     Planted("nothing compares fences, or revisions", ("NO_FENCE", "NO_REVISION"), "two runs"),
     Planted("a takeover leaves the revision as it is", ("TAKEOVER_KEEPS_REVISION", "NO_FENCE"), "two runs"),
-    Planted("any call at the revision before is taken for the last one", ("ALREADY_FOR_ANYTHING", "NO_FENCE"), "two runs"),
+    Planted(
+        "any call at the revision before is taken for the last one", ("ALREADY_FOR_ANYTHING", "NO_FENCE"), "two runs"
+    ),
     Planted("a repeated call is not recognised", ("NEVER_ALREADY",), "progress"),
     Planted("half a write is not noticed", ("HALF_WRITE_UNNOTICED",), "half a write"),
     Planted("a failure drops its attempt, and not the later ones", ("FAILURE_DROPS_ITSELF_ONLY",), "opaque"),
@@ -139,7 +141,11 @@ PLANTED = (
     ),
 )
 KNOWN = (
-    Planted("a request to take over is executed again after its run was answered", ("LATE_TAKEOVERS",), "late calls, two runs"),
+    Planted(
+        "a request to take over is executed again after its run was answered",
+        ("LATE_TAKEOVERS",),
+        "late calls, two runs",
+    ),
 )
 """What is wrong with the rules as they are: found, and not mended yet."""
 
@@ -158,7 +164,9 @@ def searched(search: Search, *more: str, folder: Path) -> Result:
     cycles = ["-l"] if search.is_of_cycles else []
     program = [str(folder / "pan"), f"-m{DEPTH_MAX}", *cycles]
     try:
-        ended = subprocess.run(program, cwd=folder, capture_output=True, text=True, timeout=SEARCH_TIMEOUT_S, check=False)
+        ended = subprocess.run(
+            program, cwd=folder, capture_output=True, text=True, timeout=SEARCH_TIMEOUT_S, check=False
+        )
     except subprocess.TimeoutExpired:
         return Result(0, SEARCH_TIMEOUT_S, 0.0, "", is_complete=False)
     return _result(ended.stdout, time.monotonic() - begun_s)

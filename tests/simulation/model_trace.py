@@ -34,6 +34,8 @@ KINDS = {
 }
 NOT_MODELLED = ("VERSION", "TYPE", "LIMIT")
 """Answers that depend on what the model has not: a format, the types of keys, the sizes of numbers."""
+STEPS_MAX = 400
+"""Of one program."""
 OWN_SCOPES = ("note.", "replayed")
 """Scopes of the metadata log itself, for which run.pml has no rules."""
 _KEYS = Keys(TOPOLOGY_ID)
@@ -47,12 +49,14 @@ class Executed:
 
     Attributes:
         caller: who has sent it, or "late" or "repeated".
+        is_of_run: whether a run has sent it that has only heard from this server.
         call: its fields, and `kind`.
         status: of the answer.
         before, after: what the server held.
     """
 
     caller: str
+    is_of_run: bool
     call: Mapping[str, int | str]
     status: str
     before: Fields
@@ -75,11 +79,15 @@ class Trace:
         steps: in order.
         last_txid: the highest that was seen.
         scopes: of metadata, in the order in which they were seen.
+        unanswered: whose last call was executed and not answered yet.
+        elsewhere: who has heard from a former server.
     """
 
     steps: list[Executed | Answered] = field(default_factory=list)
     last_txid: int = 1
     scopes: dict[str, int] = field(default_factory=lambda: {f"unused {i}": i for i in range(PARTITIONS + 1)})
+    unanswered: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
     _numbers: dict[str, dict[Any, int]] = field(default_factory=dict)
 
     def number(self, kind: str, value: Any) -> int:
@@ -213,15 +221,21 @@ def _status(status: str, before: Fields) -> str:
     return "REGRESSED" if is_remembered else status  # only messages depend on which
 
 
+class EnoughError(Exception):
+    """The trace is as long as it was to become; ends the simulation."""
+
+
 @contextmanager
-def traced() -> Iterator[Trace]:
-    """Yields what any simulated server does within the block."""
+def traced(most: int = STEPS_MAX) -> Iterator[Trace]:
+    """Yields what any simulated server does within the block; `simulate` ends after so many steps."""
     trace, apply, call = Trace(), SimServer._apply, SimServer.call
 
     def executed(server: SimServer, caller: str, arguments: tuple[Any, ...]) -> Any:
         function = str(arguments[1]).partition("_")[2].partition("_")[2] if arguments[0].startswith("FCALL") else ""
         if function not in KINDS:
             return apply(server, caller, arguments)
+        if len(trace.steps) >= most:
+            raise EnoughError
         before = trace.held(server.inner.hash)
         reply = apply(server, caller, arguments)
         status, after = reply[0].decode(), trace.held(server.inner.hash)
@@ -231,13 +245,20 @@ def traced() -> Iterator[Trace]:
         is_of_remains = function in ("drop_keys", "drop_end") and not argv[0]
         if is_known and not is_of_remains:
             given = trace.call(function, keys, argv, status)
-            trace.steps.append(Executed(caller, given, _status(status, before), before, after))
+            is_of_run = caller.startswith("driver") and caller not in trace.elsewhere
+            trace.steps.append(Executed(caller, is_of_run, given, _status(status, before), before, after))
+            trace.unanswered.add(caller)
         return reply
 
     def answered(server: SimServer, caller: Caller, arguments: tuple[Any, ...], place: int | None = None) -> Any:
         reply = call(server, caller, arguments, place)
         if arguments[0] == "FCALL" and str(arguments[1]).endswith(("_metadata", "_commit", "_barrier")):
-            trace.steps.append(Answered(caller.name, reply[0].decode()))
+            is_here = caller.name in trace.unanswered
+            if is_here:
+                trace.steps.append(Answered(caller.name, reply[0].decode()))
+            else:
+                trace.elsewhere.add(caller.name)
+            trace.unanswered.discard(caller.name)
         return reply
 
     with mock.patch.object(SimServer, "_apply", executed), mock.patch.object(SimServer, "call", answered):
@@ -353,15 +374,15 @@ init {{
 """
 
 
-def program(trace: Trace, most: int = 400) -> str:
-    """Returns the program that lets the model do what the trace says, at most so many steps of it."""
+def program(trace: Trace) -> str:
+    """Returns the program that lets the model do what the trace says, its first steps if there are many."""
     drivers: dict[str, int] = {}
     lines: list[str] = [f"is_spout_scope[{scope}] = true;" for scope in trace.spout_scopes()]
     held: Fields = {}
     given: Mapping[str, int | str] = {}
-    for number, step in enumerate(islice(trace.steps, most)):
+    for number, step in enumerate(islice(trace.steps, STEPS_MAX)):
         if isinstance(step, Answered):
-            if step.status in ("OK", "ALREADY"):
+            if step.status in ("OK", "ALREADY") and step.caller in drivers:
                 lines.append(f"go!2,{drivers[step.caller]}; is_done?_;")
             continue
         if step.before != held:
@@ -369,9 +390,8 @@ def program(trace: Trace, most: int = 400) -> str:
         lines.append(f'printf("step {number}: {step.call["kind"]} of {step.caller} -> {step.status}\\n");')
         lines += [f"call.{each}" for each in _set(given, step.call)]
         lines += [f"expected.{each}" for each in _set(step.before, step.after)]
-        is_of_run = step.caller.startswith("driver") and str(step.call["kind"]) not in ("DROP_BEGIN",)
-        who = drivers.setdefault(step.caller, len(drivers)) if is_of_run else 0
-        lines += [f"go!{int(is_of_run)},{who}; is_done?_;", f"assert(reply == {step.status});"]
+        who = drivers.setdefault(step.caller, len(drivers)) if step.is_of_run else 0
+        lines += [f"go!{int(step.is_of_run)},{who}; is_done?_;", f"assert(reply == {step.status});"]
         lines.append("compare_now!0; is_compared?_;")
         held, given = step.after, step.call
     head = HEAD.format(
