@@ -1,9 +1,9 @@
-"""Writes down what a simulated server does, call by call, as a program for SPIN that lets the model's rules do the same.
+"""Writes down what a simulated server does, call by call, as a program that lets the model's rules do the same.
 
 Each call that the server executes is kept with its arguments, its answer and what the server holds afterwards, in the
-model's terms: whatever the rules take for opaque becomes a number. The program sets the call, lets docs/model/server.pml
-execute it, and asserts answer and state. Calls of runs are compared with what docs/model/run.pml would send. What
-happens to the server otherwise, such as a loss, is set.
+model's terms: whatever the rules take for opaque becomes a number. The program sets the call, lets the rules execute
+it, and asserts answer and state; docs/model/trace.pml is its other part. Calls of runs are compared with what the rules
+of a run allow. What happens to the server otherwise, such as a loss, is set.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Trace:
             fields["number"] = int(texts[1])
         else:
             fields["generation"], fields["revision"] = self.number("generation", texts[1]), int(texts[2])
-            if len(texts) > 3:  # noqa: PLR2004 - a call that writes
+            if len(texts) > 3:  # a call that writes
                 fields["digest"] = self.number("digest", texts[3])
                 fields["source"] = self.number("source", texts[5])
                 fields["topology"] = self.number("topology", texts[6])
@@ -268,108 +268,12 @@ def traced(most: int = STEPS_MAX) -> Iterator[Trace]:
 # As a program ------------------------------------------------------------------------------------------------------
 
 
-HEAD = """#define NUMBER int
-#define FORGET -1
-#define FIRST_COUNT(generation) 1
-#define RECEIPTS 1024
-#define PLAIN
-#define WINDOW 0
-#define EPOCHS 1
-#define DIGEST(what, first, last, epoch) 0
-#define PARTITIONS {partitions}
+HEAD = """#define PARTITIONS {partitions}
 #define SCOPES {scopes}
 #define TXIDS {txids}
-#include "{model}/server.pml"
-#include "{model}/run.pml"
+#define RUNS {runs}
+#include "{model}/trace.pml"
 
-Server server;
-Server expected;
-Call call;
-Run runs[{runs}];
-chan go = [0] of {{ byte, int }};
-chan is_done = [0] of {{ byte }};
-chan compare_now = [0] of {{ byte }};
-chan is_compared = [0] of {{ byte }};
-bool is_spout_scope[SCOPES];
-hidden int one;
-
-/* 0: a call of somebody else; 1: a call of a run, made by its rules; 2: the run has its answer. */
-active proctype Rules() {{
-  byte what;
-  int who;
-end:
-  do
-  :: go?what,who ->
-    d_step {{
-      if
-      :: what == 2 ->
-        runs[who].revision++;
-        accept_metadata(runs[who]);
-        if
-        :: runs[who].call.kind == COMMIT -> runs[who].committed = runs[who].call.last
-        :: else
-        fi
-      :: what == 1 && call.kind != ACQUIRE ->
-        assert(call.fence == runs[who].fence && call.owner == runs[who].nonce);
-        assert(call.generation == runs[who].generation && call.revision == runs[who].revision);
-        runs[who].call.kind = call.kind;
-        runs[who].call.last = call.last;
-        for (one : 0 .. CELLS - 1) {{
-          runs[who].call.change[one] = (call.change[one] == FORGET -> 0 : call.change[one])
-        }}
-        if
-        :: call.kind == COMMIT ->
-          assert(call.first == runs[who].committed + 1);
-          forget_outdated(runs[who], call.last);
-          for (one : 0 .. CELLS - 1) {{
-            assert(!is_spout_scope[one / (TXIDS + 1)] || runs[who].call.change[one] == call.change[one])
-          }}
-        :: else
-        fi;
-        for (one : 0 .. CELLS - 1) {{
-          runs[who].call.change[one] = call.change[one]
-        }}
-      :: else
-      fi;
-      if
-      :: what < 2 -> execute(server, call)
-      :: else -> reply = 0
-      fi;
-      if
-      :: what == 1 && call.kind == ACQUIRE && reply == OK -> take_over_from(runs[who], server); runs[who].nonce = call.nonce
-      :: else
-      fi
-    }}
-    is_done!0
-  od
-}}
-
-inline compare() {{
-  assert(server.generation == expected.generation && server.fence == expected.fence);
-  assert(server.nonce == expected.nonce && server.revision == expected.revision);
-  assert(server.last_call == expected.last_call && server.committed == expected.committed);
-  assert(server.told == expected.told && server.dropping == expected.dropping);
-  assert(server.begun == expected.begun && server.ended == expected.ended);
-  assert(server.source == expected.source && server.topology == expected.topology);
-  for (one : 0 .. CELLS - 1) {{
-    assert(server.metadata[one] == expected.metadata[one])
-  }}
-  for (one : 0 .. TXIDS) {{
-    assert(server.receipt[one] == expected.receipt[one] && server.group[one] == expected.group[one]);
-    assert(server.aside[one] == expected.aside[one])
-  }}
-  for (one : 0 .. PARTITIONS - 1) {{
-    assert(server.seen[one] == expected.seen[one])
-  }}
-}}
-
-active proctype Compared() {{
-  byte answer;
-end:
-  do
-  :: compare_now?answer -> d_step {{ compare(); skip }} is_compared!0
-  od
-}}
 init {{
 """
 

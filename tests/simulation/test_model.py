@@ -99,8 +99,8 @@ def test_the_rules_follow_a_run_that_asks_for_barriers(spin, tmp_path, level):
     ["TAKEOVER_KEEPS_REVISION", "NO_FENCE", "NO_REVISION", "NEVER_ALREADY", "METADATA_CLEANED_ONE_TOO_FAR"],
 )
 def test_a_rule_that_is_changed_in_the_model_alone_is_found(spin, tmp_path, mistake):
-    said = [play(trace_of(seed, "cut"), tmp_path, [mistake]) for seed in range(4)]
-    assert any("assertion violated" in each for each in said), said
+    said = (play(trace_of(seed, "cut"), tmp_path, [mistake]) for seed in range(4))
+    assert any("assertion violated" in each for each in said)
 
 
 @pytest.mark.timeout(600)
@@ -115,7 +115,9 @@ def test_a_rule_that_is_changed_in_the_model_alone_is_found(spin, tmp_path, mist
 )
 def test_a_rule_that_is_changed_in_the_code_alone_is_found(spin, tmp_path, patch):
     kind = "opaque" if "put_pairs" in patch.old else "cut"
-    with planted([patch]):
-        traces = [trace_of(seed, kind, FEW) for seed in range(4)]
-    said = [play(trace, tmp_path) for trace in traces]
-    assert any("assertion violated" in each for each in said), said
+    for seed in range(4):
+        with planted([patch]):
+            trace = trace_of(seed, kind, FEW)
+        if "assertion violated" in play(trace, tmp_path):
+            return
+    pytest.fail("four traces of the changed code agree with the rules")
