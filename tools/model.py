@@ -125,7 +125,6 @@ PLANTED = (
     Planted(
         "any call at the revision before is taken for the last one", ("ALREADY_FOR_ANYTHING", "NO_FENCE"), "two runs"
     ),
-    Planted("a repeated call is not recognised", ("NEVER_ALREADY",), "progress"),
     Planted("half a write is not noticed", ("HALF_WRITE_UNNOTICED",), "half a write"),
     Planted("a failure drops its attempt, and not the later ones", ("FAILURE_DROPS_ITSELF_ONLY",), "opaque"),
     Planted("a commit forgets its own position", ("METADATA_CLEANED_ONE_TOO_FAR",), "core"),
@@ -140,8 +139,14 @@ PLANTED = (
         "drop",
     ),
 )
-MENDED = Search(
-    "late takeovers, if mended", ("PLAIN", "LATE_TAKEOVERS", "TAKEOVERS_MENDED"), {**RIVAL_BOUNDS, "CRASHES": 0}
+COPIES = Search(
+    "copies restored, if mended", (*PROMPT, "BACKUPS", "TAKEOVERS_MENDED"), {**RIVAL_BOUNDS, "CRASHES": 2, "LOSSES": 2}
+)
+MENDED = (
+    Search(
+        "late takeovers, if mended", ("PLAIN", "LATE_TAKEOVERS", "TAKEOVERS_MENDED"), {**RIVAL_BOUNDS, "CRASHES": 0}
+    ),
+    COPIES,
 )
 KNOWN = (
     Planted(
@@ -149,6 +154,7 @@ KNOWN = (
         ("LATE_TAKEOVERS",),
         "late calls, two runs",
     ),
+    Planted("a copy from before a loss is restored after it", ("BACKUPS",), "two runs, more faults"),
 )
 """What is wrong with the rules as they are: found, and not mended yet."""
 
@@ -208,7 +214,7 @@ def main(arguments: list[str] | None = None) -> int:
     failures = (
         0
         if given.planted
-        else sum(not _is_sound(each) for each in (*SEARCHES, MENDED) if _is_asked(each.name, given.only))
+        else sum(not _is_sound(each) for each in (*SEARCHES, *MENDED) if _is_asked(each.name, given.only))
     )
     for planted in (*PLANTED, *KNOWN):
         if _is_asked(planted.mistake, given.only):
@@ -230,7 +236,7 @@ def _is_sound(search: Search) -> bool:
 
 
 def _is_found(planted: Planted) -> bool:
-    search = next(each for each in (*SEARCHES, MENDED) if each.name == planted.search)
+    search = next(each for each in (*SEARCHES, *MENDED) if each.name == planted.search)
     with tempfile.TemporaryDirectory() as folder:
         result = searched(search, *planted.definitions, folder=Path(folder))
     known = "known: " if planted in KNOWN else ""

@@ -49,6 +49,9 @@ byte losses = LOSSES;
 byte crashes = CRASHES;
 byte rivals = RIVALS;
 byte failures = FAILURES;
+#ifdef LATE_TAKEOVERS
+byte late_takeovers = 1;
+#endif
 #ifdef DURABLE
 byte upstream;       /* last txid of which a spout's committer has heard */
 #endif
@@ -113,8 +116,10 @@ inline serve(req) {
     copy_server(kept[kept_count], before);
     kept_count++;
 #ifdef TEARS
-    copy_call(written, req);
-    copy_server(after, server);
+    if
+    :: IS_LONG(req) -> copy_call(written, req); copy_server(after, server)
+    :: else -> clear_call(written); copy_server(after, nothing)
+    fi;
 #endif
   :: else
   fi;
@@ -133,7 +138,7 @@ inline serve(req) {
 #define MAY_BE_LATE(which) false
 #else
 #ifdef LATE_TAKEOVERS
-#define MAY_BE_LATE(which) ((which) != CONFIRM)
+#define MAY_BE_LATE(which) ((which) != CONFIRM && ((which) != ACQUIRE || late_takeovers))
 #else
 #define MAY_BE_LATE(which) ((which) != CONFIRM && (which) != ACQUIRE)
 #endif
@@ -152,7 +157,11 @@ inline send() {
   fi;
   d_step {
     if
-    :: is_late -> copy_call(late, ME.call)
+    :: is_late ->
+      copy_call(late, ME.call);
+#ifdef LATE_TAKEOVERS
+      late_takeovers = (late.kind == ACQUIRE -> late_takeovers - 1 : late_takeovers)
+#endif
     :: else
     fi;
     ME.stage = SENT;
@@ -359,6 +368,7 @@ active proctype Dropping() {
 #endif
 
 active proctype Faults() {
+  bool is_last; /* whether what it goes back to is what was kept last: `written` tells which write followed */
   do
   :: atomic { late.kind && !is_done ->
       draw_kept();
@@ -378,17 +388,23 @@ active proctype Faults() {
 #ifdef BACKUPS
       :: d_step { copy_server(server, kept[0]); copy_server(kept[0], kept[1]); kept_count--; skip }
 #else
-      :: d_step { copy_server(server, kept[0]); copy_server(kept[0], nothing); kept_count = 0 }
+      :: d_step {
+          is_last = kept_count == 1;
+          copy_server(server, kept[0]);
+          copy_server(kept[0], nothing);
+          kept_count = 0
+        }
 #endif
-      :: kept_count > 1 -> d_step { copy_server(server, kept[1]); kept_count-- }
+      :: kept_count > 1 -> d_step { is_last = true; copy_server(server, kept[1]); kept_count-- }
       fi;
 #ifdef TEARS
       if
       :: is_torn = 0
-      :: is_torn = 1
-      :: is_torn = 2
-      :: is_torn = 3
+      :: is_last -> is_torn = 1
+      :: is_last -> is_torn = 2
+      :: is_last -> is_torn = 3
       fi;
+      is_last = false;
 #endif
       d_step {
         copy_server(kept[1], nothing);

@@ -10,18 +10,22 @@ byte half_length;  /* how many kinds of commands: the count, states, metadata */
 bool is_followed;
 bool is_damaged;
 
+/* A write of several commands: only such a one can be torn, and only such a one ends what a torn one has begun. */
+#define IS_LONG(req) (before.generation && req.kind != BARRIER)
+
 inline tear() {
   if
-  :: is_torn && written.kind -> copy_call(half, written); copy_server(halved, after); half_length = is_torn; is_followed = false
+  :: is_torn && written.kind -> copy_call(half, written); copy_server(halved, after); half_length = is_torn
   :: else -> clear_call(half); half_length = 0
   fi;
+  is_followed = false;
   clear_call(written);
   copy_server(after, nothing)
 }
 
 /* A later write sets what it sets, whatever lies before it. */
 inline follow_half(req) {
-  is_followed = true;
+  is_followed = is_followed || IS_LONG(req);
   for (one : 0 .. CELLS - 1) {
     half.change[one] = (req.change[one] -> 0 : half.change[one])
   }
