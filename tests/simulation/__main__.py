@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from coordinator.engines.simulated.fault_plan import Strike
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, pairs, singles
-from tests.simulation.fault_plan import Strike
 from tests.simulation.playing import played, settle
-from tests.simulation.reduce import reduced
+from tests.simulation.reduced import reduced
 from tests.simulation.scenario import Outcome, Scenario
 
 STORY_LINES = 40

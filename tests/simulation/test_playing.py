@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
+from coordinator.engines.simulated.fault_plan import Strike
 from tests.simulation.__main__ import Progress, again, main
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, opportunities, pairs, singles
-from tests.simulation.fault_plan import RATES, Strike
+from tests.simulation.fault_rates import RATES
 from tests.simulation.playing import played
 from tests.simulation.scenario import Outcome, Scenario
 from tests.simulation.simulation import simulate

@@ -11,8 +11,8 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
 from state.errors import Interruption
-from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
 
 TASK_TRIES = 4
 """spark.task.maxFailures"""
