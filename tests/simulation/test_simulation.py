@@ -1,6 +1,6 @@
 """Whatever goes wrong, every invariant holds, and once nothing goes wrong any more, a run finishes.
 
-TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `txbatch prove` plays any number of them.
+TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `python -m tests.simulation` plays any number of them.
 """
 
 from __future__ import annotations

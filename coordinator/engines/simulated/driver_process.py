@@ -122,7 +122,7 @@ class DriverProcess(Process):
             durability=self._server.durability,
             **self._options,
         )
-        store.check_server(options.asked_durability())
+        store.check_server(options.asked_durability(), expires=topology.expires)
         self._coordinator = self._stack.enter_context(
             assembled(
                 topology,

@@ -8,7 +8,7 @@ from a stream of its own for the same reason.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from random import Random
@@ -56,7 +56,10 @@ class FaultPlan:
     Attributes:
         struck: everything that has struck so far, in order.
         opportunities: fault -> how often it might have struck.
+        tell: called with each fault that strikes.
     """
+
+    tell: Callable[[str], None] | None = None
 
     def __init__(self, seed: object, rates: Mapping[str, float], exactly: frozenset[Strike] | None = None) -> None:
         self._seed = seed
@@ -78,6 +81,8 @@ class FaultPlan:
             return False
         self._next[fault] = next(self._strikes[fault], _NEVER)
         self.struck.append(Strike(fault, opportunity))
+        if self.tell is not None:
+            self.tell(fault)
         return True
 
     def drawn(self, fault: str) -> Random:

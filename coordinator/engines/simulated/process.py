@@ -69,7 +69,7 @@ class Process:
     def reach(self, point: str) -> None:
         """A point of the code, at which the process may be killed or stopped."""
         if self.faults.strikes(f"kill@{point}"):
-            self._die()
+            self._die(f" at {point}")
         if self.is_alive and self.faults.strikes(f"stop@{point}"):
             self._stop(f"stop@{point}")
         if not self.is_alive:
@@ -105,9 +105,9 @@ class Process:
     def abandon(self) -> None:
         """What a process leaves to be closed, and nobody closes."""
 
-    def _die(self) -> None:
+    def _die(self, where: str = "") -> None:
         self.is_alive = False
-        self.timeline.note(f"{self.name} is killed")
+        self.timeline.note(f"{self.name} is killed{where}")
 
     def _stop(self, fault: str) -> None:
         self.timeline.note(f"{self.name} is stopped")
