@@ -53,8 +53,7 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     before, watch = _lasting(classes), Watch(classes)
     first = quiet_run(topology, batches, watch)
     second = quiet_run(topology, batches)
-    after = _lasting(classes)
-    kept = [seen for seen, content in after.items() if before.get(seen) != content]
+    kept = list(_changed(before, classes))
     return WatchedRuns(first, second, watch.draws, watch.effects, watch.changed, watch.reads, kept)
 
 
@@ -149,28 +148,26 @@ def _crossing(transaction: QuietTransaction) -> Iterator[tuple[tuple[str, int], 
                         yield reader, (name, field), writer[1]
 
 
-def _lasting(classes: Mapping[type, str]) -> dict[Seen, str]:
-    """Returns what outlasts a run in the modules and classes of the user's code -> its content, as text."""
-    owners: dict[Any, tuple[str, str]] = {
-        base: (component_id, getattr(sys.modules.get(base.__module__), "__file__", None) or "<>")
-        for kind, component_id in classes.items()
-        for base in kind.__mro__
-    }
-    owners |= {module: ("", getattr(module, "__file__", None) or "<>") for module in list(sys.modules.values())}
+def _lasting(classes: Mapping[type, str]) -> dict[tuple[Any, str], str]:
+    """Returns what outlasts a run in the user's modules and classes: (module or class, name) -> content, as text."""
+    modules = [module for module in list(sys.modules.values()) if is_users(getattr(module, "__file__", None) or "<>")]
+    bases = {base for kind in classes for base in kind.__mro__ if sys.modules.get(base.__module__) in modules}
     return {
-        Seen(f"{owner.__name__}.{name}", component_id, f"{file}:{_line_of(owner, name)}"): repr(value)[:CONTENT_MAX]
-        for owner, (component_id, file) in owners.items()
-        if is_users(file)
+        (owner, name): repr(value)[:CONTENT_MAX]
+        for owner in (*bases, *modules)
         for name, value in list(vars(owner).items())
         if not name.startswith("__") and isinstance(value, PLAIN)
     }
 
 
-def _line_of(owner: Any, name: str) -> int:
-    """Returns the line in which a name of a class or module is set first; that of the class if there is none."""
-    try:
+def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Seen]:
+    """Yields what has another content by now, at the line where it is set first, not where it is imported."""
+    for (owner, name), content in _lasting(classes).items():
+        if before.get((owner, name)) == content:
+            continue
+        is_set = re.compile(rf"\s*{re.escape(name)}\b\s*(:[^=]*)?=")
         lines, first = inspect.getsourcelines(owner)
-    except (OSError, TypeError):
-        return 1
-    is_set = re.compile(rf"\s*{re.escape(name)}\b\s*(:[^=]*)?=")
-    return next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), max(first, 1))
+        found = next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), 0)
+        if found:
+            component_id = next((each for kind, each in classes.items() if owner in kind.__mro__), "")
+            yield Seen(f"{owner.__name__}.{name}", component_id, f"{inspect.getsourcefile(owner)}:{found}")

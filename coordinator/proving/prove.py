@@ -20,11 +20,12 @@ from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Sched
 from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import provable
 from coordinator.proving.tuple_play import TuplePlay
-from coordinator.proving.warming import warm_up
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from state.errors import TopologyError
 from state.kinds.handles import declared_states
+from state.redis_server.in_memory import in_memory_client
+from state.redis_topology.store import RedisStore
 
 SEEDS, BATCHES = 20, 20
 TRIES = 8
@@ -80,10 +81,12 @@ class _Failed:
     """A schedule that has left something else.
 
     Attributes:
+        schedule: what was played.
         played: how it has ended.
         told: (state, sentence) of what differs.
     """
 
+    schedule: Schedule
     played: Played
     told: list[tuple[str, str]]
 
@@ -100,7 +103,7 @@ class _Proving:
         level = logging.getLogger("txbatch").level
         logging.getLogger("txbatch").setLevel(logging.CRITICAL)  # of faults that are meant to be
         try:
-            warm_up()
+            RedisStore("redis://memory", "any", client=in_memory_client()).check_server()  # loads it for all copies
             return self._proof(seeds, minutes, exactly, on_seed)
         finally:
             logging.getLogger("txbatch").setLevel(level)
@@ -133,7 +136,7 @@ class _Proving:
         other: QuietRun = in_a_copy(partial(quiet_run, topology, self._batches))
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
         if not self._batches:
-            raise TopologyError(f"topology {topology.topology_id!r} has nothing to run: its input has no batch")
+            raise TopologyError(f"topology {topology.topology_id!r} has nothing to run: its input has no batch, or none for now")
         if not self._is_whole and SpoutKind(topology.spout.spec).is_opaque:
             raise TopologyError(
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
@@ -146,16 +149,17 @@ class _Proving:
         expected = quiet
         if schedule.is_by_stages:
             if self._by_stages is None:
-                calm = self._play(schedule.with_faults(()))
+                without = schedule.with_faults(())
+                calm = self._play(without)
                 told = self._compared(calm, quiet, is_rearranged=True)
                 if told:
-                    return _Failed(calm, told)
+                    return _Failed(without, calm, told)
                 self._by_stages = calm.kept
             assert self._by_stages is not None
             expected = self._by_stages
         played = self._play(schedule)
         told = self._compared(played, expected, is_rearranged=played.is_rearranged)
-        return _Failed(played, told) if told else None
+        return _Failed(schedule, played, told) if told else None
 
     def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
         if played.kept is None:
@@ -170,12 +174,16 @@ class _Proving:
         self, schedule: Schedule, failed: _Failed, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""
+        if self._play(failed.schedule).kept != failed.played.kept:
+            calm = self._failed(schedule.with_faults(()), quiet) or failed
+            told = replace(calm, told=[*calm.told, ("", "played again, the same schedule leaves something else")])
+            return self._proved(played, [self._mistake(Mistake.DRAWS, told), *harmless], told)
         for alone, mistake in ((OTHER_ORDER, Mistake.ORDER), (OTHER_TASKS, Mistake.TASKS)):
             for seed in (schedule.seed, *range(TRIES)):
                 rearranged = replace(schedule, seed=seed, exactly=frozenset({Strike(alone, 0)}))
                 found = self._failed(rearranged, quiet)
                 if found is not None and found.played.kept is not None:
-                    return self._proved(played, [self._mistake(mistake, found), *harmless], rearranged, found)
+                    return self._proved(played, [self._mistake(mistake, found), *harmless], found)
         smallest = failed
 
         def still_fails(faults: list[Strike]) -> bool:
@@ -187,10 +195,10 @@ class _Proving:
             return True
 
         faults = fewest(failed.played.struck, still_fails)
+        smallest = replace(smallest, schedule=schedule.with_faults(faults))
         left = Mistake.REPEATS if faults else Mistake.ORDER
         mistake = Mistake.RAISES if smallest.played.kept is None else left
-        small = schedule.with_faults(faults)
-        return self._proved(played, [self._mistake(mistake, smallest), *harmless], small, smallest)
+        return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
     def _mistake(self, mistake: Mistake, failed: _Failed) -> FoundMistake:
         names = {name for name, _ in failed.told}
@@ -206,16 +214,11 @@ class _Proving:
         place = place_of_class(component_id, self._topology)
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 
-    def _proved(
-        self, seeds: int, found: list[FoundMistake], failing: Schedule | None = None, failed: _Failed | None = None
-    ) -> Proof:
-        return Proof(
-            self._topology.topology_id,
-            self._batches,
-            self._is_whole,
-            seeds,
-            tuple(found),
-            None if failing is None else failing.seed,
-            () if failing is None else tuple(map(str, sorted(failing.exactly or ()))),
-            () if failed is None else failed.played.story,
+    def _proved(self, seeds: int, found: list[FoundMistake], failed: _Failed | None = None) -> Proof:
+        proof = Proof(self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found))
+        if failed is None:
+            return proof
+        faults = failed.played.struck if failed.schedule.exactly is None else sorted(failed.schedule.exactly)
+        return replace(
+            proof, failing_seed=failed.schedule.seed, faults=tuple(map(str, faults)), story=failed.played.story
         )

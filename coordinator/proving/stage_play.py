@@ -134,7 +134,13 @@ class StagePlay:
 class _Driver(DriverProcess):
     """A run that tells what is committed, and which fault befalls what."""
 
-    _committed = 0
+    _committed = -1
+
+    def _turning(self, coordinator: Coordinator) -> None:
+        if self._committed < 0:
+            self._committed = coordinator.statistics.last_txid
+            if self._committed:
+                self.timeline.note(f"{self.name} continues after {self._committed}")
 
     def _turned(self, coordinator: Coordinator) -> None:
         last = coordinator.statistics.last_txid
@@ -160,4 +166,4 @@ def _task_of(stage: Stage, partition: int) -> str:
     chain_of = {chain[0]: "+".join(chain) for chain in plan.chains}
     names = ", ".join(sorted(chain_of.get(head, head) for head in heads)) or "the acker"
     txids = [attempt.txid for attempt in attempts]
-    return f"{names}, with txid {txids[0]}" + (f" to {txids[-1]}" if len(txids) > 1 else "")
+    return f"{names} (txid {txids[0]}" + (f" to {txids[-1]})" if len(txids) > 1 else ")")

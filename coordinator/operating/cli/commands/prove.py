@@ -42,9 +42,9 @@ def prove(
 ) -> int:
     """Play a topology under faults, and name what its code does wrong.
 
-    Every schedule has to leave the same state. Needs neither Spark nor a server. The input should be a small sample: your
-    code runs many times, and what it does outside its state it does each time. Exit code 0: nothing was found; 1: a
-    mistake, with the line and the schedule that shows it.
+    Every schedule has to leave the same state. Needs neither Spark nor a server. The input should be a small sample:
+    your code runs many times, and what it does outside its state it does each time. Exit code 0: nothing was found; 1:
+    a mistake, with the line and the schedule that shows it.
     """
     with user_output_aside():
         topology, _ = load_topology(target, parameters)
