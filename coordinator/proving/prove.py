@@ -136,7 +136,7 @@ class _Proving:
         other: QuietRun = in_a_copy(partial(quiet_run, topology, self._batches))
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
         if not self._batches:
-            raise TopologyError(f"topology {topology.topology_id!r} has nothing to run: its input has no batch, or none for now")
+            raise TopologyError(f"the input of {topology.topology_id!r} has no batch, or none for now: nothing was run")
         if not self._is_whole and SpoutKind(topology.spout.spec).is_opaque:
             raise TopologyError(
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "

@@ -142,7 +142,7 @@ def drawn_by(function: Callable[..., Any]) -> str:
     module = getattr(function, "__module__", None) or type(owner).__module__
     if module == "time" and name in CLOCKS:
         return f"time.{name}()"
-    if type(owner).__module__ == "random" or (type(owner).__module__, module) == ("_random", "_random"):
+    if type(owner).__module__ in ("random", "_random") and name != "seed":
         return f"random.{name}()"
     if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
         return f"{owner.__name__}.{name}()"

@@ -265,7 +265,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no topology": (lambda: 3, "prove got"),
     "external effects": (partial(words, None, Mails()), "committer 'store' has external effects"),
     "no state": (without_state, "declares no state"),
-    "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "its input has no batch"),
+    "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "the input of 'words' has no batch"),
 }
 
 
