@@ -166,7 +166,10 @@ def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str])
         if before.get((owner, name)) == content:
             continue
         is_set = re.compile(rf"\s*{re.escape(name)}\b\s*(:[^=]*)?=")
-        lines, first = inspect.getsourcelines(owner)
+        try:
+            lines, first = inspect.getsourcelines(owner)
+        except (OSError, TypeError):
+            continue
         found = next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), 0)
         if found:
             component_id = next((each for kind, each in classes.items() if owner in kind.__mro__), "")

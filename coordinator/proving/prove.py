@@ -11,11 +11,11 @@ from functools import partial
 from coordinator.engines.simulated.fault_plan import Strike
 from coordinator.engines.simulated.reduce import fewest
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.proving.comparison import differences
 from coordinator.proving.evidence import mistakes_in, place_of_class, watched_runs
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
 from coordinator.proving.quiet_run import Kept, QuietRun, quiet_run
+from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule
 from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import provable
@@ -77,7 +77,7 @@ def prove(
 
 
 @dataclass(frozen=True, slots=True)
-class _Failed:
+class _FailedSchedule:
     """A schedule that has left something else.
 
     Attributes:
@@ -144,7 +144,7 @@ class _Proving:
             )
         return runs.first.kept, list(mistakes_in(runs, other, topology))
 
-    def _failed(self, schedule: Schedule, quiet: Kept) -> _Failed | None:
+    def _failed(self, schedule: Schedule, quiet: Kept) -> _FailedSchedule | None:
         """Plays a schedule; returns how it failed, if it did."""
         expected = quiet
         if schedule.is_by_stages:
@@ -153,13 +153,13 @@ class _Proving:
                 calm = self._play(without)
                 told = self._compared(calm, quiet, is_rearranged=True)
                 if told:
-                    return _Failed(without, calm, told)
+                    return _FailedSchedule(without, calm, told)
                 self._by_stages = calm.kept
             assert self._by_stages is not None
             expected = self._by_stages
         played = self._play(schedule)
         told = self._compared(played, expected, is_rearranged=played.is_rearranged)
-        return _Failed(schedule, played, told) if told else None
+        return _FailedSchedule(schedule, played, told) if told else None
 
     def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
         if played.kept is None:
@@ -171,7 +171,7 @@ class _Proving:
         return in_a_copy(lambda: kind(self._topology, schedule, self._batches).play())
 
     def _told(
-        self, schedule: Schedule, failed: _Failed, quiet: Kept, played: int, harmless: list[FoundMistake]
+        self, schedule: Schedule, failed: _FailedSchedule, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""
         if self._play(failed.schedule).kept != failed.played.kept:
@@ -200,7 +200,7 @@ class _Proving:
         mistake = Mistake.RAISES if smallest.played.kept is None else left
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
-    def _mistake(self, mistake: Mistake, failed: _Failed) -> FoundMistake:
+    def _mistake(self, mistake: Mistake, failed: _FailedSchedule) -> FoundMistake:
         names = {name for name, _ in failed.told}
         component_id = next(
             (
@@ -214,7 +214,7 @@ class _Proving:
         place = place_of_class(component_id, self._topology)
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 
-    def _proved(self, seeds: int, found: list[FoundMistake], failed: _Failed | None = None) -> Proof:
+    def _proved(self, seeds: int, found: list[FoundMistake], failed: _FailedSchedule | None = None) -> Proof:
         proof = Proof(self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found))
         if failed is None:
             return proof

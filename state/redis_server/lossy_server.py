@@ -16,7 +16,7 @@ TIMEOUT_S = 30.0
 """How long a client waits for an answer that was lost, unless its connection breaks at once."""
 
 
-class Faults(Protocol):
+class Losses(Protocol):
     """What goes wrong."""
 
     def strikes(self, fault: str) -> bool:
@@ -54,7 +54,7 @@ class LossyServer:
 
     durability = "memory"
 
-    def __init__(self, faults: Faults, tell: Callable[[str], None]) -> None:
+    def __init__(self, faults: Losses, tell: Callable[[str], None]) -> None:
         self._faults, self._tell = faults, tell
         self._applied: list[tuple[Any, ...]] = []
         self._writes: list[int] = []

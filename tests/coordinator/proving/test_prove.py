@@ -44,8 +44,8 @@ from tests.support.faulty_topologies import (
 FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
     "draws": (partial(words, DrawsNumbers()), Mistake.DRAWS, "# draws", 1),
     "clock": (partial(words, ReadsClock()), Mistake.DRAWS, "# reads the clock", 1),
-    "class": (partial(words, KeepsInClass()), Mistake.KEEPS, "# outlasts the batch", 1),
-    "module": (partial(words, KeepsInModule()), Mistake.KEEPS, "SEEN_WORDS: set", 1),
+    "class": (partial(words, KeepsInClass()), Mistake.KEEPS, "# outlasts the batch", 3),
+    "module": (partial(words, KeepsInModule()), Mistake.KEEPS, "SEEN_WORDS: set", 3),
     "order": (partial(words, SplitLines(), KeepsLast(), in_one_task=True), Mistake.ORDER, "class KeepsLast", 8),
     "tasks": (partial(words, CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
     "foreign": (partial(words, None, ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from coordinator.proving.comparison import differences
 from coordinator.proving.quiet_run import Kept
+from coordinator.proving.same_state import differences
 from state import HashState, ListState, SortedSetState, ValueState
 
 PARTS = HashState("parts").per("day", str)
