@@ -35,9 +35,9 @@ SURFACE = {
         IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout ITransactionalSpout InputChange
         LocalCluster MemoryTransactionalSpout Mistake
         OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
-        PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof RunOptions
-        RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology
-        TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan prove run
+        PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
+        RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles
+        Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan prove run
         run_bolt run_plain start
     """,
     "coordinator.sources": """

@@ -12,7 +12,7 @@ from typing import Any
 
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
-from coordinator.proving.watch import Seen, Watch
+from coordinator.proving.watch import Seen, Sightings, Watch
 from coordinator.topology.building.topology import Topology
 from coordinator.user_places import is_users
 from state.printable import one_line
@@ -29,17 +29,13 @@ class WatchedRuns:
 
     Attributes:
         first, second: the runs.
-        draws, effects, changed: see `Watch`.
-        reads: see `Watch`.
+        seen: what was seen in the first.
         kept: names in the user's modules and classes whose values the runs have changed, with their places.
     """
 
     first: QuietRun
     second: QuietRun
-    draws: Sequence[Seen]
-    effects: Sequence[Seen]
-    changed: Sequence[Seen]
-    reads: Mapping[tuple[str, Any], str]
+    seen: Sightings
     kept: Sequence[Seen]
 
 
@@ -51,10 +47,8 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     """
     classes = {type(component.spec): component.component_id for component in topology.components}
     before, watch = _lasting(classes), Watch(classes)
-    first = quiet_run(topology, batches, watch)
-    second = quiet_run(topology, batches)
-    kept = list(_changed(before, classes))
-    return WatchedRuns(first, second, watch.draws, watch.effects, watch.changed, watch.reads, kept)
+    first, second = quiet_run(topology, batches, watch), quiet_run(topology, batches)
+    return WatchedRuns(first, second, watch.seen, list(_changed(before, classes)))
 
 
 def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Iterator[FoundMistake]:
@@ -65,14 +59,14 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         other: a run in another process.
         topology: what ran.
     """
-    for seen in runs.effects:
+    for seen in runs.seen.effects:
         yield FoundMistake(Mistake.EFFECT, seen.component_id, seen.place, seen.what)
-    for seen in runs.changed:
+    for seen in runs.seen.changed:
         yield FoundMistake(
             Mistake.CHANGES_EMITTED, seen.component_id, seen.place, "emitted here, and changed later", does_harm=False
         )
     if differing := _first_difference(runs.first, other):
-        yield _drawn(*differing, runs.draws, topology)
+        yield _drawn(*differing, runs.seen.draws, topology)
     elif differing := _first_difference(runs.first, runs.second):
         yield _kept(*differing, runs.kept, topology)
     yield from _foreign_reads(runs)
@@ -132,7 +126,7 @@ def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
     for txid, transaction in enumerate(runs.first.transactions, start=1):
         for (component_id, task), (name, field), writer in _crossing(transaction):
             told = f"in txid {txid} task {task} reads {field!r} of state {name!r}, which task {writer} writes"
-            yield FoundMistake(Mistake.FOREIGN_READ, component_id, runs.reads.get((name, field), ""), told)
+            yield FoundMistake(Mistake.FOREIGN_READ, component_id, runs.seen.reads.get((name, field), ""), told)
             return
 
 

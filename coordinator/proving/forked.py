@@ -1,10 +1,13 @@
-"""Runs something in a copy of this process, so that nothing it leaves in modules or classes reaches what runs next."""
+"""Runs something in a copy of this process, so that nothing it leaves in modules or classes reaches what runs next.
+
+What user code prints there is dropped, and so is what txbatch logs of faults that are meant to be.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -22,8 +25,6 @@ def in_a_copy(run: Callable[[], ResultT]) -> ResultT:
         TransactionError: the copy has ended without either.
     """
     reading, writing = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forks where there are threads: this one uses none
         child = os.fork()
@@ -51,6 +52,10 @@ def _answer(run: Callable[[], Any], reading: int, writing: int) -> None:
     status = 1
     try:
         os.close(reading)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for printed in (1, 2):
+            os.dup2(nowhere, printed)
+        logging.getLogger("txbatch").setLevel(logging.CRITICAL)
         try:
             answer: tuple[Exception | None, Any] = (None, run())
         except Exception as error:  # noqa: BLE001 - it is raised again in the original
@@ -58,8 +63,6 @@ def _answer(run: Callable[[], Any], reading: int, writing: int) -> None:
         packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
         with open(writing, "wb") as pipe:
             pipe.write(packed)
-        sys.stdout.flush()
-        sys.stderr.flush()
         status = 0
     finally:
         os._exit(status)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -100,17 +99,7 @@ class _Proving:
     def proof(
         self, seeds: range, minutes: float | None, exactly: Iterable[str] | None, on_seed: Callable[[int], None]
     ) -> Proof:
-        level = logging.getLogger("txbatch").level
-        logging.getLogger("txbatch").setLevel(logging.CRITICAL)  # of faults that are meant to be
-        try:
-            RedisStore("redis://memory", "any", client=in_memory_client()).check_server()  # loads it for all copies
-            return self._proof(seeds, minutes, exactly, on_seed)
-        finally:
-            logging.getLogger("txbatch").setLevel(level)
-
-    def _proof(
-        self, seeds: range, minutes: float | None, exactly: Iterable[str] | None, on_seed: Callable[[int], None]
-    ) -> Proof:
+        RedisStore("redis://memory", "any", client=in_memory_client()).check_server()  # loads it for all copies
         end_s = time.monotonic() + 60 * minutes if minutes is not None else None
         quiet, found = self._quietly()
         harmless = [each for each in found if not each.does_harm]

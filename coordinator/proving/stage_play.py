@@ -15,7 +15,7 @@ from coordinator.engines.spark.shares import ShareStage
 from coordinator.engines.spark.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
-from coordinator.proving.subject import with_other_tasks
+from coordinator.proving.subject import told_tasks, with_other_tasks
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from state.errors import (
@@ -109,8 +109,7 @@ class StagePlay:
         topology, faults, name = self._topology, self._faults, f"driver {len(self._drivers) + 1}"
         if faults.strikes(OTHER_TASKS):
             topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
-            counts = ", ".join(f"{c.task_count} of {c.component_id}" for c in topology.components)
-            self._timeline.note(f"there are other numbers of tasks: {counts}")
+            self._timeline.note(told_tasks(topology))
         self._drivers.append(
             _Driver(
                 name,

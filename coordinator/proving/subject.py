@@ -58,3 +58,10 @@ def with_other_tasks(topology: Topology, random: Random) -> Topology:
         count = random.choice(TASKS) if component.task_count > 1 else component.task_count
         components.append(replace(component, task_count=count, parallelism=count))
     return replace(topology, components=tuple(components))
+
+
+def told_tasks(topology: Topology) -> str:
+    """Returns the numbers of tasks, for a story."""
+    return "there are other numbers of tasks: " + ", ".join(
+        f"{component.task_count} of {component.component_id}" for component in topology.components
+    )

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, Self
@@ -49,11 +50,9 @@ class Seen(NamedTuple):
     place: str
 
 
-class Watch:
-    """Watches the calling thread, whenever it is entered.
-
-    Args:
-        components: class of a component -> its id.
+@dataclass(slots=True)
+class Sightings:
+    """All that was seen.
 
     Attributes:
         draws: calls whose answers no replay repeats.
@@ -62,12 +61,25 @@ class Watch:
         reads: (state, field) -> where it was read first.
     """
 
+    draws: list[Seen] = field(default_factory=list)
+    effects: list[Seen] = field(default_factory=list)
+    changed: list[Seen] = field(default_factory=list)
+    reads: dict[tuple[str, Any], str] = field(default_factory=dict)
+
+
+class Watch:
+    """Watches the calling thread, whenever it is entered.
+
+    Args:
+        components: class of a component -> its id.
+
+    Attributes:
+        seen: what was seen so far.
+    """
+
     def __init__(self, components: Mapping[type, str]) -> None:
         self._components = components
-        self.draws: list[Seen] = []
-        self.effects: list[Seen] = []
-        self.changed: list[Seen] = []
-        self.reads: dict[tuple[str, Any], str] = {}
+        self.seen = Sightings()
         self._held: list[tuple[Any, Any, Seen]] = []
         self._is_on = False
         sys.addaudithook(self._audit)
@@ -88,15 +100,15 @@ class Watch:
             drawn = drawn_by(argument)
             user, through = _caller(frame) if drawn else (None, "")
             if user is not None:
-                self._note(self.draws, through or drawn, user)
+                self._note(self.seen.draws, through or drawn, user)
         elif event == "call":
             code = frame.f_code
             if code in EMITTED:
                 self._emitted(frame, frame.f_locals[EMITTED[code]])
             elif code is READ:
                 user, _ = _caller(frame, past_ours=True)
-                for field in frame.f_locals["fields"] if user is not None else ():
-                    self.reads.setdefault((frame.f_locals["name"], field), _place(user))
+                for read in frame.f_locals["fields"] if user is not None else ():
+                    self.seen.reads.setdefault((frame.f_locals["name"], read), _place(user))
             elif code is ENDED:
                 self._compare()
 
@@ -105,7 +117,7 @@ class Watch:
         if what:
             user, _ = _caller(sys._getframe(1))  # noqa: SLF001 - the way to a caller's line
             if user is not None:
-                self._note(self.effects, what, user)
+                self._note(self.seen.effects, what, user)
 
     def _note(self, seen: list[Seen], what: str, frame: FrameType) -> None:
         noted = Seen(what, self._component(frame), _place(frame))
@@ -122,8 +134,8 @@ class Watch:
     def _compare(self) -> None:
         for values, copy, seen in self._held:
             with suppress(Exception):
-                if list(values) != copy and seen not in self.changed:
-                    self.changed.append(seen)
+                if list(values) != copy and seen not in self.seen.changed:
+                    self.seen.changed.append(seen)
         self._held.clear()
 
     def _component(self, frame: FrameType | None) -> str:

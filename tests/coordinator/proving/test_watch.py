@@ -36,9 +36,9 @@ def seen(act: Callable[[], Any]) -> tuple[list[str], list[str]]:
         watch = Watch({Component: "count"})
         with watch:
             Component(act).finish_batch()
-        for each in (*watch.draws, *watch.effects):
+        for each in (*watch.seen.draws, *watch.seen.effects):
             assert (each.component_id, each.place.rpartition(":")[0]) == ("count", __file__)
-        return [each.what for each in watch.draws], [each.what for each in watch.effects]
+        return [each.what for each in watch.seen.draws], [each.what for each in watch.seen.effects]
 
     return in_a_copy(run)
 
