@@ -27,7 +27,7 @@ BY_STAGES = {
     "frame.is_lost": (0.005, 0.02),
     "frame.is_doubled": (0.005, 0.02),
     "frame.is_altered": (0.005, 0.02),
-    **{f"kill@{point}": DRIVER_DIES for point in DRIVER_POINTS if not point.startswith("drop.")},
+    **{f"kill@{point}": DRIVER_DIES for point in DRIVER_POINTS if not point.startswith(("drop.", "spout."))},
     **{f"die@{point}": (0.01, 0.05) for point in TASK_POINTS},
 }
 """Fault -> how often it may strike, where waves run stage by stage."""
