@@ -15,7 +15,8 @@ from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.watch import Seen, Sightings, Watch
 from coordinator.topology.building.topology import Topology
 from coordinator.user_places import is_users
-from state.printable import one_line
+from state.errors import TransactionError
+from state.printable import one_line, said_by
 
 CONTENT_MAX = 100_000
 """How much of a module's or a class's value is compared, in characters."""
@@ -28,13 +29,14 @@ class WatchedRuns:
     """Two quiet runs, one after the other in one process, of which the first was watched.
 
     Attributes:
-        first, second: the runs.
+        first: the first of them.
+        second: the other; its error if it raised one.
         seen: what was seen in the first.
         kept: names in the user's modules and classes whose values the runs have changed, with their places.
     """
 
     first: QuietRun
-    second: QuietRun
+    second: QuietRun | str
     seen: Sightings
     kept: Sequence[Seen]
 
@@ -47,7 +49,11 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     """
     classes = {type(component.spec): component.component_id for component in topology.components}
     before, watch = _lasting(classes), Watch(classes)
-    first, second = quiet_run(topology, batches, watch), quiet_run(topology, batches)
+    first = quiet_run(topology, batches, watch)
+    try:
+        second: QuietRun | str = quiet_run(topology, batches)
+    except TransactionError as error:
+        second = f"raises {said_by(error)}"
     return WatchedRuns(first, second, watch.seen, list(_changed(before, classes)))
 
 
@@ -83,20 +89,26 @@ def place_of_class(component_id: str, topology: Topology) -> str:
         return ""
 
 
-def _first_difference(one: QuietRun, other: QuietRun) -> tuple[int, str, str] | None:
-    """Returns txid, component and what it did otherwise, of the first that differs on the way; None if none does."""
+def _first_difference(one: QuietRun, other: QuietRun | str) -> tuple[str, str, str] | None:
+    """Returns what differs first: who it is, its component, and what it did otherwise; None if nothing does."""
+    if isinstance(other, str):
+        return "it", "", other
     for txid, (left, right) in enumerate(zip(one.transactions, other.transactions, strict=False), start=1):
         for component_id, emitted in left.emitted.items():
             again = right.emitted[component_id]
             if emitted != again:
                 pairs = zip([*emitted, "nothing"], [*again, "nothing"], strict=False)
                 found = next(((a, b) for a, b in pairs if a != b), (len(emitted), len(again)))
-                return txid, component_id, one_line(f"emits {_values(found[0])}, and then {_values(found[1])}")
+                return (
+                    f"txid {txid}",
+                    component_id,
+                    one_line(f"emits {_values(found[0])}, and then {_values(found[1])}"),
+                )
         for (component_id, task), writes in left.writes.items():
             if writes != right.writes.get((component_id, task)):
-                return txid, component_id, "changes its state otherwise"
+                return f"txid {txid}", component_id, "changes its state otherwise"
     if len(one.transactions) != len(other.transactions):
-        return min(len(one.transactions), len(other.transactions)) + 1, "", "there are other transactions"
+        return "the spout", "", f"cuts {len(one.transactions)} transactions, and then {len(other.transactions)}"
     return None
 
 
@@ -104,18 +116,18 @@ def _values(emission: Any) -> str:
     return repr(emission[1]) if isinstance(emission, tuple) else str(emission)
 
 
-def _drawn(txid: int, component_id: str, how: str, draws: Sequence[Seen], topology: Topology) -> FoundMistake:
+def _drawn(who: str, component_id: str, how: str, draws: Sequence[Seen], topology: Topology) -> FoundMistake:
     own = [seen for seen in draws if seen.component_id in (component_id, "")]
-    told = f"run again, txid {txid} {how}"
+    told = f"run again, {who} {how}"
     if own:
         calls = ", ".join(dict.fromkeys(seen.what for seen in own))
         return FoundMistake(Mistake.DRAWS, component_id, own[0].place, f"{told}; it calls {calls}")
     return FoundMistake(Mistake.DRAWS, component_id, place_of_class(component_id, topology), told)
 
 
-def _kept(txid: int, component_id: str, how: str, kept: Sequence[Seen], topology: Topology) -> FoundMistake:
+def _kept(who: str, component_id: str, how: str, kept: Sequence[Seen], topology: Topology) -> FoundMistake:
     own = [seen for seen in kept if seen.component_id == component_id] or list(kept)
-    told = f"run again in the same process, txid {txid} {how}"
+    told = f"run again in the same process, {who} {how}"
     if own:
         names = ", ".join(seen.what for seen in own)
         return FoundMistake(Mistake.KEEPS, component_id, own[0].place, f"{told}; {names} has changed")

@@ -15,7 +15,7 @@ from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
 from coordinator.proving.quiet_run import Kept, QuietRun, quiet_run
 from coordinator.proving.same_state import differences
-from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule
+from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import provable
 from coordinator.proving.tuple_play import TuplePlay
@@ -105,7 +105,7 @@ class _Proving:
         harmless = [each for each in found if not each.does_harm]
         if len(harmless) < len(found):
             return self._proved(0, found)
-        faults = None if exactly is None else frozenset(map(Strike.parse, exactly))
+        faults = None if exactly is None else faults_of(exactly)
         played = 0
         for seed in seeds:
             if end_s is not None and time.monotonic() > end_s:
@@ -115,7 +115,7 @@ class _Proving:
             played += 1
             on_seed(seed)
             if failed is not None:
-                return self._told(schedule, failed, quiet, played, harmless)
+                return self._explained(schedule, failed, quiet, played, harmless)
         return self._proved(played, harmless)
 
     def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
@@ -159,7 +159,7 @@ class _Proving:
         kind = StagePlay if schedule.is_by_stages else TuplePlay
         return in_a_copy(lambda: kind(self._topology, schedule, self._batches).play())
 
-    def _told(
+    def _explained(
         self, schedule: Schedule, failed: _FailedSchedule, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""

@@ -8,6 +8,7 @@ from random import Random
 
 from coordinator.engines.simulated.fault_plan import DRIVER_POINTS, TASK_POINTS, FaultPlan, Strike, swarm_of
 from coordinator.proving.quiet_run import Kept
+from state.errors import TopologyError
 
 OTHER_TASKS, OTHER_ORDER = "tasks.are_other", "tuples.come_in_another_order"
 REARRANGING = frozenset({OTHER_TASKS, OTHER_ORDER})
@@ -88,3 +89,18 @@ class Played:
     def is_rearranged(self) -> bool:
         """Whether tuples were dealt or ordered otherwise than in the run it is compared with."""
         return any(strike.fault in REARRANGING for strike in self.struck)
+
+
+def faults_of(texts: Iterable[str]) -> frozenset[Strike]:
+    """Returns faults as they were printed.
+
+    Raises:
+        TopologyError: one of them is none.
+    """
+    found = set()
+    for text in texts:
+        fault, _, opportunity = text.rpartition(":")
+        if fault not in (*BY_STAGES, *BY_TUPLES) or not opportunity.isdecimal():
+            raise TopologyError(f"{text!r} is not a fault of a proof; give what a failing schedule prints")
+        found.add(Strike.parse(text))
+    return frozenset(found)

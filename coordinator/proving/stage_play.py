@@ -34,7 +34,9 @@ from state.redis_topology.store import RedisStore
 
 CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600
 """For how many calls of the server things go wrong by chance; and at most, if they are to go wrong exactly so."""
-HAPPENINGS_MAX = 20_000
+HAPPENINGS_MAX = 50_000
+CALM_ERRORS_MAX = 2
+"""How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
 EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
 """The errors by which faults may end a run; the next one continues."""
 TOLD = {
@@ -62,14 +64,13 @@ class StagePlay:
 
     def __init__(self, topology: Topology, schedule: Schedule, batches: int) -> None:
         self._topology, self._schedule, self._batches = topology, schedule, batches
-        self._random = Random(f"{schedule.seed} stages")
         self._timeline = Timeline(HAPPENINGS_MAX)
         self._faults = schedule.plan()
         self._faults.tell = self._tell
         self._server = LossyServer(self._faults, self._timeline.note)
         self._drivers: list[DriverProcess] = []
         self._is_done = False
-        self._error = ""
+        self._error, self._calm_errors = "", 0
 
     def play(self) -> Played:
         """Plays it to its end."""
@@ -125,9 +126,13 @@ class StagePlay:
         )
 
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
-        if error is not None and not (isinstance(error, EXPLAINED) and self._faults.struck):
+        struck, exactly = len(self._faults.struck), self._schedule.exactly
+        is_calm = self._faults.has_ended or (exactly is not None and struck >= len(exactly))
+        self._calm_errors += error is not None and is_calm
+        is_explained = isinstance(error, EXPLAINED) and struck > 0 and self._calm_errors <= CALM_ERRORS_MAX
+        if error is not None and not is_explained:
             self._error = said_by(error)
-        self._is_done = error is None or bool(self._error)
+        self._is_done = error is None or not is_explained
 
 
 class _Driver(DriverProcess):

@@ -56,6 +56,7 @@ class FaultPlan:
     Attributes:
         struck: everything that has struck so far, in order.
         opportunities: fault -> how often it might have struck.
+        has_ended: whether nothing goes wrong any more.
         tell: called with each fault that strikes.
     """
 
@@ -66,7 +67,7 @@ class FaultPlan:
         self._rates, self._exactly = rates, exactly
         self._strikes: dict[str, Iterator[int]] = {}
         self._next: dict[str, int] = {}
-        self._has_ended = False
+        self.has_ended = False
         self.struck: list[Strike] = []
         self.opportunities: Counter[str] = Counter()
 
@@ -95,12 +96,12 @@ class FaultPlan:
 
     def end(self) -> None:
         """From now on nothing goes wrong."""
-        self._has_ended = True
+        self.has_ended = True
         self._next = dict.fromkeys(self._next, _NEVER)
 
     def _begun(self, fault: str) -> int:
         """When a fault strikes first."""
-        if self._has_ended:
+        if self.has_ended:
             strikes: Iterator[int] = iter(())
         elif self._exactly is None:
             strikes = _by_chance(Random(f"{self._seed} {fault}"), self._rates.get(fault, 0.0))

@@ -172,13 +172,25 @@ class Raises(CountWords):
 class RaisesIfRepeated(CountWords):
     """Bears no second attempt, though the same batch is the same."""
 
-    begun: set[int] = set()
+    begun: set[tuple[int, int]] = set()
 
     def prepare(self, conf, context, collector, attempt):
         super().prepare(conf, context, collector, attempt)
-        if attempt.txid in self.begun and attempt.txid > 2:
+        if (context.task_index, attempt.txid) in self.begun:
             raise ValueError("again")
-        self.begun.add(attempt.txid)
+        self.begun.add((context.task_index, attempt.txid))
+
+
+class NeverSucceedsAgain(CountWords):
+    """Has a batch replayed for ever once it was begun twice."""
+
+    begun: list[int] = []
+
+    def finish_batch(self):
+        self.begun.append(self.attempt.txid)
+        super().finish_batch()
+        if self.begun.count(4) > 4:
+            raise FailedException("again and again")
 
 
 class Fails(CountWords):
@@ -195,6 +207,26 @@ class Fails(CountWords):
 class EndsProcess(CountWords):
     def finish_batch(self):
         os._exit(3)
+
+
+@pytest.mark.parametrize("bolt", [RaisesIfRepeated(), NeverSucceedsAgain()])
+def test_an_error_that_only_faults_lead_to_is_found(bolt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
+    (found,) = prove(words(bolt)).mistakes
+    assert (found.mistake, found.is_certain) == (Mistake.RAISES, False)
+    assert "again" in found.evidence
+
+
+def test_a_second_run_in_one_process_that_raises_is_a_mistake() -> None:
+    (found,) = prove(words(RaisesIfRepeated())).mistakes
+    assert found.mistake is Mistake.KEEPS
+    assert "raises component 'count'" in found.evidence
+    assert line_at(found.place).strip() == "begun: set[tuple[int, int]] = set()"
+
+
+def test_a_fault_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(TopologyError, match=r"'server\.sleeps:1' is not a fault of a proof"):
+        prove(words, exactly=["server.sleeps:1"])
 
 
 def test_an_error_without_faults_is_raised_as_a_run_raises_it() -> None:
