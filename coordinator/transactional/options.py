@@ -85,7 +85,7 @@ class RunOptions:
     max_spout_pending: int | None = checked(None, count(), may_be_none=True)
     wave_target_s: float = checked(0.3, seconds(above_zero=True))
     commit_group_max: int = checked(1024, count())
-    commit_operations_max: int = checked(75_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
+    commit_operations_max: int = checked(150_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
     commit_target_s: float | None = checked(0.1, seconds(), may_be_none=True)
     max_attempts: int = checked(5, count())
     on_poison: str = checked("halt", one_of(POISON_WORDS))

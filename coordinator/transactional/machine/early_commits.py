@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from state.attempt import TransactionAttempt
 
-WASTED_MAX = 3
+WASTED_MAX = 16
 """A run stops trying when it has this many more wasted groups than useful ones."""
 
 
