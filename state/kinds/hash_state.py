@@ -138,6 +138,9 @@ class HashState(KeyedState):
         Raises:
             StaleReadError, StateRefusedError: as `get`.
         """
-        wanted = list(dict.fromkeys(self._check("field", field, self.field_type) for field in fields))
+        given = list(fields)
+        if not self._are_plain(given, self.field_type):
+            given = [self._check("field", field, self.field_type) for field in given]
+        wanted = list(dict.fromkeys(given))
         found = self._read(wanted) if wanted else {}
         return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}

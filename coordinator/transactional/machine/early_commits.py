@@ -14,7 +14,8 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from state.attempt import TransactionAttempt
 
 WASTED_MAX = 16
-"""A run stops trying when it has this many more wasted groups than useful ones."""
+"""A run stops trying when it has this many more wasted groups than useful ones. Two waves of groups may be on their way
+when the first proves too large, and nothing is wrong with those that follow: they are smaller."""
 
 
 class EarlyCommits:
