@@ -16,6 +16,7 @@ from typing import Any
 _STREAM_FIGURES = 4
 _FIGURES = ("finish_ns", "batches", "dead_letters")
 """The names of the others."""
+_FINISH_NS, _BATCHES, _DEAD_LETTERS = range(_STREAM_FIGURES, _STREAM_FIGURES + len(_FIGURES))
 
 
 def no_clock() -> int:
@@ -85,10 +86,13 @@ class MetricsTable:
         """Adds a row."""
         for figure, counts in enumerate(metrics.counts()):
             for stream, count in counts.items():
-                self._put(figure, stream, count)
-        for figure, value in enumerate((metrics.finish_ns, metrics.batches, metrics.dead_letters), _STREAM_FIGURES):
-            if value:
-                self._put(figure, "", value)
+                self._column(figure, stream).append(count)
+        if metrics.finish_ns:
+            self._column(_FINISH_NS).append(metrics.finish_ns)
+        if metrics.batches:
+            self._column(_BATCHES).append(metrics.batches)
+        if metrics.dead_letters:
+            self._column(_DEAD_LETTERS).append(metrics.dead_letters)
         self._row_count += 1
 
     def then(self, later: MetricsTable) -> MetricsTable:
@@ -131,10 +135,14 @@ class MetricsTable:
                 setattr(metrics, _FIGURES[figure - _STREAM_FIGURES], sum(values))
         return metrics
 
-    def _put(self, figure: int, stream: str, value: int) -> None:
-        column = self._columns.setdefault((figure, stream), [])
-        column += [None] * (self._row_count - len(column))
-        column.append(value)
+    def _column(self, figure: int, stream: str = "") -> list[int | None]:
+        """Returns a column, filled up to the row that is added."""
+        column = self._columns.get((figure, stream))
+        if column is None:
+            column = self._columns[figure, stream] = []
+        if len(column) < self._row_count:
+            column += [None] * (self._row_count - len(column))
+        return column
 
 
 @dataclass(slots=True)
