@@ -1,12 +1,13 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [lowest-versions]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [lowest-versions]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
+# go            builds the checker of histories for the tests into .programs; without it the script says so and continues
 # lowest-versions
 #               for the tests: the lowest PySpark and libraries that txbatch allows, in .programs/lowest-versions
 #
@@ -183,6 +184,19 @@ ensure_prometheus() {
             "dpkg -x prometheus_*.deb .programs"
 }
 
+# The checker of histories --------------------------------------------------------------------------------------
+
+build_histories() { (cd tests/support/chaos/histories && go build -o ../../../../.programs/histories .); }
+
+ensure_histories() {
+    built=.programs/histories
+    if [ -x $built ] && [ -z "$(find tests/support/chaos/histories -newer $built)" ]; then return; fi
+    if ! command -v go >/dev/null && may_apt; then apt_update; apt_install golang-go || true; fi
+    if ! command -v go >/dev/null || ! quietly "building the checker of histories" build_histories; then
+        say "histories of clients are not checked; run: sudo apt-get install -y golang-go"
+    fi
+}
+
 # The lowest versions ---------------------------------------------------------------------------------------------
 
 # After ensure_packages, whose pip and setuptools it uses.
@@ -205,8 +219,9 @@ for program in "$@"; do
         redis-server) ensure_redis_server ;;
         maven) ensure_maven ;;
         prometheus) ensure_prometheus ;;
+        go) ensure_histories ;;
         lowest-versions) lowest_versions=yes ;;
-        *) die "cannot install $program; name java, redis-server, maven, prometheus or lowest-versions" ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus, go or lowest-versions" ;;
     esac
 done
 ensure_packages
