@@ -192,15 +192,16 @@ class LyingAdmin:
         return 0
 
     def describe_topics(self, topics: Any, *, request_timeout: float) -> dict[str, Answer]:
-        lie, logs = self._brokers.asked(), self._brokers.logs
+        (name,), lie, logs = topics.topic_names, self._brokers.asked(), self._brokers.logs
         made = self._brokers.made + (1000 if lie is Lie.IS_ANOTHER else 0)
         if lie is Lie.IS_SILENT:
-            return {TOPIC: Answer(failed(KafkaError._TRANSPORT))}
+            return {name: Answer(failed(KafkaError._TRANSPORT))}
         if lie is Lie.IS_UNKNOWN:
-            return {TOPIC: Answer(failed(KafkaError.UNKNOWN_TOPIC_OR_PART))}
+            return {name: Answer(failed(KafkaError.UNKNOWN_TOPIC_OR_PART))}
         listed = logs[:-1] if lie is Lie.LISTS_FEWER else logs
         partitions = [SimpleNamespace(id=number, leader=log.has_leader or None) for number, log in enumerate(listed)]
-        return {TOPIC: Answer(SimpleNamespace(topic_id=f"id{made}", partitions=partitions))}
+        topic_id = f"id{made}" if name == TOPIC else f"id of {name}"
+        return {name: Answer(SimpleNamespace(topic_id=topic_id, partitions=partitions))}
 
     def list_offsets(
         self, asked: dict[TopicPartition, OffsetSpec], *, isolation_level: Any, request_timeout: float
