@@ -42,7 +42,7 @@ class ReaderPool:
         self._topics: OrderedDict[tuple[int, str], BrokerTopic] = OrderedDict()
 
     def topic_id(self, settings: ClientSettings, topic: str) -> str:
-        """Asks brokers for a topic's id, over a connection that is kept (executor, once a wave).
+        """Asks brokers for a topic's id, over a connection that is kept (executor, once a batch).
 
         Raises:
             FailedException: no answer.

@@ -1,7 +1,8 @@
 """What every transactional source promises, as one test body: subclass `SourceContract` and describe a `SourceWorld`.
 
-Deterministic replay, resume, growth, end, fingerprint, named errors, and state that is put back to an older copy. The runs are whole ones, in process: the
-source is cut, read, committed and started again as it is on Spark. A test module needs
+Deterministic replay, resume, growth, end, fingerprint, named errors, and state that is put back to an older copy. The
+runs are whole ones, in process: the source is cut, read, committed and started again as it is on Spark. A test module
+needs
 
     class TestTextFiles(SourceContract):
         @pytest.fixture
@@ -216,11 +217,12 @@ class RestoreContract:
         world.add(23)
         self.stop_at(cluster, world, 2)
         copy = Copy(cluster.client, is_export=is_export)
-        with pytest.raises((FencedError, StateRefusedError)), self.run(cluster, world.spout(), max_pending=2) as run:
+        with self.run(cluster, world.spout(), max_pending=2) as run:
             while run.statistics.committed < 2:
                 run.tick()
             copy.put_back()
-            world.settle(run)
+            with pytest.raises((FencedError, StateRefusedError)):
+                world.settle(run)
         self.check_continued(cluster, world)
 
     def check_continued(self, cluster: LocalCluster, world: SourceWorld) -> None:
