@@ -37,8 +37,8 @@ class RunOptions:
             transactions that share a Spark job grows while waves take less, and shrinks if they take more. Full waves
             may take twice as long if otherwise more than a tenth of their time would be spent on no transaction.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
-        commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
-            about 0.2 s, and `commit_target_s` makes most groups smaller.
+        commit_operations_max: most changes in a group of more than one transaction. The default blocks the server for
+            0.1 to 0.5 s, by how large its hashes are; `commit_target_s` makes most groups smaller.
         commit_target_s: how long the call that commits a group may keep the server busy, in seconds: its other clients
             wait as long. Groups are cut by how long recent calls took; only a single transaction may take longer, and
             is then named in the log. 0 or None sets no limit, and LocalCluster never has one.
