@@ -124,6 +124,7 @@ plans = st.lists(
 )
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # who dies closes no file
 @pytest.mark.parametrize("pack", [bytes, zipped])
 @given(plan=plans, way=st.sampled_from(WAYS))
 @settings(max_examples=40)
