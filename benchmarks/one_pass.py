@@ -2,8 +2,8 @@
 
     python -m benchmarks.one_pass --megabytes 500 --repeat 3
 
-txbatch, with row bolts and with column batches, cuts it into transactions of 10,000 lines, each visible as a whole. Each
-component has one task, so waves are dealt to the cores by batch and nothing is shuffled.
+txbatch, with row bolts and with column batches, cuts it into transactions of 10,000 lines, each visible as a whole.
+Each component has one task, so waves are dealt to the cores by batch and nothing is shuffled.
 `foreach_batch` is Structured Streaming with ten files a micro-batch, counted in the JVM and written by one MULTI each.
 `rdd` and `sql` are a single job whose counts are written at the end: they show nothing before it, and after a crash
 between two writes nobody knows what was counted. Each is measured as a whole; see `whole_job`.

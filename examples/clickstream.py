@@ -47,7 +47,8 @@ class SumPages(BaseBatchBolt):
     output_fields = ("day", "page", "views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.views = collector, Counter()
+        self.collector = collector
+        self.views: Counter[tuple[str, str]] = Counter()
 
     def execute_batch(self, batch):
         days = [date_of(ts // DAY_S) for ts in batch.column("ts")]

@@ -96,7 +96,7 @@ class JsonFields(RecordFormat):
         Raises:
             ValueError: one of them is not exactly one value, as all marks in their places would prove.
         """
-        found = self._decoder.decode(f"[{text}]")
+        found: list[Any] = self._decoder.decode(f"[{text}]")
         marks = count - 1
         is_marked = len(found) == count + marks and found[1::2].count(NEXT_RECORD) == marks
         if not is_marked or text.count(NEXT_RECORD) != marks or _ESCAPED_LETTER.search(text):
