@@ -113,6 +113,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         if begins is None:
             return last
         topic_id, at = begins.topic_id, begins.at
+        self._read_of = topic_id
         reader = self._topic.reader(topic_id, partition)
         message_count = byte_count = 0
         is_again = False
@@ -135,8 +136,6 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             self._emission.emit(collector, self._context, partition, messages)
             message_count += len(messages)
             byte_count += sum(len(message.value() or b"") for message in messages)
-        if message_count:
-            self._read_of = topic_id
         return OpaquePosition(topic_id, at).to_plain()
 
     def finish_batch(self, attempt: TransactionAttempt) -> None:
