@@ -142,7 +142,7 @@ class StateSession:
     def register(self, binding: Binding) -> None:
         """Makes a live handle follow this session; it replaces an earlier one of the same state."""
         former = self._bindings.get(binding.name)
-        if former is not None:
+        if former is not None and self.is_open:
             former.detach()
         self._bindings[binding.name] = binding
         if self.is_open:
