@@ -159,11 +159,19 @@ def _lasting(classes: Mapping[type, str]) -> dict[tuple[Any, str], str]:
     modules = [module for module in list(sys.modules.values()) if is_users(getattr(module, "__file__", None) or "<>")]
     bases = {base for kind in classes for base in kind.__mro__ if sys.modules.get(base.__module__) in modules}
     return {
-        (owner, name): repr(value)[:CONTENT_MAX]
+        (owner, name): _content_of(value)
         for owner in (*bases, *modules)
         for name, value in list(vars(owner).items())
         if not name.startswith("__") and isinstance(value, PLAIN)
     }
+
+
+def _content_of(value: object) -> str:
+    """Returns a value as text; one that cannot be shown is as any other of its type."""
+    try:
+        return repr(value)[:CONTENT_MAX]
+    except Exception:  # noqa: BLE001 - it is code of whoever wrote the value's class
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Seen]:

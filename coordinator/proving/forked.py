@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -59,6 +60,8 @@ def _answer(run: Callable[[], Any], reading: int, writing: int) -> None:
         try:
             answer: tuple[Exception | None, Any] = (None, run())
         except Exception as error:  # noqa: BLE001 - it is raised again in the original
+            if not isinstance(error, TransactionError):
+                error.add_note(f"raised in a copy of the process:\n{traceback.format_exc()}")
             answer = (error, None)
         packed = pickle.dumps(answer, pickle.HIGHEST_PROTOCOL)
         with open(writing, "wb") as pipe:

@@ -63,6 +63,16 @@ def line_at(place: str) -> str:
     return Path(file).read_text().splitlines()[int(line) - 1]
 
 
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+def test_a_module_may_hold_what_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faulty_topologies, "HELD", [Unspeakable()], raising=False)
+    assert prove(words, seeds=1).holds
+
+
 def test_a_topology_that_bears_everything_is_proved() -> None:
     played: list[int] = []
     proof = prove(words, seeds=40, on_seed=played.append)
