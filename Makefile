@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo check test matrix lint docs bench chaos clean
+.PHONY: help demo check test matrix lint docs bench chaos model clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -22,7 +22,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		tests/coordinator/transactional/machine $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server maven prometheus go lowest-versions
+	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
 	$(PYTHON_ENV) -m pytest $(ARGS)
 
 matrix:  ## run the short tests on every PySpark and Python that is supported
@@ -47,6 +47,10 @@ bench:  ## rates and latencies next to other ways to the same answer: make bench
 chaos:  ## strike at real drivers, servers and Spark for ten minutes: make chaos ARGS='--minutes 60 --seed 7'
 	@tools/bootstrap.sh java redis-server go
 	$(PYTHON_ENV) -m tests.support.chaos.nemesis $(ARGS)
+
+model:  ## search the protocol's model for errors with SPIN, and for planted ones: make model ARGS='--only drop'
+	@tools/bootstrap.sh spin
+	$(PYTHON_ENV) -m tools.model $(ARGS)
 
 clean:  ## remove caches, build products and the demo's data; keep .venv
 	rm -rf .txbatch .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist site spark-warehouse metastore_db derby.log *.egg-info

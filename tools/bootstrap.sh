@@ -1,13 +1,14 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [lowest-versions]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [spin] [lowest-versions]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
 # go            builds the checker of histories for the tests into .programs; without it the script says so and continues
+# spin          searches the protocol's model, and the tests compare it with the code; with the C compiler it needs
 # lowest-versions
 #               for the tests: the lowest PySpark and libraries that txbatch allows, in .programs/lowest-versions
 #
@@ -197,6 +198,15 @@ ensure_histories() {
     fi
 }
 
+# SPIN ----------------------------------------------------------------------------------------------------------
+
+ensure_spin() {
+    if command -v spin >/dev/null && command -v gcc >/dev/null; then return; fi
+    if may_apt; then apt_update; apt_install spin gcc libc6-dev || true; fi
+    command -v spin >/dev/null && command -v gcc >/dev/null ||
+        say "spin or gcc is missing, so tests of the model are skipped; run: sudo apt-get install -y spin gcc libc6-dev"
+}
+
 # The lowest versions ---------------------------------------------------------------------------------------------
 
 # After ensure_packages, whose pip and setuptools it uses.
@@ -220,8 +230,9 @@ for program in "$@"; do
         maven) ensure_maven ;;
         prometheus) ensure_prometheus ;;
         go) ensure_histories ;;
+        spin) ensure_spin ;;
         lowest-versions) lowest_versions=yes ;;
-        *) die "cannot install $program; name java, redis-server, maven, prometheus, go or lowest-versions" ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus, go, spin or lowest-versions" ;;
     esac
 done
 ensure_packages
