@@ -125,7 +125,6 @@ PLANTED = (
     Planted(
         "any call at the revision before is taken for the last one", ("ALREADY_FOR_ANYTHING", "NO_FENCE"), "two runs"
     ),
-    Planted("a repeated call is not recognised", ("NEVER_ALREADY",), "progress"),
     Planted("half a write is not noticed", ("HALF_WRITE_UNNOTICED",), "half a write"),
     Planted("a failure drops its attempt, and not the later ones", ("FAILURE_DROPS_ITSELF_ONLY",), "opaque"),
     Planted("a commit forgets its own position", ("METADATA_CLEANED_ONE_TOO_FAR",), "core"),
