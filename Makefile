@@ -22,7 +22,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 		tests/coordinator/transactional/machine $(ARGS)
 
 test:  ## run the tests
-	@tools/bootstrap.sh java redis-server maven prometheus spin lowest-versions
+	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
 	$(PYTHON_ENV) -m pytest $(ARGS)
 
 matrix:  ## run the short tests on every PySpark and Python that is supported
@@ -45,7 +45,7 @@ bench:  ## rates and latencies next to other ways to the same answer: make bench
 	$(PYTHON_ENV) -m benchmarks.suite $(ARGS)
 
 chaos:  ## strike at real drivers, servers and Spark for ten minutes: make chaos ARGS='--minutes 60 --seed 7'
-	@tools/bootstrap.sh java redis-server
+	@tools/bootstrap.sh java redis-server go
 	$(PYTHON_ENV) -m tests.support.chaos.nemesis $(ARGS)
 
 model:  ## search the protocol's model for errors with SPIN, and for planted ones: make model ARGS='--only drop'

@@ -3,6 +3,7 @@
     python -m benchmarks.one_pass --megabytes 500 --repeat 3
 
 txbatch, with row bolts and with column batches, cuts it into transactions of 10,000 lines, each visible as a whole.
+Each component has one task, so waves are dealt to the cores by batch and nothing is shuffled.
 `foreach_batch` is Structured Streaming with ten files a micro-batch, counted in the JVM and written by one MULTI each.
 `rdd` and `sql` are a single job whose counts are written at the end: they show nothing before it, and after a crash
 between two writes nobody knows what was counted. Each is measured as a whole; see `whole_job`.
@@ -46,7 +47,7 @@ EXAMPLES = {"txbatch": "word_count", "txbatch_columns": "word_count_batches"}
 
 def txbatch_command(example: str, pattern: str, data_dir: Path) -> list[str]:
     """The command of a txbatch side."""
-    parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}"]
+    parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}", "-p", "parallelism=1"]
     run = ["run", f"examples.{example}:topology", *parameters, "--master", "local[2]", "--data-dir", str(data_dir)]
     return ["-m", "coordinator.operating.cli", *run]
 

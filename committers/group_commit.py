@@ -176,30 +176,31 @@ def _from_composed(
 
 
 def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *, has_read: bool) -> PublishStep:
-    writers: dict[Read, set[int]] = {}
+    written: dict[int, set[Read]] = {report.task_id: set() for report in reports}
     total = WriteSet()
     count = 0
     for place in range(good):
-        if place and _reads_anothers_write(reports, place, writers):
+        if place and _reads_anothers_write(reports, place, written):
             break
         parts = [report.write_sets[place] for report in reports]
         if place and total.operations() + sum(part.operations() for part in parts) > group.operations_max:
             break
         if has_read:
             for report, part in zip(reports, parts, strict=True):
-                for key in part.fields():
-                    writers.setdefault(key, set()).add(report.task_id)
+                written[report.task_id].update(part.fields())
         total.then(compose(parts))
         count += 1
     return PublishStep(group.attempts[:count], total)
 
 
-def _reads_anothers_write(reports: Sequence[TaskReport], place: int, writers: Mapping[Read, set[int]]) -> bool:
-    return any(
-        writers.get((name, key), set()) - {report.task_id}
-        for report in reports
-        for name, key in report.results.reads.get(place, ())
-    )
+def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Mapping[int, set[Read]]) -> bool:
+    """Returns whether a task has read at a place what another one wrote below it."""
+    for report in reports:
+        reads = {(name, key) for name, key in report.results.reads.get(place, ())}
+        others = (fields for task_id, fields in written.items() if task_id != report.task_id)
+        if reads and not all(map(reads.isdisjoint, others)):
+            return True
+    return False
 
 
 def _incomplete(text: str, failures: Sequence[Failure] = ()) -> Failure:

@@ -53,13 +53,16 @@ class ResultColumns(Sequence[AttemptResult]):
         self._attempt_ids.append(result.attempt.attempt_id)
         self.edges.append(result.edges)
         self.failure = result.failure
-        for name in _RARE:
-            held = getattr(result, name)
-            if held:
-                getattr(self, name)[place] = held
-        if result.metrics:
-            (self._component_id,) = result.metrics
-        self.work.append(result.metrics.get(self._component_id) or TaskMetrics())
+        if result.reads:
+            self.reads[place] = result.reads
+        if result.counters:
+            self.counters[place] = result.counters
+        if result.letters:
+            self.letters[place] = result.letters
+        metrics = None
+        for self._component_id, metrics in result.metrics.items():  # noqa: B007
+            pass
+        self.work.append(metrics or TaskMetrics())
 
     def then(self, later: ResultColumns) -> ResultColumns:
         """Returns these results and those of the next attempts; none of these has failed."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from coordinator.plain.plain_options import PlainRunOptions
     from coordinator.plain.plain_topology import PlainTopology
     from coordinator.plain.plain_topology_builder import TopologyBuilder
+    from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
+    from coordinator.proving.prove import prove
     from coordinator.run import run
     from coordinator.run_plain import run_plain
     from coordinator.sources.files.line_files import TextFiles
@@ -67,6 +69,7 @@ __all__ = [
     "FeederSpout",
     "FixedBatchesSpout",
     "FormerInput",
+    "FoundMistake",
     "HeldPhase",
     "ICommitterTransactionalSpout",
     "IOpaquePartitionedTransactionalSpout",
@@ -75,6 +78,7 @@ __all__ = [
     "InputChange",
     "LocalCluster",
     "MemoryTransactionalSpout",
+    "Mistake",
     "OpaqueMemoryTransactionalSpout",
     "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
@@ -85,6 +89,7 @@ __all__ = [
     "PlainRunOptions",
     "PlainStatistics",
     "PlainTopology",
+    "Proof",
     "RunOptions",
     "RunReport",
     "RunSoFar",
@@ -101,6 +106,7 @@ __all__ = [
     "TransactionalTopologyBuilder",
     "exactly_once",
     "plan",
+    "prove",
     "run",
     "run_bolt",
     "run_plain",

@@ -18,7 +18,7 @@ import argparse
 import gzip
 import json
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -47,10 +47,12 @@ class SumPages(BaseBatchBolt):
     output_fields = ("day", "page", "views")
 
     def prepare(self, conf, context, collector, attempt):
-        self.collector, self.views = collector, defaultdict(int)
+        self.collector = collector
+        self.views: Counter[tuple[str, str]] = Counter()
 
-    def execute(self, tup):
-        self.views[date_of(tup["ts"] // DAY_S), tup["page"]] += 1
+    def execute_batch(self, batch):
+        days = [date_of(ts // DAY_S) for ts in batch.column("ts")]
+        self.views.update(zip(days, batch.column("page"), strict=True))
 
     def finish_batch(self):
         self.collector.emit_all([day, page, views] for (day, page), views in self.views.items())
@@ -86,8 +88,9 @@ class CountVisits(BaseBatchBolt, ICommitter):
     def prepare(self, conf, context, collector, attempt):
         self.times = defaultdict(list)
 
-    def execute(self, tup):
-        self.times[tup["user"]].append(tup["ts"])
+    def execute_batch(self, batch):
+        for user, ts in zip(batch.column("user"), batch.column("ts"), strict=True):
+            self.times[user].append(ts)
 
     def finish_batch(self):
         visits: dict[str, int] = defaultdict(int)

@@ -51,6 +51,7 @@ PYTHON_IS_RUN_BY = {
     "docs/examples/README.md": "tests/examples/test_pages.py",
     "docs/notebook.md": "tests/test_docs.py",
     "docs/operations.md": "tests/test_code_blocks.py",
+    "docs/proving.md": "tests/test_docs.py",
     "docs/quickstart.md": "tests/test_code_blocks.py",
     "docs/sources-kafka.md": "tests/coordinator/sources/kafka/test_kafka_documentation.py",
     "docs/sources-redis-streams.md": "tests/test_code_blocks.py",

@@ -121,7 +121,7 @@ def test_a_project_installs_next_to_the_wheel_and_passes_its_tests(environment: 
 
     done = environment.run(project, "python", "-m", "pytest", "-q")
 
-    assert (done.returncode, done.stdout.splitlines()[-1].startswith("11 passed")) == (0, True), done.stdout
+    assert (done.returncode, done.stdout.splitlines()[-1].startswith("12 passed")) == (0, True), done.stdout
 
 
 @pytest.mark.spark

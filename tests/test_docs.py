@@ -75,6 +75,11 @@ def test_every_block_on_testing_topologies_runs():
     assert run_blocks("docs/testing.md", "testing_guide") > 3
 
 
+@pytest.mark.usefixtures("saved_word_count")
+def test_the_block_on_proving_topologies_runs():
+    assert run_blocks("docs/proving.md", "proving_guide") == 1
+
+
 def start_in_process(topology, **_where):
     """Stands in for `start`: the same handle, and a LocalCluster instead of Spark and a server."""
 

@@ -31,13 +31,14 @@ SURFACE = {
     "committers": "ICommitter",
     "coordinator": """
         AttemptRecord BackgroundRun BatchSubtopologyBuilder BoltDeclarer BoltTrial ExactlyOnce FeederSpout
-        FixedBatchesSpout FormerInput HeldPhase ICommitterTransactionalSpout IOpaquePartitionedTransactionalSpout
-        IPartitionedTransactionalSpout ITransactionalSpout InputChange LocalCluster MemoryTransactionalSpout
+        FixedBatchesSpout FormerInput FoundMistake HeldPhase ICommitterTransactionalSpout
+        IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout ITransactionalSpout InputChange
+        LocalCluster MemoryTransactionalSpout Mistake
         OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
-        PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology RunOptions
-        RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles Topology
-        TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan run run_bolt
-        run_plain start
+        PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
+        RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles
+        Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan prove run
+        run_bolt run_plain start
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow

@@ -1,12 +1,13 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [spin] [lowest-versions]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [spin] [lowest-versions]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
 # maven         fetches the Kafka broker for the tests; without it the script says so and continues
 # prometheus    for the tests; unpacked into .programs, not installed, because the package would start a service
+# go            builds the checker of histories for the tests into .programs; without it the script says so and continues
 # spin          searches the protocol's model, and the tests compare it with the code; with the C compiler it needs
 # lowest-versions
 #               for the tests: the lowest PySpark and libraries that txbatch allows, in .programs/lowest-versions
@@ -184,6 +185,19 @@ ensure_prometheus() {
             "dpkg -x prometheus_*.deb .programs"
 }
 
+# The checker of histories --------------------------------------------------------------------------------------
+
+build_histories() { (cd tests/support/chaos/histories && go build -o ../../../../.programs/histories .); }
+
+ensure_histories() {
+    built=.programs/histories
+    if [ -x $built ] && [ -z "$(find tests/support/chaos/histories -newer $built)" ]; then return; fi
+    if ! command -v go >/dev/null && may_apt; then apt_update; apt_install golang-go || true; fi
+    if ! command -v go >/dev/null || ! quietly "building the checker of histories" build_histories; then
+        say "histories of clients are not checked; run: sudo apt-get install -y golang-go"
+    fi
+}
+
 # SPIN ----------------------------------------------------------------------------------------------------------
 
 ensure_spin() {
@@ -215,9 +229,10 @@ for program in "$@"; do
         redis-server) ensure_redis_server ;;
         maven) ensure_maven ;;
         prometheus) ensure_prometheus ;;
+        go) ensure_histories ;;
         spin) ensure_spin ;;
         lowest-versions) lowest_versions=yes ;;
-        *) die "cannot install $program; name java, redis-server, maven, prometheus, spin or lowest-versions" ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus, go, spin or lowest-versions" ;;
     esac
 done
 ensure_packages

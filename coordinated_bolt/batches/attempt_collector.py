@@ -30,10 +30,11 @@ class AttemptCollector:
     Args:
         wiring: of the emitting task.
         attempt: the attempt that all tuples belong to.
-        outbox: takes the rows.
+        outbox: takes the rows; whoever ends the attempt closes it.
         observer: notified of every emit, while it has watchers.
 
     Attributes:
+        outbox: the same outbox.
         emitted: stream id -> tuples emitted.
     """
 
@@ -43,7 +44,7 @@ class AttemptCollector:
         self._wiring = wiring
         self._made_router: Router | None = None
         self._streams = wiring.streams
-        self._outbox = outbox
+        self.outbox = outbox
         self._attempt = attempt
         self._observer = observer or TaskObserver()
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
@@ -88,7 +89,7 @@ class AttemptCollector:
         """Sends one tuple; returns the task ids that receive it."""
         stream, row, receivers = self._router.route(values, stream_id)
         for task in receivers:
-            self._outbox.add(task, stream, row)
+            self.outbox.add(task, stream, row)
         self.emitted[stream_id] += 1
         if self._watchers:
             self._observer.emitted(stream_id, row, receivers, self._attempt)
@@ -105,7 +106,7 @@ class AttemptCollector:
             return
         for chooser, tasks in choosers:
             for position, share in chooser.split(lists).items():
-                self._outbox.add_all(tasks[position], stream, share)
+                self.outbox.add_all(tasks[position], stream, share)
         self.emitted[stream_id] += len(lists)
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
@@ -118,7 +119,7 @@ class AttemptCollector:
         else:
             for chooser, tasks in choosers:
                 for position, share in chooser.split(columns).items():
-                    self._outbox.add_all(tasks[position], stream, share)
+                    self.outbox.add_all(tasks[position], stream, share)
         self.emitted[stream_id] += len(columns)
 
     def _emit_watched(self, stream_id: str, stream: int, columns: Columns, choosers: Choosers) -> None:
@@ -131,14 +132,14 @@ class AttemptCollector:
             for task in receivers[place]:
                 places.setdefault(task, []).append(place)
         for task, chosen in places.items():
-            self._outbox.add_all(task, stream, columns.take(chosen))
+            self.outbox.add_all(task, stream, columns.take(chosen))
         for row, told in zip(columns, receivers, strict=True):
             self._observer.emitted(stream_id, row, told, self._attempt)
 
     def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
         stream, row = self._router.route_direct(task_id, values, stream_id)
-        self._outbox.add(task_id, stream, row)
+        self.outbox.add(task_id, stream, row)
         self.emitted[stream_id] += 1
         if self._watchers:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
@@ -160,8 +161,8 @@ class AttemptCollector:
     def count_into(self, metrics: TaskMetrics) -> None:
         """Puts the numbers of tuples emitted, transferred and refused into the attempt's metrics."""
         metrics.emitted = {stream_id: count for stream_id, count in self.emitted.items() if count}
-        if self._outbox.transferred:
+        if self.outbox.transferred:
             names = {stream.index: stream_id for stream_id, stream in self._streams.items()}
-            metrics.transferred = {names[index]: count for index, count in self._outbox.transferred.items()}
+            metrics.transferred = {names[index]: count for index, count in self.outbox.transferred.items()}
         if self._made_refused is not None:
             metrics.dead_letters = len(self._made_refused.letters)

@@ -11,8 +11,9 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
-from typing import Any
+from typing import Any, NamedTuple, cast
 
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
@@ -32,18 +33,31 @@ from state.attempt import TransactionAttempt
 
 Stretch = tuple[TupleOrigin, Rows]
 """Rows of one origin, in order."""
-NewCollector = Callable[[TransactionAttempt, HookObserver], BatchOutputCollector]
+NewCollector = Callable[[TransactionAttempt, HookObserver], AttemptCollector]
 
 
 @dataclass(slots=True)
 class _Live:
-    """The bolt of one attempt, with its context and metrics."""
+    """The bolt of one attempt, with its context and metrics, and its collector from when it is prepared."""
 
     bolt: IBatchBolt
     context: TopologyContext
     observer: HookObserver
     metrics: TaskMetrics
+    collector: AttemptCollector | None = None
+
+
+class _BoltKind(NamedTuple):
+    """What follows from the class of a task's bolts, of which each attempt has one."""
+
+    is_basic: bool
     takes_batches: bool
+    hears_finish: bool
+
+    @classmethod
+    def of(cls, spec: IBatchBolt | IBasicBolt) -> _BoltKind:
+        is_basic = isinstance(spec, IBasicBolt)
+        return cls(is_basic, takes_batches(type(spec)), not is_basic and isinstance(spec, FinishedCallback))
 
 
 class BatchBoltExecutor:
@@ -69,6 +83,7 @@ class BatchBoltExecutor:
         self._observer = observer
         self._clock = clock
         self._attempts: dict[TransactionAttempt, _Live] = {}
+        self._kind: _BoltKind | None = None  # known from the first bolt on
 
     def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
         """Lets the attempt's bolt execute tuples, in order or as batches, up to the first failure."""
@@ -76,11 +91,12 @@ class BatchBoltExecutor:
         try:
             live = self._live(attempt)
             execute = self._watched(live) if live.observer.watchers else live.bolt.execute
+            in_batches = self._kind is not None and self._kind.takes_batches
             for stream, same_stream in groupby(stretches, _stream_of):
                 started_ns, tuple_count = self._clock(), 0
                 for origin, rows in same_stream:
                     tuple_count += len(rows)
-                    if live.takes_batches and rows:
+                    if in_batches and rows:
                         executed = TupleBatch(rows, origin)
                         self._execute_batch(live, executed)
                         continue
@@ -125,14 +141,14 @@ class BatchBoltExecutor:
         """Cleans up and drops the attempt's bolt and hooks, after success, failure or timeout."""
         live = self._attempts.pop(attempt, None)
         failure = None
-        if live is not None:
-            for cleanup in (live.bolt.cleanup, *(hook.cleanup for hook in live.context.hooks)):
-                try:
-                    cleanup()
-                except BaseException as error:
-                    if is_interruption(error):
-                        raise
-                    failure = failure or self._failure(error, None)
+        cleanups = [] if live is None else [live.bolt.cleanup, *(hook.cleanup for hook in live.context.hooks)]
+        for cleanup in cleanups:
+            try:
+                cleanup()
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                failure = failure or self._failure(error, None)
         return failure
 
     def counters(self, attempt: TransactionAttempt) -> dict[str, int]:
@@ -144,6 +160,11 @@ class BatchBoltExecutor:
         live = self._attempts.get(attempt)
         return live.context.counted() if live else {}
 
+    def collector(self, attempt: TransactionAttempt) -> AttemptCollector | None:
+        """Returns the attempt's collector, if it has a bolt."""
+        live = self._attempts.get(attempt)
+        return live.collector if live else None
+
     def metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
         """Returns the attempt's metrics so far."""
         live = self._attempts.get(attempt)
@@ -151,8 +172,8 @@ class BatchBoltExecutor:
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         bolt.finish_batch()
-        if isinstance(bolt, FinishedCallback):
-            bolt.finished_id(attempt)
+        if self._kind is not None and self._kind.hears_finish:
+            cast("FinishedCallback", bolt).finished_id(attempt)
 
     def _skip(self) -> None:
         """Finishes an empty batch without a bolt."""
@@ -161,14 +182,18 @@ class BatchBoltExecutor:
         live = self._attempts.get(attempt)
         if live is None:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
-            bolt = BasicBoltExecutor(spec) if isinstance(spec, IBasicBolt) else spec
+            kind = self._kind
+            if kind is None:
+                kind = self._kind = _BoltKind.of(spec)
+            bolt = BasicBoltExecutor(cast("IBasicBolt", spec)) if kind.is_basic else cast("IBatchBolt", spec)
             context = self._wiring.context()
             observer = HookObserver(self._observer, context)
-            live = _Live(bolt, context, observer, TaskMetrics(), takes_batches(type(spec)))
+            live = _Live(bolt, context, observer, TaskMetrics())
             self._attempts[attempt] = live
             # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
-            bolt.prepare(context.conf, context, self._new_collector(attempt, live.observer), attempt)
+            live.collector = self._new_collector(attempt, live.observer)
+            bolt.prepare(context.conf, context, live.collector, attempt)
         return live
 
     def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
@@ -201,8 +226,7 @@ class BatchBoltExecutor:
 
 def _stream_of(stretch: Stretch) -> str:
     """Returns what metrics call it."""
-    origin, _ = stretch
-    return f"{origin.source_component}/{origin.stream_id}"
+    return stretch[0].name
 
 
 class BasicBoltExecutor(IBatchBolt, TimeoutCallback):

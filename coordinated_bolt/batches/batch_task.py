@@ -162,9 +162,13 @@ class BatchTask:
 
     def _read(self, attempt: TransactionAttempt, sender: int, sequence: int, payload: bytes) -> list[Stretch] | Failure:
         """Returns the tuples of a frame, after adding them to the sender's edge; a failure if they cannot be read."""
+        stretches: list[Stretch] = []
+        tuple_count = 0
         try:
-            stretches = [(self._origin(attempt, sender, stream), from_wire(rows)) for stream, rows in unpack(payload)]
-            tuple_count = sum(len(rows) for _, rows in stretches)
+            for stream, wire in unpack(payload):
+                rows = from_wire(wire)
+                stretches.append((self._origin(attempt, sender, stream), rows))
+                tuple_count += len(rows)
         except (CodecError, KeyError, IndexError, TypeError, ValueError) as error:
             return self._unreadable(sender, sequence, error)
         edges = self._edges.get(attempt)

@@ -19,10 +19,9 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector
-from coordinated_bolt.transport.outbox import NewOutbox, RowOutbox
+from coordinated_bolt.transport.outbox import NewOutbox
 from coordinated_bolt.watching.hook_observer import HookObserver
-from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
+from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -95,8 +94,6 @@ class CoordinatedBolt:
         self._new_outbox = new_outbox
         self.executor = executor_class(wiring, self._open, observer=observer, clock=clock)
         self._tracking = _tracking(wiring)
-        self._outboxes: dict[TransactionAttempt, RowOutbox] = {}
-        self._collectors: dict[TransactionAttempt, AttemptCollector] = {}
         self._finished: dict[TransactionAttempt, AttemptResult] = {}
 
     def on(self, attempt: TransactionAttempt, events: Iterable[TaskEvent]) -> None:
@@ -181,13 +178,14 @@ class CoordinatedBolt:
 
     def _closed(self, result: AttemptResult) -> AttemptResult:
         """Forgets an attempt that has ended, and returns its result."""
-        attempt, metrics = result.attempt, self._metrics(result.attempt)
+        attempt = result.attempt
+        metrics, collector = self.executor.metrics(attempt), self.executor.collector(attempt)
+        if collector is not None:
+            collector.count_into(metrics)
         cleanup_failure = self.executor.drop(attempt)
         if cleanup_failure is not None and result.failure is None:
             result = AttemptResult(attempt, cleanup_failure)
         result.metrics[self._wiring.component_id] = metrics
-        self._outboxes.pop(attempt, None)
-        self._collectors.pop(attempt, None)
         return result
 
     def _execute(self, attempt: TransactionAttempt, event: RegularTuples) -> None:
@@ -222,34 +220,18 @@ class CoordinatedBolt:
             result.counters = self.executor.counters(attempt)
         except (TypeError, ValueError) as error:
             return Failure.from_exception(error, *where)
+        collector = self.executor.collector(attempt)
+        outbox = self._new_outbox(attempt) if collector is None else collector.outbox
         try:
-            result.add_sent(self._outbox(attempt).close(), self._wiring.commit_targets)
-            if letters := self._letters(attempt):
+            result.add_sent(outbox.close(), self._wiring.commit_targets)
+            if collector is not None and (letters := collector.letters()):
                 result.letters[self._wiring.task_id] = letters
         except (TransactionError, TypeError) as error:
             return Failure.from_exception(error, *where)
         return None
 
-    def _letters(self, attempt: TransactionAttempt) -> list[bytes]:
-        collector = self._collectors.get(attempt)
-        return [] if collector is None else collector.letters()
-
-    def _metrics(self, attempt: TransactionAttempt) -> TaskMetrics:
-        metrics, collector = self.executor.metrics(attempt), self._collectors.get(attempt)
-        if collector is not None:
-            collector.count_into(metrics)
-        return metrics
-
-    def _open(self, attempt: TransactionAttempt, observer: HookObserver) -> BatchOutputCollector:
-        collector = AttemptCollector(self._wiring, attempt, self._outbox(attempt), observer)
-        self._collectors[attempt] = collector
-        return collector
-
-    def _outbox(self, attempt: TransactionAttempt) -> RowOutbox:
-        outbox = self._outboxes.get(attempt)
-        if outbox is None:
-            outbox = self._outboxes[attempt] = self._new_outbox(attempt)
-        return outbox
+    def _open(self, attempt: TransactionAttempt, observer: HookObserver) -> AttemptCollector:
+        return AttemptCollector(self._wiring, attempt, self._new_outbox(attempt), observer)
 
 
 def _tracking(wiring: TaskWiring) -> Tracking:

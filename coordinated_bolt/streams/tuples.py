@@ -43,7 +43,7 @@ class TupleOrigin:
         origin.attempt = attempt
         origin.fields, origin.index = self.fields, self.index
         origin.source_component, origin.source_task = self.source_component, self.source_task
-        origin.stream_id = self.stream_id
+        origin.stream_id, origin.name = self.stream_id, self.name
         return origin
 
     def unknown(self, field: str | int) -> KeyError:

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
-_STREAM_FIGURES = 4
+_STREAM_FIGURES = ("emitted", "transferred", "executed", "execute_ns")
+"""The names of the figures by stream."""
 _FIGURES = ("finish_ns", "batches", "dead_letters")
 """The names of the others."""
 
@@ -79,30 +82,26 @@ class MetricsTable:
 
     def __init__(self) -> None:
         self._columns: dict[tuple[int, str], list[int | None]] = {}
-        self._row_count = 0
+        self._row_count = 0  # of the columns; the rows added since follow
+        self._added: list[TaskMetrics] = []
 
     def append(self, metrics: TaskMetrics) -> None:
-        """Adds a row."""
-        for figure, counts in enumerate(metrics.counts()):
-            for stream, count in counts.items():
-                self._put(figure, stream, count)
-        for figure, value in enumerate((metrics.finish_ns, metrics.batches, metrics.dead_letters), _STREAM_FIGURES):
-            if value:
-                self._put(figure, "", value)
-        self._row_count += 1
+        """Adds a row, which must not be changed afterwards."""
+        self._added.append(metrics)
 
     def then(self, later: MetricsTable) -> MetricsTable:
         """Returns the rows of both."""
+        self._settle()
+        later._settle()
         made = MetricsTable()
-        made._row_count = self._row_count + later._row_count
+        made._row_count = self._row_count
         made._columns = {key: list(column) for key, column in self._columns.items()}
-        for key, column in later._columns.items():
-            own = made._columns.setdefault(key, [])
-            own += [*[None] * (self._row_count - len(own)), *column]
+        made._extend(later._columns, later._row_count)
         return made
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; a column has None where a row has no such figure."""
+        self._settle()
         return [self._row_count, [[*key, column] for key, column in self._columns.items()]]
 
     @classmethod
@@ -115,26 +114,45 @@ class MetricsTable:
 
     def rows(self) -> Iterator[TaskMetrics]:
         """Returns the rows."""
+        self._settle()
         return (self.total(slice(row, row + 1)) for row in range(self._row_count))
 
     def total(self, rows: slice) -> TaskMetrics:
         """Returns the sum of some rows."""
+        self._settle()
         metrics = TaskMetrics()
         counts = metrics.counts()
         for (figure, stream), column in self._columns.items():
             values = [value for value in column[rows] if value is not None]
             if not values:
                 continue
-            if figure < _STREAM_FIGURES:
+            if figure < len(_STREAM_FIGURES):
                 counts[figure][stream] = sum(values)
             else:
-                setattr(metrics, _FIGURES[figure - _STREAM_FIGURES], sum(values))
+                setattr(metrics, _FIGURES[figure - len(_STREAM_FIGURES)], sum(values))
         return metrics
 
-    def _put(self, figure: int, stream: str, value: int) -> None:
-        column = self._columns.setdefault((figure, stream), [])
-        column += [None] * (self._row_count - len(column))
-        column.append(value)
+    def _settle(self) -> None:
+        """Makes columns of the rows added: one pass over them for each figure costs a third of a step for each row."""
+        added, self._added = self._added, []
+        if not added:
+            return
+        columns: dict[tuple[int, str], list[int | None]] = {}
+        for figure, name in enumerate(_STREAM_FIGURES):
+            rows = list(map(attrgetter(name), added))
+            for stream in dict.fromkeys(chain.from_iterable(rows)):
+                columns[figure, stream] = [row.get(stream) for row in rows]
+        for figure, name in enumerate(_FIGURES, len(_STREAM_FIGURES)):
+            values = list(map(attrgetter(name), added))
+            if any(values):
+                columns[figure, ""] = values
+        self._extend(columns, len(added))
+
+    def _extend(self, columns: Mapping[tuple[int, str], list[int | None]], row_count: int) -> None:
+        for key, column in columns.items():
+            own = self._columns.setdefault(key, [])
+            own += [*[None] * (self._row_count - len(own)), *column]
+        self._row_count += row_count
 
 
 @dataclass(slots=True)

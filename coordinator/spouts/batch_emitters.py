@@ -172,4 +172,5 @@ class OpaqueBatches(BatchEmitter):
                     f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
                     "or they would be emitted again"
                 )
+        self._emitter.finish_batch(batch.known_as)
         return cuts

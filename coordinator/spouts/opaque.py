@@ -90,6 +90,12 @@ class OpaquePartitionedEmitter(ABC):
             allowed only if nothing was emitted.
         """
 
+    def finish_batch(self, attempt: TransactionAttempt) -> None:  # noqa: B027 - optional by design
+        """Called once the task's partitions are emitted; what it raises fails the attempt.
+
+        A fact that held before the batch was read and holds now has held meanwhile, such as the id of what was read.
+        """
+
     def close(self) -> None:  # noqa: B027 - optional by design
         """Called once, after the last batch."""
 

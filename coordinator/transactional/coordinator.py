@@ -51,6 +51,8 @@ BUSY_WAIT_S = 0.5
 """How long the run waits for the engine while new input could not be sent anywhere."""
 IDLE_WAIT_S = 0.05
 """How long it waits while it could: then the spout is asked again."""
+CUT_WAIT_S = 0.02
+"""How long it waits while new input could be cut: the next wave then begins with it, and not with the cutting."""
 
 CommitLimit = Callable[[int, int], int]
 """(`currtx`, limit) -> the most transactions of a group that begins there, from 0 to the limit; 0 begins none."""
@@ -184,10 +186,14 @@ class Coordinator:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
-            wait_s = IDLE_WAIT_S if is_idle or self._machine.has_room() else BUSY_WAIT_S
-            return self._engine_event(wait_s)
+            return self._engine_event(self._wait_s(is_idle=is_idle))
         confirmed = self._publisher.barrier_answer(IDLE_WAIT_S)
         return confirmed if confirmed is not None or is_idle else self._engine_event(0.0)
+
+    def _wait_s(self, *, is_idle: bool) -> float:
+        if is_idle or self._machine.has_room():
+            return IDLE_WAIT_S
+        return CUT_WAIT_S if self._machine.may_cut() else BUSY_WAIT_S
 
     def _engine_event(self, timeout_s: float) -> Event | None:
         event = self._engine.next_event(timeout_s)

@@ -37,8 +37,8 @@ class RunOptions:
             transactions that share a Spark job grows while waves take less, and shrinks if they take more. Full waves
             may take twice as long if otherwise more than a tenth of their time would be spent on no transaction.
         commit_group_max: most transactions of one atomic commit; 1 commits them one by one.
-        commit_operations_max: most changes in a group of more than one transaction; the default blocks the server for
-            about 60 ms.
+        commit_operations_max: most changes in a group of more than one transaction. The default blocks the server for
+            0.1 to 0.5 s, by how large its hashes are; `commit_target_s` makes most groups smaller.
         commit_target_s: how long the call that commits a group may keep the server busy, in seconds: its other clients
             wait as long. Groups are cut by how long recent calls took; only a single transaction may take longer, and
             is then named in the log. 0 or None sets no limit, and LocalCluster never has one.
@@ -85,7 +85,7 @@ class RunOptions:
     max_spout_pending: int | None = checked(None, count(), may_be_none=True)
     wave_target_s: float = checked(0.3, seconds(above_zero=True))
     commit_group_max: int = checked(1024, count())
-    commit_operations_max: int = checked(75_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
+    commit_operations_max: int = checked(150_000, count(most=COMMIT_OPERATIONS_LIMIT, why=", the server's limit"))
     commit_target_s: float | None = checked(0.1, seconds(), may_be_none=True)
     max_attempts: int = checked(5, count())
     on_poison: str = checked("halt", one_of(POISON_WORDS))

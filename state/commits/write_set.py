@@ -148,7 +148,7 @@ class TaskWrites:
 
     def __init__(self, kind: StateKind, value_type: ValueType, retention: Retention) -> None:
         self.kind, self.value_type, self.retention = kind, value_type, retention
-        self._writes = StateWrites(kind, value_type, retention=retention)
+        self._writes: StateWrites | None = None
         self._columns: list[IncrementColumns] = []
 
     def hold(self, columns: IncrementColumns) -> None:
@@ -157,22 +157,29 @@ class TaskWrites:
 
     def settled(self) -> StateWrites:
         """Returns the changes so far, all of them added up; what is changed in them is changed here."""
+        writes = self._writes
+        if writes is None:
+            writes = self._writes = StateWrites(self.kind, self.value_type, retention=self.retention)
         for columns in self._columns:
-            self._writes.add_columns(columns.fields, columns.amounts)
+            writes.add_columns(columns.fields, columns.amounts)
         self._columns.clear()
-        return self._writes
+        return writes
 
     def is_empty(self) -> bool:
-        return not self._columns and not self._writes.operations()
+        return not self._columns and self._is_unsettled()
 
     def add_to(self, total: StateWrites) -> None:
         """Composes the changes into those of lower transactions."""
-        if self._columns and not self._writes.operations() and not total.puts and not total.deletes:
+        if self._columns and self._is_unsettled() and not total.puts and not total.deletes:
             total.retention = self.retention
             for columns in self._columns:
                 total.add_columns(columns.fields, columns.amounts, columns.reach)
         else:
             total.then(self.settled())
+
+    def _is_unsettled(self) -> bool:
+        """Returns whether there is nothing but columns, if anything."""
+        return self._writes is None or not self._writes.operations()
 
 
 class TaskWriteSet:

@@ -33,19 +33,23 @@ class HashState(KeyedState):
         super().__init__(name)
         self._declare_value("value", value, scale)
         self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
+        self._is_counting = False
         self._counts: dict[Any, int] | None = None
         self._is_text = self.field_type is ValueType.STR
         self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
 
     def attach(self, write_set: TaskWriteSet) -> None:
         """Called by the session when it opens."""
-        super().attach(write_set)
-        self._counts = self._open().increments if self.value_type is ValueType.INT else None
+        self._write_set = write_set
+        self._is_counting = self.value_type is ValueType.INT
 
     def detach(self) -> None:
         """Called by the session when it closes."""
-        super().detach()
-        self._counts = None
+        self._write_set = self._writes = self._counts = None
+        self._is_counting = False
+
+    def _stop_counting(self) -> None:
+        self._is_counting, self._counts = False, None
 
     def increment(self, field: Any, by: Any = 1) -> None:
         """Adds `by` to a field, starting from 0 if it is missing; the hot path of most committers.
@@ -53,7 +57,9 @@ class HashState(KeyedState):
         Raises:
             TypeError, ValueError: field or amount has the wrong type or is out of range.
         """
-        counts = self._counts  # not None: the handle is open, holds integers, and was only incremented so far
+        counts = self._counts
+        if counts is None and self._is_counting:  # the handle is open, holds integers, and was only incremented so far
+            counts = self._counts = self._open().increments
         if (
             counts is not None
             and type(by) is int
@@ -82,8 +88,7 @@ class HashState(KeyedState):
                 of one length.
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
-        counts = self._counts
-        if counts is not None and self._are_plain(keys, self.field_type):
+        if self._is_counting and self._are_plain(keys, self.field_type):
             columns = IncrementColumns.of(keys, deltas)
             if columns is not None and keys:
                 self._hold(columns)
@@ -99,7 +104,7 @@ class HashState(KeyedState):
         """
         value = self._to_stored("value", value)
         self._open().put(self._check("field", field, self.field_type), value)
-        self._counts = None
+        self._stop_counting()
 
     def put_many(self, fields: Mapping[Any, Any] | Iterable[Any], values: Iterable[Any] | None = None) -> None:
         """Sets many fields; like calling `put` for each in order, but many times faster.
@@ -115,12 +120,12 @@ class HashState(KeyedState):
         if not self._put_plain(keys, column):
             for field, value in zip(keys, column, strict=True):
                 self.put(field, value)
-        self._counts = None
+        self._stop_counting()
 
     def delete(self, field: Any) -> None:
         """Removes a field if it exists."""
         self._open().delete(self._check("field", field, self.field_type))
-        self._counts = None
+        self._stop_counting()
 
     def get(self, field: Any) -> Any:
         """Returns the field's value, or None.
@@ -138,6 +143,9 @@ class HashState(KeyedState):
         Raises:
             StaleReadError, StateRefusedError: as `get`.
         """
-        wanted = list(dict.fromkeys(self._check("field", field, self.field_type) for field in fields))
+        given = list(fields)
+        if not self._are_plain(given, self.field_type):
+            given = [self._check("field", field, self.field_type) for field in given]
+        wanted = list(dict.fromkeys(given))
         found = self._read(wanted) if wanted else {}
         return {field: None if value is MISSING else self._from_stored(value) for field, value in found.items()}

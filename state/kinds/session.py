@@ -8,6 +8,7 @@ transaction that read what another task wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from itertools import islice
 from typing import Any, Protocol
 
@@ -141,7 +142,7 @@ class StateSession:
     def register(self, binding: Binding) -> None:
         """Makes a live handle follow this session; it replaces an earlier one of the same state."""
         former = self._bindings.get(binding.name)
-        if former is not None:
+        if former is not None and self.is_open:
             former.detach()
         self._bindings[binding.name] = binding
         if self.is_open:
@@ -160,9 +161,9 @@ class StateSession:
         own = self.writes.states[name].settled() if name in self.writes.states else None
         if own is not None:
             layers.append(own)
-        open_fields = [field for field in fields if own is None or not _decides(own, field)]
+        open_fields = fields if own is None else _undecided(own, fields)
         self.reads.update((name, field) for field in open_fields)
-        needed = [field for field in open_fields if not any(_decides(layer, field) for layer in layers)]
+        needed = reduce(lambda fields, layer: _undecided(layer, fields), layers, open_fields)
         values: dict[Field, Any] = dict.fromkeys(fields, MISSING)
         if needed:
             raw = self._committed.read(name, kind, needed, prefetched)
@@ -171,13 +172,15 @@ class StateSession:
                     is_member = kind is StateKind.SET
                     values[field] = is_member or decode_stored(stored, value_type, f"field {field!r} of state {name!r}")
         for layer in layers:
-            for field in fields:
-                values[field] = _overlaid(layer, field, values[field])
+            for changes in (layer.puts, layer.deletes, layer.increments):  # of which few are about these fields
+                for field in values.keys() & changes.keys():
+                    values[field] = _overlaid(layer, field, values[field])
         return values
 
 
-def _decides(writes: StateWrites, field: Field) -> bool:
-    return field in writes.puts or field in writes.deletes
+def _undecided(writes: StateWrites, fields: Sequence[Field]) -> Sequence[Field]:
+    """Returns the fields whose value these writes do not tell alone."""
+    return [field for field in fields if field not in writes.puts and field not in writes.deletes]
 
 
 def _overlaid(writes: StateWrites, field: Field, value: Any) -> Any:

@@ -55,6 +55,7 @@ class StateHandle:
         self.name = check_name("state name", name)
         self._is_declared = False
         self._session: StateSession | None = None
+        self._write_set: TaskWriteSet | None = None
         self._writes: TaskWrites | None = None
         self._form: ValueForm | None = None
 
@@ -88,24 +89,30 @@ class StateHandle:
     def copied(self, session: StateSession) -> Self:
         """Returns a copy that belongs to `session` and does not follow it yet."""
         live = object.__new__(type(self))
-        live.__dict__.update(self.__dict__)
-        live._session, live._writes = session, None
-        live.detach()
+        live.__dict__.update(self.__dict__)  # of a declaration, which is never attached
+        live._session = session
         return live
 
     def attach(self, write_set: TaskWriteSet) -> None:
         """Called by the session when it opens."""
-        self._writes = write_set.state(self.name, self.kind, self.value_type.stored, self.retention)
+        self._write_set = write_set
 
     def detach(self) -> None:
         """Called by the session when it closes."""
-        self._writes = None
+        self._write_set = self._writes = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     def _open(self) -> StateWrites:
-        if self._writes is None:
+        return self._changes().settled()
+
+    def _changes(self) -> TaskWrites:
+        """Returns the transaction's changes to the state; made by the first call."""
+        writes = self._writes
+        if writes is not None:
+            return writes
+        if self._write_set is None:
             if self._session is None and not self._is_declared:
                 made = f"{type(self).__name__}({self.name!r})"
                 raise TopologyError(
@@ -116,12 +123,12 @@ class StateHandle:
                 f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
                 "write in finish_batch"
             )
-        return self._writes.settled()
+        writes = self._writes = self._write_set.state(self.name, self.kind, self.value_type.stored, self.retention)
+        return writes
 
     def _hold(self, columns: IncrementColumns) -> None:
         """Keeps increments as they are until the transaction ends, or reads or changes the state in another way."""
-        assert self._writes is not None, "the handle is open"
-        self._writes.hold(columns)
+        self._changes().hold(columns)
 
     def _read(self, fields: list[Any]) -> dict[Field, Any]:
         self._open()

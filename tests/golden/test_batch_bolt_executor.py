@@ -51,7 +51,7 @@ class Emitted:
 def test_attempts_are_counted_apart():
     emitted = Emitted()
     wiring = wire(Counting())
-    executor = BatchBoltExecutor(wiring, lambda *_: emitted)
+    executor = BatchBoltExecutor(wiring, lambda *_: emitted)  # type: ignore[arg-type]
     first, again, second = attempt(1, 1), attempt(1, 2), attempt(2, 1)
 
     def execute(one):

@@ -1,5 +1,6 @@
-"""Plays schedules of faults against the real run machine, tasks and function library: ``txbatch prove --seeds 1000``.
+"""Plays schedules of faults against the real run machine, tasks and function library.
 
+Called as ``python -m tests.simulation --seeds 1000``.
 Each seed is one schedule. A schedule that breaks an invariant is made small, and printed with the command that plays it
 again; at the end a table says what was hit, and what never was. Needs a source checkout with its test requirements.
 """
@@ -15,11 +16,11 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from coordinator.engines.simulated.fault_plan import Strike
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, pairs, singles
-from tests.simulation.fault_plan import Strike
 from tests.simulation.playing import played, settle
-from tests.simulation.reduce import reduced
+from tests.simulation.reduced import reduced
 from tests.simulation.scenario import Outcome, Scenario
 
 STORY_LINES = 40
@@ -52,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="txbatch prove", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seeds", type=int, default=100, help="how many [100]")
     parser.add_argument("--seed", type=int, default=0, help="the first [0]")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="start nothing more after this time")
@@ -130,7 +131,7 @@ def again(outcome: Outcome) -> str:
     where = f"--small {scenario.name}" if scenario.name else f"--seed {scenario.seed} --seeds 1"
     if not scenario.name and Scenario.of(scenario.seed).kind != scenario.kind:
         where += f" --kind '{scenario.kind}'"
-    return f"txbatch prove {where} --exactly {faults}"
+    return f"python -m tests.simulation {where} --exactly {faults}"
 
 
 if __name__ == "__main__":

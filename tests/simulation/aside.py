@@ -18,7 +18,7 @@ from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEAD_LETTERS_STATE, DeadLetter, letter_of
 from tests.simulation.driver import Driver, Program
 from tests.simulation.durable import DurableServer, kept_by_a_level
-from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.fault_rates import swarm_rates
 from tests.simulation.invariants import ViolatedError, records_of
 from tests.simulation.poison import KEYS, PoisonPost, PoisonSimulation
 from tests.simulation.scenario import Scenario
@@ -39,7 +39,7 @@ class AsideSimulation(PoisonSimulation):
 
     def __init__(self, scenario: Scenario, level: str) -> None:
         if level != "memory":
-            rates = kept_by_a_level(FaultPlan.swarm_rates(scenario.seed))
+            rates = kept_by_a_level(swarm_rates(scenario.seed))
             scenario = replace(scenario, rates=tuple(rates.items()))
         super().__init__(scenario)
         self.server: DurableServer = self._new_server(DurableServer, level=level)

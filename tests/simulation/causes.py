@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coordinator.engines.simulated.fault_plan import Strike
 from state.errors import FencedError, StateRefusedError, StateUnreachableError, TransactionError
-from tests.simulation.fault_plan import Strike
 from tests.simulation.invariants import ViolatedError
 
 REPLACED = frozenset(

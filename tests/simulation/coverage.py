@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulation.fault_plan import RATES
+from tests.simulation.fault_rates import RATES
 from tests.simulation.scenario import Outcome
 
 _OWNED = "OK CONFLICT FENCED DROPPED REGRESSED VERSION"

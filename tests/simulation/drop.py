@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from random import Random
 
+from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.engines.simulated.process import Caller, Ended, Process
+from coordinator.engines.simulated.timeline import Timeline
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.drop import drop_topology
-from tests.simulation.fault_plan import FaultPlan
-from tests.simulation.process import Ended, Process
-from tests.simulation.sim_server import Caller, SimServer
-from tests.simulation.timeline import Timeline
+from tests.simulation.sim_server import SimServer
 from tests.simulation.workload import TOPOLOGY_ID
 
 TIMEOUT_S = 60.0

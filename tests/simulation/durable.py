@@ -14,13 +14,14 @@ from typing import Any
 
 import redis
 
+from coordinator.engines.simulated.process import Caller
 from coordinator.transactional.machine.releases import Releases
 from state.attempt import TransactionAttempt
 from tests.simulation.append_only_file import Moment
-from tests.simulation.fault_plan import FaultPlan
+from tests.simulation.fault_rates import swarm_rates
 from tests.simulation.invariants import ViolatedError, records_of
 from tests.simulation.scenario import Scenario
-from tests.simulation.sim_server import Caller, SimServer
+from tests.simulation.sim_server import SimServer
 from tests.simulation.simulation import Simulation
 from tests.simulation.workload import TOPOLOGY_ID
 
@@ -188,7 +189,7 @@ def play(seed: int, level: str, kind: str, rates: Mapping[str, float] | None = N
     Raises:
         AssertionError: something does not hold.
     """
-    faults = FaultPlan.swarm_rates(seed) if rates is None else rates
+    faults = swarm_rates(seed) if rates is None else rates
     simulation = DurableSimulation(Scenario.of(seed, kind), level, faults)
     simulation.play()
     simulation.check_end()

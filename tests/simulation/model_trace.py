@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from coordinator.engines.simulated.process import Caller
 from state.keys import Keys, parse_metadata_field
-from tests.simulation.sim_server import Caller, SimServer
+from tests.simulation.sim_server import SimServer
 from tests.simulation.workload import PARTITIONS, TOPOLOGY_ID
 
 MODEL = Path(__file__).parents[2] / "docs" / "model"

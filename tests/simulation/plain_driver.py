@@ -7,6 +7,10 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from coordinator.engines.simulated.executors import Executors, TaskDiedError
+from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
+from coordinator.engines.simulated.process import Caller, Ended, Process
+from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.spark.plain_stage import plain_stage, wave_drained
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.engines.spark.stage_entry import Addressed, StageEntry
@@ -20,12 +24,8 @@ from coordinator.watching.failure_cause import CrashKind
 from state.codec import CodecError
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords
-from tests.simulation.executors import Executors, TaskDiedError
-from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
 from tests.simulation.plain_workload import PLAIN_ID
-from tests.simulation.process import Ended, Process
-from tests.simulation.sim_server import Caller, SimServer
-from tests.simulation.timeline import Timeline
+from tests.simulation.sim_server import SimServer
 
 STEP_S = 0.02
 OVERDUE_S = 60.0

@@ -9,15 +9,15 @@ import pickle
 from collections import Counter
 from random import Random
 
+from coordinator.engines.simulated.process import Process
+from coordinator.engines.simulated.timeline import Timeline
 from state.errors import StateError, TransactionError, UserCodeError, WaveCrashError
 from state.fault_points import installed
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.plain_driver import PlainDriver
 from tests.simulation.plain_workload import PARTITIONS, PLAIN_ID, ROWS, PlainWorld, plain_topology
-from tests.simulation.process import Process
 from tests.simulation.scenario import CALLS_AT_MOST, Scenario
 from tests.simulation.sim_server import SimServer
-from tests.simulation.timeline import Timeline
 
 DRIVERS_MAX = 3
 OFFSETS = f"{{{PLAIN_ID}}}:txbatch:offsets"

@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
+from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.kafka.plain.partition_manager import OffsetManager
 from state.errors import FailedException, StateError
-from tests.simulation.fault_plan import FaultPlan
 
 PLAIN_ID = "plain"
 PARTITIONS, ROWS = 2, 15

@@ -13,6 +13,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
+from coordinator.engines.simulated.process import Process
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from state.attempt import TransactionAttempt
 from state.commits.quarantine import QuarantineRecord, unpack_record
@@ -31,7 +32,6 @@ from state.keys import Keys
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
-from tests.simulation.process import Process
 from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import Simulation
 from tests.simulation.workload import (

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from random import Random
 
-from tests.simulation.fault_plan import FaultPlan, Strike
+from coordinator.engines.simulated.fault_plan import FaultPlan, Strike
+from tests.simulation.fault_rates import swarm_rates
 from tests.simulation.workload import ROWS, SPOUTS
 
 CALLS_WITH_FAULTS, PLAIN_CALLS_WITH_FAULTS = 250, 50
@@ -60,7 +61,7 @@ class Scenario:
         """What goes wrong."""
         if self.exactly is not None or self.rates is not None:
             return FaultPlan(self.seed, dict(self.rates or ()), self.exactly)
-        return FaultPlan.swarm(self.seed)
+        return FaultPlan(self.seed, swarm_rates(self.seed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,19 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from itertools import count
 from random import Random
 from typing import Any
 
 import redis
 
+from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.engines.simulated.process import Caller
+from coordinator.engines.simulated.timeline import Timeline
 from state.redis_client.function_library import STORED_FORMAT
 from tests.simulation.append_only_file import HISTORY, AppendOnlyFile, Moment
-from tests.simulation.fault_plan import FaultPlan
 from tests.simulation.invariants import records_of
 from tests.simulation.memory_redis import INFO, MemoryRedis
-from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
@@ -49,19 +49,6 @@ FORMER_S = (0.01, 1.0, 12.0, 100.0)
 """How long a former primary keeps answering those who are connected to it."""
 STALE = 0.3
 """How often sentinels still name a former primary that answers."""
-
-
-@dataclass(slots=True)
-class Caller:
-    """Who calls: a driver, or an executor of one.
-
-    Attributes:
-        name: for the trace.
-        wait: lets time pass for this caller; raises `Killed` if it does not live to see the end.
-    """
-
-    name: str
-    wait: Callable[[float], None]
 
 
 class SimServer:

@@ -12,9 +12,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from random import Random
 from typing import Any, TypeVar
-from unittest import mock
 
-from coordinator.engines.spark import stage
+from coordinator.engines.simulated.driver_process import WINDOWS
+from coordinator.engines.simulated.process import Process
+from coordinator.engines.simulated.sim_engine import Job
+from coordinator.engines.simulated.timeline import Timeline
 from state.attempt import TransactionAttempt
 from state.errors import (
     FencedError,
@@ -28,7 +30,7 @@ from state.errors import (
 from state.fault_points import installed
 from state.records.transaction_history import RECEIPTS_KEPT
 from tests.simulation.causes import Causes
-from tests.simulation.driver import HISTORY, WINDOWS, Driver, Program
+from tests.simulation.driver import HISTORY, Driver, Program
 from tests.simulation.drop import Drop
 from tests.simulation.invariants import (
     History,
@@ -41,11 +43,8 @@ from tests.simulation.invariants import (
     state_of,
 )
 from tests.simulation.plain_simulation import PlainSimulation
-from tests.simulation.process import Process
 from tests.simulation.scenario import CALLS_AT_MOST, PLAIN, Outcome, Scenario
-from tests.simulation.sim_engine import Job
 from tests.simulation.sim_server import SimServer
-from tests.simulation.timeline import Timeline
 from tests.simulation.workload import MARKS, PARTITIONS, TOPOLOGY_ID, Audit, World, topology, transfer, weight
 
 ServerT = TypeVar("ServerT", bound=SimServer)
@@ -106,7 +105,7 @@ class Simulation:
         rows = self._scenario.rows
         World.faults, World.known_rows = self.faults, self._random.randint(rows // 2, rows)
         World.durable = self._is_confirmed
-        with mock.patch.object(stage, "_LazyReader", self._reader), installed(self._reached):
+        with installed(self._reached):
             self._supervise()
             self.timeline.run(until=lambda: self._is_done)
         if not self._is_done:
@@ -272,9 +271,6 @@ class Simulation:
         held = {TransactionAttempt(txid, int(receipt.split()[0], 16)) for txid, receipt in receipts.items()}
         if self._scenario.kind.startswith("told") and held - self._told:
             raise ViolatedError(f"the spout was never told of {', '.join(map(str, sorted(held - self._told)))}")
-
-    def _reader(self, reading: Any, topology_id: str) -> Any:
-        return self._drivers[reading.nonce].reader()
 
 
 def simulate(scenario: Scenario) -> Outcome:

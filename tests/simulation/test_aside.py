@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from coordinator.engines.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine import commits
 from coordinator.transactional.machine.releases import Releases
 from state.commits.dead_letters import add_letters
@@ -16,7 +17,6 @@ from tests.simulation.aside import LEVELS, AsideSimulation
 from tests.simulation.durable import released_at_once
 from tests.simulation.poison import kind_of
 from tests.simulation.scenario import Scenario
-from tests.simulation.timeline import SimulationStuckError
 
 SEEDS = max(6, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 60)
 LOOK_FOR = 40

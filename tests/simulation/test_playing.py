@@ -6,10 +6,11 @@ from collections import Counter
 from dataclasses import replace
 from itertools import islice
 
+from coordinator.engines.simulated.fault_plan import Strike
 from tests.simulation.__main__ import Progress, again, main
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import SMALL, opportunities, pairs, singles
-from tests.simulation.fault_plan import RATES, Strike
+from tests.simulation.fault_rates import RATES
 from tests.simulation.playing import played
 from tests.simulation.scenario import Outcome, Scenario
 from tests.simulation.simulation import simulate
@@ -34,9 +35,9 @@ def test_the_command_that_plays_an_outcome_again_names_all_it_depends_on():
     other = next(kind for kind in SPOUTS if kind != own)
     told = [again(outcome_for(scenario)) for scenario in (Scenario.of(5), Scenario.of(5, other), SMALL["reading"])]
     assert told == [
-        "txbatch prove --seed 5 --seeds 1 --exactly server.goes_back:3",
-        f"txbatch prove --seed 5 --seeds 1 --kind '{other}' --exactly server.goes_back:3",
-        "txbatch prove --small reading --exactly server.goes_back:3",
+        "python -m tests.simulation --seed 5 --seeds 1 --exactly server.goes_back:3",
+        f"python -m tests.simulation --seed 5 --seeds 1 --kind '{other}' --exactly server.goes_back:3",
+        "python -m tests.simulation --small reading --exactly server.goes_back:3",
     ]
 
 

@@ -12,13 +12,13 @@ from unittest import mock
 
 import pytest
 
+from coordinator.engines.simulated.timeline import SimulationStuckError
 from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.redis_topology import arguments as redis_arguments
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.poison import PoisonSimulation, kind_of
 from tests.simulation.scenario import Scenario
-from tests.simulation.timeline import SimulationStuckError
 from tests.simulation.workload import SPOUTS
 
 SEEDS = max(5, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 40)

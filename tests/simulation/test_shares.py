@@ -8,12 +8,12 @@ from unittest import mock
 
 import pytest
 
+from coordinator.engines.simulated import sim_engine
 from coordinator.engines.spark import shares
 from coordinator.engines.spark.shares import Share
 from coordinator.engines.spark.stage import WaveInput
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit
-from tests.simulation import sim_engine
 from tests.simulation.scenario import Scenario
 from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS

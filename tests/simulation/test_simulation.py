@@ -1,6 +1,6 @@
 """Whatever goes wrong, every invariant holds, and once nothing goes wrong any more, a run finishes.
 
-TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `txbatch prove` plays any number of them.
+TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `python -m tests.simulation` plays any number of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ import pytest
 from committers.group_commit import Group, GroupDecision, decide_group
 from committers.task_report import TaskReport
 from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinator.engines.simulated.fault_plan import FaultPlan, Strike
+from coordinator.engines.simulated.sim_engine import SimEngine
 from coordinator.sources.kafka.plain.partition_manager import OffsetManager
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.machine import commits, processing
@@ -28,12 +30,10 @@ from tests.simulation import workload
 from tests.simulation.__main__ import again
 from tests.simulation.coverage import Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
-from tests.simulation.fault_plan import FaultPlan, Strike
 from tests.simulation.permanent_seeds import PERMANENT
 from tests.simulation.playing import played
-from tests.simulation.reduce import kind_of, reduced
+from tests.simulation.reduced import kind_of, reduced
 from tests.simulation.scenario import PLAIN, Outcome, Scenario
-from tests.simulation.sim_engine import SimEngine
 from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS
 

@@ -16,6 +16,7 @@ from zlib import crc32
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
@@ -35,7 +36,6 @@ from state.attempt import TransactionAttempt
 from state.commits.write_set import MAX_INTEGER
 from state.errors import FailedException
 from state.kinds.handles import HashState
-from tests.simulation.fault_plan import FaultPlan
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
 TAKE, TAKES = 3, (0, 0, 1, 3, 6)

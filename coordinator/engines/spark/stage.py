@@ -34,6 +34,7 @@ from coordinator.transactional.emitter_task import EmitterTask, EmittingTasks, c
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
+from state.kinds.session import StateReader
 from state.redis_topology.reader import RedisReader, load_redis_url
 
 Ended = tuple[TransactionAttempt, AttemptResult | None]
@@ -215,6 +216,10 @@ class Reading:
     credentials_path: str
     nonce: str
 
+    def reader(self, topology_id: str) -> StateReader:
+        """Returns what committers of one task read with."""
+        return _LazyReader(self, topology_id)
+
 
 @dataclass(frozen=True, slots=True)
 class CommitStage:
@@ -241,7 +246,7 @@ class CommitStage:
         blocks = yield from slot.read(records, wave=wave.attempts)
         post = Post(slot.routes, pack_block)
         outbox = WaveOutbox(wave, post.send)
-        reader = _LazyReader(self.reading, slot.plan.topology_id)
+        reader = self.reading.reader(slot.plan.topology_id)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
         with slot.alarm(wirings[0]) as alarm:
             for wiring in alarm.through(wirings):

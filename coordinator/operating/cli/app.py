@@ -47,9 +47,9 @@ PLACES = {
             "commands.dry_run:dry_run",
             "Run the first batches in this process and show every component's tuples",
         ),
+        "prove": ("commands.prove:prove", "Play a topology under faults, and name what its code does wrong"),
         "rerun": ("commands.dry_run:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
         "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
-        "prove": ("commands.checkout:prove", "Play the simulation of this checkout"),
     },
 }
 """Purpose -> command -> where it is, and the beginning of its help."""

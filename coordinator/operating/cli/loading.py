@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import importlib
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import coordinator
 from coordinator.operating.cli.parameters import bind_parameters, parse_pairs
 from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.operating.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology
+from coordinator.user_places import is_users
 from state.errors import TopologyError, TransactionError
 from state.printable import one_line, said_by
 from state.troubles import Trouble
 
 Factory = Callable[..., Any]
-_OWN_ROOT = Path(coordinator.__file__).resolve().parent.parent
-_OWN = tuple(str(_OWN_ROOT / name) for name in ("state", "coordinated_bolt", "committers", "coordinator"))
-_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def load_topology(target: str, parameters: Sequence[str] | None) -> tuple[Topology | PlainTopology, str]:
@@ -179,11 +175,5 @@ def place_of(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}, line {error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if _is_users(frame.filename)]
+    own = [frame for frame in frames if is_users(frame.filename)]
     return f"{own[-1].filename}, line {own[-1].lineno}" if own else ""
-
-
-def _is_users(file_name: str) -> bool:
-    if file_name.startswith("<"):
-        return False
-    return not any(Path(file_name).is_relative_to(folder) for folder in (*_OWN, *_LIBRARIES))

@@ -70,18 +70,24 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         return self._transactions_left > 0
 
     def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        state = self._looked(pending)
-        ends = self._ends(state)
         read = {partition: OpaquePosition.from_plain(position).at for partition, position in positions.items()}
-        unread = {partition: end - read.get(partition, self._low(state, partition)) for partition, end in ends.items()}
-        fullest = max((count for partition, count in unread.items() if partition in state.bounds), default=0)
-        left = -(-fullest // self._messages)
+        state = self._view.known()
+        if self._is_continuous or state.away or any(self._unread(state, read).values()):
+            state = self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)
+            self._view.require_ends(read)
+        unread = self._unread(state, read)
+        there = {
+            partition: min(unread.get(partition, 0), bounds.high - read.get(partition, bounds.low))
+            for partition, bounds in state.bounds.items()
+        }
+        missing = {each: self._reason(state, each) for each, count in unread.items() if count and not there.get(each)}
+        self._view.note_missing(missing)
+        left = -(-max(there.values(), default=0) // self._messages)
         self._transactions_left = left - pending
         if self._is_continuous or left > pending:
             return False
-        missing = [partition for partition in state.away if unread.get(partition, 0) > 0]
         if missing and not pending:
-            raise self._view.missing(state.away[min(missing)])
+            raise self._view.missing()
         return not missing
 
     def is_finite(self) -> bool:
@@ -114,11 +120,19 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
     def _low(state: TopicState, partition: int) -> int:
         return state.bounds[partition].low if partition in state.bounds else 0
 
-    def _looked(self, pending: int) -> TopicState:
-        """Returns the topic, as of just now if what it has now matters."""
-        if not self._is_continuous and not self._view.known().away:
-            return self._view.known()
-        return self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)
+    def _unread(self, state: TopicState, read: Mapping[int, int]) -> dict[int, int]:
+        """Partition -> how many offsets this run has left of it, by what was its end when the run saw it first."""
+        ends = self._ends(state)
+        return {each: max(0, end - read.get(each, self._low(state, each))) for each, end in ends.items()}
+
+    def _reason(self, state: TopicState, partition: int) -> str:
+        """Why nothing can be read of a partition."""
+        if partition not in state.bounds:
+            return state.away.get(partition, f"brokers do not list partition {partition}")
+        return (
+            f"partition {partition} of topic {self._source.name!r} ended at {self._ends(state)[partition]} when the "
+            f"run began, and ends at {state.bounds[partition].high} now: it has lost messages that were not read"
+        )
 
     def _ends(self, state: TopicState) -> Mapping[int, int]:
         """Partition -> where what this run may read of it ends: now, or in a finite run when it was first seen."""

@@ -98,7 +98,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
     def __init__(self, topic: KafkaTopic, context: TopologyContext, message_limit: int, byte_limit: int) -> None:
         self._topic, self._context, self._emission = topic, context, topic.emission()
         self._message_limit, self._byte_limit = message_limit, byte_limit
-        self._topic_id: str | None = None
+        self._read_of = ""
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
@@ -109,12 +109,12 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             SourceError: the position is gone and the policy is to fail, or the topic was made again.
             FailedException: brokers do not answer where it matters.
         """
-        if self._topic_id is None:
-            self._topic_id = self._topic.worker_topic_id()
-        at = self._begins(self._topic_id, partition, last)
-        if at is None:
+        begins = self._begins(partition, last)
+        if begins is None:
             return last
-        reader = self._topic.reader(self._topic_id, partition)
+        topic_id, at = begins.topic_id, begins.at
+        self._read_of = topic_id
+        reader = self._topic.reader(topic_id, partition)
         message_count = byte_count = 0
         is_again = False
         while message_count < self._message_limit and byte_count < self._byte_limit:
@@ -128,7 +128,7 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
                         f"the log of partition {partition} of topic {self._topic.name!r} keeps moving away from "
                         f"offset {at}; it is tried again"
                     ) from None
-                at, is_again = self._continued(partition, at), True
+                at, is_again = self._continued(topic_id, partition, at), True
                 continue
             at = reader.position()
             if not messages:
@@ -136,30 +136,41 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
             self._emission.emit(collector, self._context, partition, messages)
             message_count += len(messages)
             byte_count += sum(len(message.value() or b"") for message in messages)
-        return OpaquePosition(self._topic_id, at).to_plain()
+        return OpaquePosition(topic_id, at).to_plain()
 
-    def _begins(self, topic_id: str, partition: int, last: Any) -> int | None:
-        """Returns the offset to begin with; None if it depends on what the log holds, and the partition is away."""
-        since_ms = None
-        if last is not None:
-            position = OpaquePosition.from_plain(last)
-            require_same(self._topic.name, position.topic_id, topic_id)
-            if position.since_ms is None:
-                return position.at
-            since_ms = position.since_ms
+    def finish_batch(self, attempt: TransactionAttempt) -> None:
+        """Makes sure that what was read is of the topic the positions are in.
+
+        Raises:
+            SourceError: the topic was made again.
+            FailedException: brokers do not answer.
+        """
+        if self._read_of:  # after it was read: whenever the topic was made again, it was before this
+            require_same(self._topic.name, self._read_of, self._topic.worker_topic_id())
+            self._read_of = ""
+
+    def _begins(self, partition: int, last: Any) -> OpaquePosition | None:
+        """Returns where to begin; None if it depends on what the log holds, and the partition is away."""
+        position = None if last is None else OpaquePosition.from_plain(last)
+        if position is not None and position.since_ms is None:
+            return position
         with closing(self._topic.connect()) as topic:
-            bounds = topic.look().bounds.get(partition)
+            found = topic.look()
+            if position is not None:
+                require_same(self._topic.name, position.topic_id, found.topic_id)
+            bounds = found.bounds.get(partition)
             if bounds is None:
                 return None
-            if since_ms is None:
-                return bounds.low
-            at_time = topic.offsets_at(since_ms, [partition])[partition]
-            return bounds.high if at_time is None else at_time
+            if position is None or position.since_ms is None:
+                return OpaquePosition(found.topic_id, bounds.low)
+            at_time = topic.offsets_at(position.since_ms, [partition])[partition]
+            return OpaquePosition(found.topic_id, bounds.high if at_time is None else at_time)
 
-    def _continued(self, partition: int, at: int) -> int:
+    def _continued(self, topic_id: str, partition: int, at: int) -> int:
         with closing(self._topic.connect()) as topic:
-            bounds = topic.look().of(partition)
-        found = resumed(self._topic.name, partition, at, bounds, self._topic.on_gone)
+            state = topic.look()
+        require_same(self._topic.name, topic_id, state.topic_id)
+        found = resumed(self._topic.name, partition, at, state.of(partition), self._topic.on_gone)
         if found > at:
             self._context.count(LOST_COUNTER, found - at)
         return found

@@ -9,15 +9,13 @@ from typing import Any
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, cut_ranges
 from coordinator.sources.kafka.starting_point import require_within, resumed
-from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
+from coordinator.sources.kafka.topic import Topic, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView, require_same
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
-SHORT_S = 30.0
-"""A log that ends before its position for so long has lost messages."""
 SAMPLE_EVERY = 100
 """Transactions between two samples of the size of messages."""
 
@@ -67,7 +65,6 @@ class TopicCoordinator(SpoutCoordinator):
         self._view = TopicView(topic, source.name, clock, needs_all=True)
         self._rules, self._message_bytes, self._clock, self._note_cut = rules, message_bytes, clock, note_cut
         self._small_since: float | None = None
-        self._short_since: float | None = None
         self._positions: dict[int, int] = {}
         self._start: dict[int, int] = {}
         self._ends: dict[int, int] = {}
@@ -142,7 +139,7 @@ class TopicCoordinator(SpoutCoordinator):
         if self._rules.is_continuous:
             return None
         low = {partition: bounds.low for partition, bounds in self._view.known().bounds.items()}
-        whole = sum(max(0, end - low[partition]) for partition, end in self._ends.items())
+        whole = sum(max(0, end - low.get(partition, end)) for partition, end in self._ends.items())
         return 1.0 - self._backlog() / whole if whole else 1.0
 
     def estimated_bytes(self, metadata: Any) -> int:
@@ -189,24 +186,4 @@ class TopicCoordinator(SpoutCoordinator):
         state = self._view.look_again(has_work=self._backlog() > 0)
         for partition, bounds in state.bounds.items():
             self._positions.setdefault(partition, bounds.low)
-        self._require_ends(state)
-
-    def _require_ends(self, state: TopicState) -> None:
-        """Refuses to cut while a log ends before its position: a new leader may not know better for a moment.
-
-        Raises:
-            FailedException: a log does so.
-            SourceError: it has done so for long.
-        """
-        short = [each for each, bounds in state.bounds.items() if self._positions[each] > bounds.high]
-        if not short:
-            self._short_since = None
-            return
-        if self._short_since is None:
-            self._short_since = self._clock()
-        if self._clock() - self._short_since > SHORT_S:
-            require_within(self._name, short[0], self._positions[short[0]], state.bounds[short[0]])
-        raise FailedException(
-            f"partition {short[0]} of topic {self._name!r} was read to offset {self._positions[short[0]]}, but its log "
-            f"ends at {state.bounds[short[0]].high}; it is asked again"
-        )
+        self._view.require_ends(self._positions)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from coordinator.sources.kafka.starting_point import require_within
 from coordinator.sources.kafka.topic import Topic, TopicState
 from coordinator.spouts.run_so_far import InputChange
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
+SHORT_S = 30.0
+"""A log that ends before its position for so long has lost messages."""
 LOOK_EVERY_S = 0.25
 AFTER_FAILURE_S = 5.0
 """How long to leave brokers alone that did not answer; the run waits while they are asked."""
@@ -33,7 +36,9 @@ class TopicView:
         self._state: TopicState | None = None
         self._next_look_s = float("-inf")
         self._silent_since: float | None = None
-        self._missing_since: float | None = None
+        self._missing: Mapping[int, str] = {}
+        self._missing_since = float("inf")
+        self._short_since: float | None = None
         self._failure = ""
 
     def known(self) -> TopicState:
@@ -55,8 +60,6 @@ class TopicView:
             found = found.whole()
         away_before = before.away if before is not None else {}
         self._silent_since = None
-        if not found.away or found.away.keys() != away_before.keys():
-            self._missing_since = None
         for partition in sorted(found.away.keys() - away_before.keys()):
             _LOG.warning("left out until it is back: %s", found.away[partition])
         for partition in sorted(away_before.keys() & found.bounds.keys()):
@@ -100,15 +103,37 @@ class TopicView:
             self._silent_since = self._clock()
         raise self._absence(self._failure, self._silent_since)
 
-    def missing(self, reason: str) -> FailedException | SourceError:
-        """Returns what to raise while only partitions that are away are left to read: in the end, that they stay away.
+    def require_ends(self, positions: Mapping[int, int]) -> None:
+        """Refuses to cut while a log ends before its position: a new leader may not know better for a moment.
 
-        Args:
-            reason: what is missing.
+        Raises:
+            FailedException: a log does so.
+            SourceError: it has done so for long.
         """
-        if self._missing_since is None:
+        bounds = self.known().bounds
+        short = [each for each, held in sorted(bounds.items()) if positions.get(each, held.low) > held.high]
+        if not short:
+            self._short_since = None
+            return
+        if self._short_since is None:
+            self._short_since = self._clock()
+        partition, at, held = short[0], positions[short[0]], bounds[short[0]]
+        if self._clock() - self._short_since > SHORT_S:
+            require_within(self._name, partition, at, held)
+        raise FailedException(
+            f"partition {partition} of topic {self._name!r} was read to offset {at}, but its log ends at {held.high}; "
+            "it is asked again"
+        )
+
+    def note_missing(self, reasons: Mapping[int, str]) -> None:
+        """Takes the partitions of which there is more to read, and that give nothing: partition -> why."""
+        if reasons.keys() != self._missing.keys():
             self._missing_since = self._clock()
-        return self._absence(reason, self._missing_since)
+        self._missing = reasons
+
+    def missing(self) -> FailedException | SourceError:
+        """Returns what to raise while only missing partitions are left to read: in the end, that they stay away."""
+        return self._absence(self._missing[min(self._missing)], self._missing_since)
 
     def _absence(self, reason: str, since_s: float) -> FailedException | SourceError:
         if self._clock() - since_s > AWAY_S:

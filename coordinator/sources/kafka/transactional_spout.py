@@ -22,7 +22,7 @@ from coordinator.sources.kafka.topic_view import require_same
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
-from state.errors import TopologyError
+from state.errors import FailedException, SourceError, TopologyError
 from state.printable import one_line
 
 SAMPLE_MESSAGES = 100
@@ -127,7 +127,6 @@ class KafkaEmitter(SpoutEmitter):
 
     def __init__(self, topic: KafkaTopic, context: TopologyContext) -> None:
         self._topic, self._context, self._emission = topic, context, topic.emission()
-        self._topic_id: str | None = None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
         """Emits the task's share, partition by partition in the order of offsets.
@@ -138,15 +137,21 @@ class KafkaEmitter(SpoutEmitter):
         """
         cut, context = OffsetCut.from_plain(metadata), self._context
         shares = list(share_of(cut.ranges, context.task_index, context.task_count))
-        if shares:
-            if self._topic_id is None:  # asked once a wave
-                self._topic_id = self._topic.worker_topic_id()
-            require_same(self._topic.name, cut.topic_id, self._topic_id)
         if cut.lost and context.task_index == 0:
             context.count(LOST_COUNTER, cut.lost)
-        for partition, part in shares:
-            for messages in self._topic.reader(cut.topic_id, partition).read(part):
-                self._emission.emit(collector, context, partition, messages)
+        try:
+            for partition, part in shares:
+                for messages in self._topic.reader(cut.topic_id, partition).read(part):
+                    self._emission.emit(collector, context, partition, messages)
+        except (FailedException, SourceError):
+            self._require_topic(cut)  # or that is the reason
+            raise
+        if shares:
+            self._require_topic(cut)
+
+    def _require_topic(self, cut: OffsetCut) -> None:
+        """Asked after reading: whenever the topic was made again, it was before this."""
+        require_same(self._topic.name, cut.topic_id, self._topic.worker_topic_id())
 
 
 KEPT_MAX = 100_000

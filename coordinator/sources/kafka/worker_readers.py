@@ -1,7 +1,7 @@
 """The readers of a worker process, kept from wave to wave: to connect takes longer than to read a batch.
 
-An emitter lives for one wave, a worker for many. So readers belong to the process, under the settings, topic and
-partition they were made for, and the ones least recently used are closed first.
+An emitter lives for one wave, a worker for many runs. So readers belong to the process, under the settings with their
+secrets, topic and partition they were made for, and the ones least recently used are closed first.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import TypeVar
 from coordinator.sources.kafka.client_settings import ClientSettings
 from coordinator.sources.kafka.partition_reader import SILENCE_S, PartitionReader, make_reader
 from coordinator.sources.kafka.topic import BrokerTopic
+from state.codec import digest64
 
 READERS_MAX = 32
 """Each holds some threads, sockets and up to ``queued.max.messages.kbytes`` of messages read ahead."""
@@ -37,21 +38,21 @@ class ReaderPool:
 
     def __init__(self, make: Callable[..., PartitionReader] = make_reader, limit: int = READERS_MAX) -> None:
         self._make, self._limit = make, limit
-        self._readers: OrderedDict[tuple[str, bool, str, str, int], PartitionReader] = OrderedDict()
-        self._topics: OrderedDict[tuple[str, str], BrokerTopic] = OrderedDict()
+        self._readers: OrderedDict[tuple[int, bool, str, str, int], PartitionReader] = OrderedDict()
+        self._topics: OrderedDict[tuple[int, str], BrokerTopic] = OrderedDict()
 
     def topic_id(self, settings: ClientSettings, topic: str) -> str:
-        """Asks brokers for a topic's id, over a connection that is kept (executor, once a wave).
+        """Asks brokers for a topic's id, over a connection that is kept (executor, once a batch).
 
         Raises:
             FailedException: no answer.
-            SourceError: the topic does not exist, or may not be read.
+            SourceError: the topic does not exist, or may not be read; or a secret is not there.
         """
 
         def make() -> BrokerTopic:
             return BrokerTopic(settings, topic, reads_committed=True, timeout_s=SILENCE_S, was_there=True)
 
-        return _kept(self._topics, (repr(settings), topic), make, limit=TOPICS_MAX).topic_id()
+        return _kept(self._topics, (_made_with(settings), topic), make, limit=TOPICS_MAX).topic_id()
 
     def reader(
         self, settings: ClientSettings, topic: str, topic_id: str, partition: int, *, reads_committed: bool
@@ -65,7 +66,7 @@ class ReaderPool:
         def make() -> PartitionReader:
             return self._make(settings, topic, partition, reads_committed=reads_committed)
 
-        place = (repr(settings), reads_committed, topic, topic_id, partition)
+        place = (_made_with(settings), reads_committed, topic, topic_id, partition)
         return _kept(self._readers, place, make, limit=self._limit)
 
     def close(self) -> None:
@@ -94,6 +95,11 @@ def _pool_of(process_id: int) -> ReaderPool:
 def _close_in(process_id: int, pool: ReaderPool) -> None:
     if os.getpid() == process_id:  # a fork inherits the list of what is to be done at exit
         pool.close()
+
+
+def _made_with(settings: ClientSettings) -> int:
+    """Digest of everything a client is made with; a secret may have been changed since another was made."""
+    return digest64(repr(settings.resolved()).encode())
 
 
 def _kept(

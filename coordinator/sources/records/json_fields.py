@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -15,6 +16,12 @@ from coordinator.sources.records.record_format import BadRecordError, RecordForm
 from state.printable import one_line
 
 NESTED = "."
+
+NEXT_RECORD = "txbatch: the next record"
+"""A value that stands between each two records of many that are read in one call."""
+_BETWEEN = b',"%s",' % NEXT_RECORD.encode()
+_ESCAPED_LETTER = re.compile(r"\\u00[2-7]")
+"""How a record might spell that value otherwise; others escape no plain letters."""
 
 _IF_ARRAY = "; if the file is one JSON array, write its objects as lines first, for example with `jq -c '.[]'`"
 
@@ -68,10 +75,10 @@ class JsonFields(RecordFormat):
         if type(self).row is not JsonFields.row or type(self).rows is not RecordFormat.rows:
             return None
         try:
-            text = b"\n".join(records).decode()
-            objects = self._objects(text.split("\n"))
-            if len(objects) != len(records) or {*map(type, objects)} - {dict}:
-                return None  # one of them holds a line feed, or is not an object
+            text = _BETWEEN.join(records).decode()
+            objects = self._objects(text, len(records))
+            if {*map(type, objects)} - {dict}:
+                return None
             columns = list(map(partial(self._column, objects), self._types, self._paths))
             if "\\u" in text:
                 _refuse_surrogates(self._types, columns)
@@ -79,15 +86,22 @@ class JsonFields(RecordFormat):
             return None
         return columns
 
-    def _objects(self, lines: Sequence[str]) -> list[Any]:
-        """Returns what each line holds, without a look for space around it: that is another case for `rows`."""
-        found, decode = [], self._decoder.raw_decode
-        for line in lines:
-            value, end = decode(line)
-            if end != len(line):
-                raise ValueError(f"it is {len(line)} characters long, and the value in it {end}")
-            found.append(value)
-        return found
+    def _objects(self, text: str, count: int) -> list[Any]:
+        """Returns what each record holds, read in one call: names of fields are then made once, not for each record.
+
+        Args:
+            text: the records, with `NEXT_RECORD` between each two.
+            count: how many.
+
+        Raises:
+            ValueError: one of them is not exactly one value, as all marks in their places would prove.
+        """
+        found: list[Any] = self._decoder.decode(f"[{text}]")
+        marks = count - 1
+        is_marked = len(found) == count + marks and found[1::2].count(NEXT_RECORD) == marks
+        if not is_marked or text.count(NEXT_RECORD) != marks or _ESCAPED_LETTER.search(text):
+            raise ValueError("a record is not one value, or perhaps holds a mark")
+        return found[::2]
 
     def _column(self, objects: Sequence[dict[str, Any]], field: FieldType, path: tuple[str, ...]) -> list[Any]:
         """Returns the values of one field, of the type that is wanted.

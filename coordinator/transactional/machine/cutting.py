@@ -63,7 +63,7 @@ class Cutting:
 
     def _continue(self, first_txid: int) -> Iterator[Decision]:
         """Issues attempts from a txid up to the first that must be cut; the round ends with the window."""
-        for txid in range(first_txid, self._window_end()):
+        for txid in range(first_txid, self.window_end()):
             if self._transactions.current_of(txid) is not None:
                 continue
             if self._transactions.is_resting(txid, self._books.now_s):
@@ -100,7 +100,8 @@ class Cutting:
             raise ProtocolError(f"txid {txid} cannot be cut: the metadata of txid {txid - 1} is unknown")
         return None
 
-    def _window_end(self) -> int:
+    def window_end(self) -> int:
+        """Returns the lowest txid that may not be cut yet."""
         last_txid = self._books.options.last_txid
         end = self._transactions.currtx + self._books.waves.size.window()
         return self._failures.window_end(end if last_txid is None else min(end, last_txid + 1))

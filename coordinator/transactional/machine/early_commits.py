@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from state.attempt import TransactionAttempt
 
-WASTED_MAX = 3
-"""A run stops trying when it has this many more wasted groups than useful ones."""
+WASTED_MAX = 16
+"""A run stops trying when it has this many more wasted groups than useful ones. Two waves of groups may be on their way
+when the first proves too large, and nothing is wrong with those that follow: they are smaller."""
 
 
 class EarlyCommits:

@@ -195,6 +195,10 @@ class RunMachine:
             return False
         return len(self._transactions.waiting()) >= self._books.waves.size.limit
 
+    def may_cut(self) -> bool:
+        """Returns whether the window has room for another transaction."""
+        return self.last_txid() + 1 < self._cutting.window_end()
+
     def is_blocked(self) -> bool:
         """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
         return self._releases.is_blocked()

@@ -1,7 +1,8 @@
 """What every transactional source promises, as one test body: subclass `SourceContract` and describe a `SourceWorld`.
 
-Deterministic replay, resume, growth, end, fingerprint, named errors. The runs are whole ones, in process: the
-source is cut, read, committed and started again as it is on Spark. A test module needs
+Deterministic replay, resume, growth, end, fingerprint, named errors, and state that is put back to an older copy. The
+runs are whole ones, in process: the source is cut, read, committed and started again as it is on Spark. A test module
+needs
 
     class TestTextFiles(SourceContract):
         @pytest.fixture
@@ -12,11 +13,13 @@ and nothing else; what only this source promises is tested after it.
 
 from __future__ import annotations
 
+import io
 import pickle
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from secrets import token_hex
 from typing import Any, ClassVar
 
 import pytest
@@ -25,11 +28,14 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.operating.transfer.exporting import export_state
+from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.codec import pack, unpack
-from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
+from state.errors import FailedException, FencedError, SourceError, StateRefusedError, UserCodeError
 from state.kinds.handles import ListState
+from state.redis_topology.topology import RedisTopology
 
 TOPOLOGY_ID = "source_contract"
 SPEC_BYTES_MAX = 10_000
@@ -44,12 +50,14 @@ class SourceWorld(ABC):
         adopt: the word with which a start reads on after `add`; False if it needs none.
         is_finite: whether a run ends by itself once everything was read.
         is_ordered: whether one task reads all rows in the order in which they were added.
+        removes: whether what is committed is taken away, so that an older copy of the state has nothing to read.
         lost: pattern of the named error for rows that are gone, see `take_away`.
     """
 
     adopt: ClassVar[bool | str] = False
     is_finite: ClassVar[bool] = True
     is_ordered: ClassVar[bool] = True
+    removes: ClassVar[bool] = False
     lost: ClassVar[str]
 
     def __init__(self) -> None:
@@ -111,8 +119,40 @@ def by_content(rows: list[list[Any]]) -> Counter[bytes]:
     return Counter(map(pack, rows))
 
 
-class SourceContract:
-    """The tests. Subclasses give the fixture `world`, and may give further ones."""
+class Copy:
+    """The state of the topology at one moment, as an export or as a copy of the server's own keys."""
+
+    def __init__(self, client: Any, *, is_export: bool) -> None:
+        self._client = client
+        self._keys = {key: client.dump(key) for key in client.keys(f"{{{TOPOLOGY_ID}}}:*")}
+        self._export = io.BytesIO()
+        if is_export:
+            topology = self._topology()
+            export_state(topology.export(), topology.keys, self._export)
+
+    def put_back(self) -> None:
+        """The topology's state is that again; an import replaces it in one step, and fences out a run."""
+        if self._export.getvalue():
+            packed = self._export.getvalue()
+            export = checked_export(io.BytesIO(packed))
+            import_state(
+                self._topology().importer(), export, io.BytesIO(packed), generation=token_hex(16), replaces=True
+            )
+            return
+        for key in self._client.keys(f"{{{TOPOLOGY_ID}}}:*"):
+            self._client.delete(key)
+        for key, packed in self._keys.items():
+            self._client.restore(key, 0, packed)
+
+    def _topology(self) -> RedisTopology:
+        return RedisTopology("redis://given", TOPOLOGY_ID, client=self._client)
+
+
+class RestoreContract:
+    """What holds for every source when the state it is continued from is an older copy.
+
+    Subclasses give the fixture `world`, and may give further ones.
+    """
 
     @pytest.fixture(autouse=True)
     def forget(self) -> None:
@@ -157,6 +197,47 @@ class SourceContract:
 
     def kept(self, run: TransactionalRun) -> list[list[Any]]:
         return [unpack(packed) for packed in run.state("kept")]
+
+    @pytest.mark.parametrize("is_export", [True, False], ids=["imported", "restored"])
+    def test_an_older_copy_of_the_state_is_continued_exactly_or_refused_by_name(
+        self, cluster: LocalCluster, world: SourceWorld, is_export: bool
+    ) -> None:
+        world.add(23)
+        self.stop_at(cluster, world, 3)
+        copy = Copy(cluster.client, is_export=is_export)
+        world.add(9)
+        self.read(cluster, world, adopt=world.adopt)
+        copy.put_back()
+        self.check_continued(cluster, world)
+
+    @pytest.mark.parametrize("is_export", [True, False], ids=["imported", "restored"])
+    def test_a_run_whose_state_is_put_back_stops_by_name_and_the_next_continues_exactly(
+        self, cluster: LocalCluster, world: SourceWorld, is_export: bool
+    ) -> None:
+        world.add(23)
+        self.stop_at(cluster, world, 2)
+        copy = Copy(cluster.client, is_export=is_export)
+        with self.run(cluster, world.spout(), max_pending=2) as run:
+            while run.statistics.committed < 2:
+                run.tick()
+            copy.put_back()
+            with pytest.raises((FencedError, StateRefusedError)):
+                world.settle(run)
+        self.check_continued(cluster, world)
+
+    def check_continued(self, cluster: LocalCluster, world: SourceWorld) -> None:
+        """A run adds what the state lacks, or, if that is gone from the input, changes nothing and says so."""
+        if not world.removes:
+            assert by_content(self.read(cluster, world, adopt=world.adopt)) == by_content(world.rows)
+            return
+        before = cluster.client.lrange(f"{{{TOPOLOGY_ID}}}:kept", 0, -1)
+        with pytest.raises((SourceError, StateRefusedError)):
+            self.read(cluster, world, adopt=world.adopt)
+        assert cluster.client.lrange(f"{{{TOPOLOGY_ID}}}:kept", 0, -1) == before
+
+
+class SourceContract(RestoreContract):
+    """All tests of a source whose replays are exact."""
 
     @pytest.mark.parametrize("parallelism", [1, 2, 3])
     def test_every_record_is_committed_exactly_once(

@@ -61,12 +61,18 @@ class TestRedisStreams(SourceContract):
         return StreamWorld(redis_backend)
 
 
+class TrimmedWorld(StreamWorld):
+    """The same, of which what is durable is removed."""
+
+    removes: ClassVar[bool] = True
+
+
 class TestRedisStreamsThatAreTrimmed(SourceContract):
     """The contract holds while entries that are durable are removed."""
 
     @pytest.fixture
     def world(self, redis_backend: Backend) -> StreamWorld:
-        return StreamWorld(redis_backend, trim=True)
+        return TrimmedWorld(redis_backend, trim=True)
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import fitting, has_external_effects
-from coordinator.transactional.coordinator import IDLE_WAIT_S
+from coordinator.transactional.coordinator import BUSY_WAIT_S, CUT_WAIT_S, IDLE_WAIT_S
 from coordinator.transactional.engine import GroupExecuted, WaveProcessed
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import CrashKind
@@ -197,6 +197,29 @@ def test_what_arrives_while_only_a_commit_phase_runs_is_soon_noticed():
     run.engine.waits.append(lambda: run.engine.events.append(executed[0]))
     run()
     assert begun_at_s == {1: 0.0, 2: IDLE_WAIT_S}
+    assert run.committed() == [[1], [2]]
+
+
+@pytest.mark.parametrize(("window", "wait_s"), [(4, CUT_WAIT_S), (1, BUSY_WAIT_S)])
+def test_what_arrives_while_a_wave_is_processed_is_cut_meanwhile_if_the_window_has_room(window, wait_s):
+    source = LinesCoordinator(1)
+    run = Run(source=source, max_spout_pending=window)
+    seen: list[tuple[float, int]] = []
+
+    def on_wave(wave_id, attempts):
+        return run.engine.processed(wave_id, attempts) if wave_id > 1 else None
+
+    def look():
+        seen.append((run.engine.now_s, len(source.cut)))
+
+    def end_wave():
+        look()
+        run.engine.events.append(run.engine.processed(1, run.coordinator._waves[1][0]))
+
+    run.engine.on_wave = on_wave
+    run.engine.waits += [lambda: setattr(source, "count", 2), end_wave]
+    run()
+    assert seen == [(2 * wait_s, 2 if window > 1 else 1)]
     assert run.committed() == [[1], [2]]
 
 
@@ -623,7 +646,7 @@ def test_a_wave_that_hangs_is_cancelled_at_the_message_timeout():
 
     run.engine.on_cancel = cancelled
     run()
-    assert cancelled_at == [30.5]
+    assert cancelled_at == [pytest.approx(30 + CUT_WAIT_S)]
     assert run.lines("process", "cancel") == [
         ("process", 1, [1, 2]),
         ("cancel", 1),

@@ -142,10 +142,10 @@ EDGES_COPIED = Mutant(
         ),
         Patch(
             TASK,
-            "        try:\n            stretches = [",
+            "        stretches: list[Stretch] = []\n        tuple_count = 0\n",
             "        payload, claim = payload[:-8], int.from_bytes(payload[-8:])\n"
             "        self.__dict__.setdefault('claims', {}).setdefault(attempt, {})[sender] = claim\n"
-            "        try:\n            stretches = [",
+            "        stretches: list[Stretch] = []\n        tuple_count = 0\n",
         ),
         Patch(
             TASK,

@@ -64,7 +64,7 @@ READS_UNRECORDED = Mutant(
 CONFLICT_IGNORED = Mutant(
     "read-conflict-ignored",
     "A group goes on past a transaction that read what a lower one wrote on another task.",
-    (Patch(GROUP, "        if place and _reads_anothers_write(reports, place, writers):\n            break\n", ""),),
+    (Patch(GROUP, "        if place and _reads_anothers_write(reports, place, written):\n            break\n", ""),),
     dies_in="tests/committers/test_group_commit.py",
     spared="no two of its tasks read and write the same field",
 )

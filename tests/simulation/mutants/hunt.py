@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from unittest import mock
 
+from coordinator.engines.simulated.timeline import Timeline
 from tests.simulation.invariants import ViolatedError
 from tests.simulation.mutants.mutant import SIMULATION, Mutant
 from tests.simulation.mutants.patch import ROOT, planted
 from tests.simulation.scenario import PLAIN, Scenario
 from tests.simulation.simulation import simulate
-from tests.simulation.timeline import Timeline
 from tests.simulation.workload import SPOUTS
 
 VARIABLE = "TXBATCH_MUTANT"

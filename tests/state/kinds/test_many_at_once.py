@@ -40,7 +40,7 @@ def outcome(state, *calls) -> tuple[Any, ...]:
             getattr(live, name)(*arguments)
     except (TypeError, ValueError, OverflowError) as raised:
         error = type(raised), str(raised)
-    writes = session.writes.states["s"].settled()
+    writes = session.writes.state("s", live.kind, live.value_type.stored, live.retention).settled()
     return error, repr((writes.puts, writes.increments, writes.deletes, writes.appends))
 
 

@@ -40,6 +40,8 @@ class InProcessEngine:
 
     overlaps = True
     queues = False
+    has_task_partitions = True
+    """Whether emitters read by themselves, as in `Intake`."""
 
     def __init__(self, plan: Plan, random: Random, frame_fault: FrameFault | None = None, *, nonce: str = "") -> None:
         self._reading = Reading("", nonce)
@@ -60,7 +62,7 @@ class InProcessEngine:
     ) -> None:
         plan, copied = self._plan, {scope: dict(values) for scope, values in stored.items()}
         wave = self._waves[wave_id] = WaveInput(wave_id, batches, copied)
-        shares = shares_of(plan, wave, early)
+        shares = shares_of(plan, wave, early) if self.has_task_partitions else ()
         if shares:
             run = ShareStage.of(self._entry, shares)
             answers = [answer for place in range(len(shares)) for answer in run(place, [])]

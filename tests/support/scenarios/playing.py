@@ -162,7 +162,6 @@ def task_leftovers(task_id, task):
     bolt = task._bolt
     held = {
         "edges": task._edges,
-        "outboxes": bolt._outboxes,
         "finished": bolt._finished,
         "bolts": bolt.executor._attempts,
         "counts": bolt._tracking._attempts,

@@ -1,4 +1,4 @@
-"""``txbatch bench`` and ``txbatch prove``: run what a source checkout has and an installed package does not include.
+"""``txbatch bench``: runs what a source checkout has and an installed package does not include.
 
 The benchmark may also be that of the current folder. It then measures the code of that checkout, not the installed one:
 it times parts of the very version it belongs to.
@@ -6,7 +6,6 @@ it times parts of the very version it belongs to.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -22,9 +21,6 @@ from coordinator.operating.cli.terminal import say
 from state.errors import TopologyError
 
 BENCHMARK = Path("benchmarks") / "suite" / "__main__.py"
-SIMULATION = Path("tests") / "simulation"
-SIMULATION_NEEDS = "lupa"
-"""The module that a simulation needs and a run does not."""
 PASSES_ON: dict[str, Any] = {
     "add_help_option": False,
     "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
@@ -32,7 +28,6 @@ PASSES_ON: dict[str, Any] = {
 """The settings of a command that hands on whatever was typed."""
 
 bench = typer.Typer(add_completion=False, rich_markup_mode=None)
-prove = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 @bench.command("bench", **PASSES_ON)
@@ -40,14 +35,6 @@ def bench_command(context: typer.Context) -> None:
     """Run the benchmark of this checkout, with the arguments that follow: --quick, --sides, --help."""
     with command_errors():
         code = run_bench(context.args)
-    raise typer.Exit(code)
-
-
-@prove.command("prove", **PASSES_ON)
-def prove_command(context: typer.Context) -> None:
-    """Play the simulation of this checkout, with the arguments that follow: --seeds N, --minutes M, --help."""
-    with command_errors():
-        code = run_prove(context.args)
     raise typer.Exit(code)
 
 
@@ -72,26 +59,6 @@ def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Pa
             return process.wait()
         except KeyboardInterrupt:
             continue  # Ctrl-C has reached the child, too, which still has its report to write
-
-
-def run_prove(arguments: Sequence[str], checkout: Path | None = None) -> int:
-    """Plays the simulation in a child process and returns its exit code.
-
-    Without `checkout`, the folder that holds our packages counts.
-    """
-    root = checkout or _own_root()
-    if not (root / SIMULATION / "__main__.py").is_file():
-        raise TopologyError(
-            f"folder {str(root / SIMULATION)!r} does not exist: the simulation is part of the source checkout, not of "
-            "the installed package; clone the repository, install it there with pip install -e '.[test]', and run the "
-            "command again"
-        )
-    if importlib.util.find_spec(SIMULATION_NEEDS) is None:
-        raise TopologyError(
-            f"module {SIMULATION_NEEDS!r} is not installed; run pip install -e '.[test]' in {str(root)!r}"
-        )
-    ended = subprocess.run(_module("tests.simulation", arguments), env=_environment(root), check=False)
-    return ended.returncode
 
 
 def _own_root() -> Path:

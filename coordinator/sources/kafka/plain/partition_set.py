@@ -94,11 +94,7 @@ class PartitionSet:
         except FailedException as error:
             _LOG.info("the spout looks for new partitions later: %s", error)
             return
-        if state.topic_id != self._topic_id:
-            raise SourceError(
-                f"topic {self._source.name!r} was deleted and made again while it was read; give "
-                "force_from_start=True or another spout_id"
-            )
+        self._require_same(state)
         for partition in self._own(state):
             if partition not in self._managers:
                 self._begin(partition, state.bounds[partition], self._load(partition))
@@ -107,11 +103,13 @@ class PartitionSet:
         """An offset is not in the log: what is gone is voided and counted, by the user's policy.
 
         Raises:
-            SourceError: the policy is to fail, or brokers give no answer just now.
+            SourceError: the policy is to fail, or the topic is another one.
         """
         topic, partition = self._source.name, manager.partition
         try:
-            bounds = self._topic.look().of(partition)
+            state = self._topic.look()
+            self._require_same(state)
+            bounds = state.of(partition)
         except FailedException as error:
             _LOG.info("partition %d of topic %r is asked for later: %s", partition, topic, error)
             return
@@ -167,6 +165,13 @@ class PartitionSet:
         """Closes the connections."""
         self._topic.close()
         self._records.close()
+
+    def _require_same(self, state: TopicState) -> None:
+        if state.topic_id != self._topic_id:
+            raise SourceError(
+                f"topic {self._source.name!r} was deleted and made again while it was read; give "
+                "force_from_start=True or another spout_id"
+            )
 
     def _own(self, state: TopicState) -> list[int]:
         owned = partitions_of(self._context.task_index, self._context.task_count, max(state.bounds, default=-1) + 1)

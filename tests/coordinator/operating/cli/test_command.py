@@ -16,7 +16,7 @@ from coordinator.operating.cli.terminal import say_json
 from state.errors import StateRefusedError
 
 SERVER = ("redis", "data_dir", "allow_plaintext")
-OF_A_CHECKOUT = ("bench", "prove")
+OF_A_CHECKOUT = ("bench",)
 
 
 def every_command() -> Iterator[tuple[str, Any]]:

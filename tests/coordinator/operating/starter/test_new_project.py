@@ -69,7 +69,7 @@ def test_a_project_has_the_users_name_everywhere(tmp_path: Path) -> None:
 def test_a_project_passes_its_own_tests(tmp_path: Path) -> None:
     write_project("shop", tmp_path)
 
-    assert "11 passed" in run_in(tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider")
+    assert "12 passed" in run_in(tmp_path / "shop", "pytest", "-q", "-p", "no:valkey", "-p", "no:cacheprovider")
 
 
 @pytest.mark.parametrize("name", ["shop", LONGEST])

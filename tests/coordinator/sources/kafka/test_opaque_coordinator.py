@@ -129,10 +129,10 @@ def test_a_partition_that_is_away_is_left_out_and_a_finite_run_waits_for_it_five
     assert asked.it.progress({0: ["id", 25]}) == 1.0
     with pytest.raises(FailedException, match="it has no leader"):
         asked.is_exhausted(0, p0=25, p1=3)
-    assert asked.is_exhausted(0, p0=25, p1=10), "what is read is not waited for"
     asked.now += 301
     with pytest.raises(SourceError, match="brokers have been away for 300 s: it has no leader"):
         asked.is_exhausted(0, p0=25, p1=3)
+    assert asked.is_exhausted(0, p0=25, p1=10), "what is read is not waited for"
 
 
 def test_a_continuous_run_reads_on_however_long_a_partition_is_away():
@@ -205,3 +205,17 @@ def test_positions_of_another_topic_make_it_impossible_to_continue():
     assert changed is not None
     assert "its id was another and is id now" in changed.impossible[0]
     assert asked.it.compare(FormerInput("f", False, 1, positions={0: {"offset": 3}})) is None
+
+
+def test_a_log_that_ends_before_its_position_is_waited_for_a_moment_and_then_named():
+    topic = ScriptedTopic(p0=10, p1=10)
+    asked = Asked(topic, is_continuous=True)
+    assert not asked.is_exhausted(0, p0=10, p1=0)
+    topic.bounds[0] = Bounds(0, 5)
+    for _ in range(3):
+        asked.now += 10
+        with pytest.raises(FailedException, match="was read to offset 10, but its log ends at 5; it is asked again"):
+            asked.is_exhausted(0, p0=10, p1=0)
+    asked.now += 11
+    with pytest.raises(SourceError, match="it has lost messages"):
+        asked.is_exhausted(0, p0=10, p1=0)

@@ -29,7 +29,9 @@ def attempt(spout, last, txid=1, attempt_id=1):
     """Emits one partition's batch: the values, and the position after it."""
     task, rows = context(), Rows()
     emitter = spout.get_emitter({}, task)
-    position = emitter.emit_partition_batch(TransactionAttempt(txid, attempt_id), rows, 0, last)
+    tried = TransactionAttempt(txid, attempt_id)
+    position = emitter.emit_partition_batch(tried, rows, 0, last)
+    emitter.finish_batch(tried)
     emitter.close()
     return [row[0] for row in rows.rows], position, task.counters
 

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.sources.records.json_fields import JsonFields
+from coordinator.sources.records.json_fields import NEXT_RECORD, JsonFields
 from coordinator.sources.records.record_format import BadRecordError
 from state.codec import pack_exact
 from state.errors import TopologyError
 
 UTC = dt.UTC
+MARK = NEXT_RECORD.encode()
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,43 @@ def test_bad_records_take_their_places_among_many_and_a_format_pickles() -> None
     first, second, third = fields.rows([b'{"f": 1}', b"{", b'{"f": 3}'])
     assert (first, third) == ([1], [3])
     assert isinstance(second, BadRecordError)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        [b'{"f": [1', b"2]}"],
+        [b'{"f": [1', b"2]}", b'{"f": 3}, {"f": 4}'],
+        [b'{"f": [1', b"2]}", b'{"f": 3}, "%s", {"f": 4}' % MARK],
+        [b'{"f": [1', b"2]}", b'{"f": 3}, "%s", {"f": 4}' % MARK.replace(b"t", b"\\u0074")],
+        [b'{"f": 1}, {"f": 2}'],
+        [b'{"f": 1}, "%s", {"f": 2}' % MARK],
+        [b'{"f": 1}', b""],
+        [b'{"f": 1}', b"1"],
+        [b"], [", b'{"f": 1}'],
+    ],
+)
+def test_records_that_would_make_sense_only_together_make_no_columns(records: list[bytes]) -> None:
+    fields = JsonFields(["f"])
+    assert fields.make_columns(records) is None
+    assert any(isinstance(row, BadRecordError) for row in fields.rows(records))
+
+
+def test_a_record_may_hold_line_feeds_and_even_what_marks_the_next_one() -> None:
+    fields, marked = JsonFields(["f"]), b'{"f": "%s"}' % MARK
+    assert fields.make_columns([b'{"f":\n 1}', b' {"f": 2}']) == [[1, 2]]
+    assert fields.make_columns([marked, marked]) is None
+    assert fields.rows([marked]) == [[MARK.decode()]]
+
+
+_PIECES = st.sampled_from([b"{", b"}", b"[", b"]", b",", b":", b'"f"', b"1", b'{"f": 1}', b'"%s"' % MARK, b"\n", b" "])
+
+
+@given(st.lists(st.lists(_PIECES, max_size=6).map(b"".join), min_size=1, max_size=4))
+def test_columns_hold_what_the_rows_hold(records: list[bytes]) -> None:
+    fields = JsonFields({"f": int})
+    columns = fields.make_columns(records)
+    assert columns is None or columns == [[row[0] for row in fields.rows(records)]]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

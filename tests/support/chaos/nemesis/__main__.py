@@ -19,6 +19,7 @@ from random import Random
 from state.redis_server.program import find_server_program
 from tests.support.chaos.nemesis.arenas import ARENAS, MissingError, opened
 from tests.support.chaos.nemesis.campaign import Campaign
+from tests.support.chaos.nemesis.history import CHECKER
 from tests.support.chaos.nemesis.planted_bugs import BUGS
 from tests.support.chaos.nemesis.record import Record
 from tests.support.chaos.nemesis.verifier import Complaint
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     record = Record()
     names = given.arenas.split(",")
     shares = sum(SHARES[name] for name in names)
+    if not CHECKER.exists():
+        print("histories are not checked; run tools/bootstrap.sh go", file=sys.stderr)  # noqa: T201
     started_s = time.monotonic()
     for name in names:
         seconds = 60.0 * given.minutes * SHARES[name] / shares

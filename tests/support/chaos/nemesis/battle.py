@@ -15,6 +15,7 @@ import redis
 from tests.support.chaos.jobs import POLL_S, await_true
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Fate
 from tests.support.chaos.nemesis.drivers import Driver
+from tests.support.chaos.nemesis.history import History, Verdict
 from tests.support.chaos.nemesis.ledger_job import TAKE
 from tests.support.chaos.nemesis.onlooker import Onlooker
 from tests.support.chaos.nemesis.record import Record
@@ -80,7 +81,15 @@ class Battle:
         self._numbers = 0
         self._has_killed = False
         self.found: list[Complaint] = []
-        self.onlooker = Onlooker(connect, spec.topology_id, verifier, has_order=spec.reads, complain=self.complain)
+        self._history = history = History(folder / f"{spec.topology_id}.history")
+        self.onlooker = Onlooker(
+            connect,
+            spec.topology_id,
+            verifier,
+            has_order=spec.reads,
+            complain=self.complain,
+            reads=history.onlooker,
+        )
         self.onlooker.start()
 
     # What strikes use ------------------------------------------------------------------------------------------
@@ -111,7 +120,8 @@ class Battle:
             "early_commit": drawn.random() < 0.5 and not repeats,  # between two jobs, if that is where it stops
         }
         notes_path = str(self.folder / f"{self.spec.topology_id}-{self._numbers}")
-        spec = replace(self.spec, notes_path=notes_path, fate=fate, **(limits | changes))
+        history_path = str(self._history.folder / f"driver-{self._numbers}.jsonl")
+        spec = replace(self.spec, notes_path=notes_path, history_path=history_path, fate=fate, **(limits | changes))
         for other in self.drivers:
             other.may_be_fenced |= is_rival
         driver = self._starter.start(spec)
@@ -127,11 +137,14 @@ class Battle:
 
     def committed(self) -> int | None:
         """Last committed txid; None while nobody answers."""
+        call_ns = time.monotonic_ns()
         try:
             with self._connect() as client:
-                return int(client.hget(f"{{{self.spec.topology_id}}}:txbatch:control", "committed") or 0)
+                committed = int(client.hget(f"{{{self.spec.topology_id}}}:txbatch:control", "committed") or 0)
         except redis.RedisError:
             return None
+        self._history.position.add(call_ns, committed)
+        return committed
 
     def await_progress(self) -> None:
         """Waits until something new is committed, with as many restarts as that takes."""
@@ -155,7 +168,7 @@ class Battle:
     def going_back(self) -> Iterator[None]:
         """A block in which the server may lose writes; a driver that notices stops."""
         self.allow("regressed", "overtaken")
-        with self.onlooker.going_back():
+        with self.onlooker.going_back(), self._history.losing():
             yield
             self._receipts.forget()
 
@@ -232,6 +245,12 @@ class Battle:
         totals["atomic reads"] += seen.reads
         totals["states seen by them"] += seen.states
         totals["topologies"] += 1
+        verdict = self._history.verdict()
+        if verdict is not None:
+            totals[f"histories {verdict}"] += 1
+        if verdict is Verdict.REJECTED:
+            sentence = f"no order of whole transactions explains what clients saw; {self._history.shown()}"
+            self.complain(Complaint("not linearizable", sentence))
 
     def _verify_whole(self) -> None:
         view = self._view()

@@ -58,7 +58,7 @@ class Campaign:
         return self._play(list(self._arena.strikes if self._only is None else self._only), float("inf"))
 
     def _play(self, strikes: list[Strike], deadline_s: float) -> list[Complaint]:
-        battle = self._begin()
+        battle = self.begin()
         try:
             battle.await_progress()
             for strike in strikes:
@@ -75,7 +75,8 @@ class Campaign:
             battle.close()
         return battle.found
 
-    def _begin(self) -> Battle:
+    def begin(self) -> Battle:
+        """Begins one battle, which the caller closes."""
         arena, draw = self._arena, self._draw
         kind, reads = draw.choice(sorted(SPOUTS)), draw.random() < 0.5
         self._battles += 1

@@ -34,6 +34,7 @@ from state.redis_client import connection as redis_connection
 from state.redis_topology.reader import URL_VARIABLE
 from state.redis_topology.store import RedisStore
 from tests.support.chaos.nemesis.driver_spec import DriverSpec, Notes, fate_visit
+from tests.support.chaos.nemesis.history import record_commits
 from tests.support.chaos.nemesis.ledger_job import topology
 from tests.support.chaos.nemesis.planted_bugs import plant
 from tests.support.runs.in_process_engine import InProcessEngine
@@ -49,6 +50,8 @@ def drive(spec: DriverSpec) -> int:
     notes.add("started")
     if spec.bug:
         plant(spec.bug)
+    if spec.history_path:
+        record_commits(Path(spec.history_path))
     redis_connection.SOCKET_TIMEOUT_S = spec.socket_timeout_s
     os.environ[URL_VARIABLE] = spec.url
     if spec.fate is not None:

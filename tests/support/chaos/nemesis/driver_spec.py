@@ -38,6 +38,7 @@ class DriverSpec:
         topology_id: of the run.
         kind, reads, end_path: see `ledger_job.topology`.
         notes_path: where it writes what became of it.
+        history_path: where it writes down its commits; empty for nowhere.
         seed: of attempt ids and of the order of frames.
         max_pending, commit_group_max, early_commit: see `RunOptions`.
         socket_timeout_s: how long a call waits for its answer before it is repeated.
@@ -64,6 +65,7 @@ class DriverSpec:
     master: str = ""
     conf: tuple[str, ...] = ()
     drops: bool = False
+    history_path: str = ""
 
     def to_line(self) -> str:
         """As one line of JSON."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import redis
 from state.errors import StateRefusedError, StateUnreachableError
 from state.redis_topology.snapshots import snapshot
 from state.troubles import Trouble
+from tests.support.chaos.nemesis.history import Reads
 from tests.support.chaos.nemesis.ledger_job import STATES
 from tests.support.chaos.nemesis.verifier import HASHES, Complaint, Verifier, View, atomic_read
 
@@ -45,6 +47,7 @@ class Onlooker:
         verifier: says what is wrong.
         has_order: see `Verifier.complaints`.
         complain: called with everything that is wrong.
+        reads: where all that is seen is written down.
     """
 
     def __init__(
@@ -55,10 +58,11 @@ class Onlooker:
         *,
         has_order: bool,
         complain: Callable[[Complaint], None],
+        reads: Reads,
     ) -> None:
         self.sightings = Sightings()
         self._connect, self._topology_id, self._verifier = connect, topology_id, verifier
-        self._has_order, self._complain = has_order, complain
+        self._has_order, self._complain, self._reads = has_order, complain, reads
         self._last: int | None = None
         self._may_go_back = False
         self._lock = threading.Lock()
@@ -92,7 +96,10 @@ class Onlooker:
                 with self._connect() as client:
                     while not self._stop.wait(PAUSE_S):
                         with self._lock:
-                            self._look(self._read(client))
+                            call_ns = time.monotonic_ns()
+                            view = self._read(client)
+                            self._reads.add(call_ns, view.committed, view.flat())
+                            self._look(view)
             except (redis.RedisError, StateUnreachableError):
                 self.sightings.absences += 1
             except StateRefusedError as error:  # half of a write is there; a file that was cut may leave one

@@ -31,17 +31,15 @@ NO_ORDER = [("if decimal(group.first) == decimal(tonumber(committed) + 1) then",
 WRITE_DATA = """\
   for _, write in ipairs(steps) do
     redis.call(write"""
-WRITE_THE_REST = """\
-  put_pairs(metadata, argv, puts + 1, forgets - 1)
-  delete_fields(metadata, argv, forgets + 1, sections"""
-REGISTER = "redis.register_function{function_name = LIBRARY .. '_%s', callback = %s}"
-REGISTER_DATA = REGISTER % ("commit_data", "function(keys, argv) return commit(keys, argv, 'data') end")
+WRITE_THE_REST = "  local oldest = write_history("
+REGISTER = "register('commit', commit)\n"
+REGISTER_DATA = "register('commit_data', function(keys, argv) return commit(keys, argv, 'data') end)\n"
 IN_TWO_STEPS = [
     ("local function commit(keys, argv)\n", "local function commit(keys, argv, step)\n"),
     ("  if begun == ended then\n", "  if true then\n"),
     (WRITE_DATA, WRITE_DATA.replace("(steps)", "(step == 'data' and steps or {})")),
     (WRITE_THE_REST, f"  if step == 'data' then return {{'OK', ''}} end\n{WRITE_THE_REST}"),
-    (REGISTER % ("commit", "commit"), f"{REGISTER % ('commit', 'commit')}\n{REGISTER_DATA}"),
+    (REGISTER, REGISTER + REGISTER_DATA),
 ]
 
 
@@ -80,8 +78,8 @@ def _retried_increment() -> None:
     """The client library repeats what it got no answer to, and the server cannot tell that it is the same call."""
     _library([*NO_REVISION, *NO_ORDER])
 
-    def retrying(url: str) -> Any:
-        client = redis_connection.connect(url)
+    def retrying(url: str, **options: Any) -> Any:
+        client = redis_connection.connect(url, **options)
         client.set_retry(Retry(NoBackoff(), 3))
         return client
 

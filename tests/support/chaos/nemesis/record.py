@@ -77,6 +77,7 @@ class Record:
             "lost or doubled",
             "out of order",
             "torn",
+            "not linearizable",
             "went back",
             "receipts",
             "ending",

@@ -31,14 +31,19 @@ class View:
     last: int
     hashes: Mapping[str, Mapping[str, int]]
 
+    def flat(self) -> dict[str, int]:
+        """All of the job's own data: its name -> number."""
+        fields = {f"{name}/{field}": value for name, content in self.hashes.items() for field, value in content.items()}
+        return {"last": self.last, **fields}
+
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
     """Something that must never be seen.
 
     Attributes:
-        kind: ``torn``, ``lost or doubled``, ``out of order``, ``went back``, ``receipts``, ``ending``, ``stuck`` or
-            ``left behind``.
+        kind: ``torn``, ``lost or doubled``, ``out of order``, ``went back``, ``not linearizable``, ``receipts``,
+            ``ending``, ``stuck`` or ``left behind``.
         sentence: what it was.
     """
 

@@ -1,10 +1,10 @@
-"""The whole topology in this process, under several schedules and after a crash."""
+"""The whole topology in this process: under several schedules, after a crash, and under faults of all kinds."""
 
 import json
 from pathlib import Path
 
 import pytest
-from coordinator import LocalCluster
+from coordinator import LocalCluster, prove
 
 from myproject.topology import topology
 
@@ -42,3 +42,9 @@ def test_a_run_that_was_given_up_is_continued_exactly(path: str, ticks: int) -> 
         run.run_until_idle()
 
         assert run.state("visits") == {"/": 3, "/docs": 1, "/pricing": 1}
+
+
+def test_whatever_fails_leaves_the_same_state(path: str) -> None:
+    proof = prove(topology(path, visits_per_batch=2), seeds=20)  # 20 schedules of faults
+
+    assert proof.holds, proof

@@ -11,8 +11,8 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
 from state.errors import Interruption
-from tests.simulation.fault_plan import TASK_POINTS, FaultPlan
 
 TASK_TRIES = 4
 """spark.task.maxFailures"""
@@ -30,10 +30,14 @@ class Executors:
     Args:
         faults: what goes wrong.
         random: draws the order in which frames arrive.
+
+    Attributes:
+        running: the task that runs or has run last, as its stage and partition; None before the first.
     """
 
     def __init__(self, faults: FaultPlan, random: Random) -> None:
         self.faults, self._random = faults, random
+        self.running: tuple[Stage, int] | None = None
 
     def reach(self, point: str) -> None:
         """A point of the code, at which a worker may be killed."""
@@ -42,6 +46,7 @@ class Executors:
 
     def run(self, stage: Stage, partition: int, records: Output) -> Any:
         """What one task leaves, however often it is run."""
+        self.running = stage, partition
         if self.faults.strikes("task.is_retried"):
             given_up = iter(stage(partition, iter(records)))
             with suppress(TaskDiedError):

@@ -13,6 +13,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from coordinator.engines.simulated.executors import Executors, Output, Stage, TaskDiedError
+from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
@@ -31,9 +34,6 @@ from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, G
 from coordinator.watching.failure_cause import CrashKind
 from state.attempt import TransactionAttempt
 from state.codec import CodecError
-from tests.simulation.executors import Executors, Output, Stage, TaskDiedError
-from tests.simulation.fault_plan import FaultPlan
-from tests.simulation.timeline import Timeline
 
 STEP_S = 0.02
 FOREVER_S = 1e6
@@ -54,7 +54,7 @@ class Job:
 
 
 @dataclass(slots=True)
-class _Wave:
+class _KeptWave:
     """What executors keep of a wave until it is released.
 
     Attributes:
@@ -71,7 +71,7 @@ class SimEngine:
 
     Args:
         plan: what to run.
-        nonce: of the run, for its readers.
+        reading: what its committers read state with.
         wait: the driver's, for `next_event`.
 
     Attributes:
@@ -88,7 +88,7 @@ class SimEngine:
         faults: FaultPlan,
         random: Random,
         *,
-        nonce: str,
+        reading: Reading,
         wait: Callable[[float, Callable[[], bool]], None],
     ) -> None:
         self._plan = plan
@@ -96,10 +96,10 @@ class SimEngine:
         self._entry: StageEntry[Plan] = StageEntry(shipped)
         self._timeline, self._faults, self._random = timeline, faults, random
         self._executors = Executors(faults, random)
-        self._reading = Reading("", nonce)
+        self._reading = reading
         self._wait = wait
         self._events: deque[Event] = deque()
-        self.waves: dict[int, _Wave] = {}
+        self.waves: dict[int, _KeptWave] = {}
 
     def process(
         self,
@@ -109,7 +109,7 @@ class SimEngine:
         early: EarlyCommit,
     ) -> None:
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave = self.waves[wave_id] = _Wave(WaveInput(wave_id, batches, copied))
+        wave = self.waves[wave_id] = _KeptWave(WaveInput(wave_id, batches, copied))
         self._begin(wave, self._processing(wave, early), WaveCrashed(wave_id, "cancelled"))
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
@@ -136,7 +136,7 @@ class SimEngine:
         for wave_id in list(self.waves):
             self.release(wave_id)
 
-    def _begin(self, wave: _Wave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:
+    def _begin(self, wave: _KeptWave, steps: Iterator[float], crashed: WaveCrashed | GroupCrashed) -> None:
         wave.job = Job(steps, crashed, self._executors)
         self._resume_later(wave.job, 0.0)
 
@@ -159,12 +159,12 @@ class SimEngine:
         elif not job.is_over:  # a step lets time pass, in which the job may be cancelled
             self._resume_later(job, seconds)
 
-    def _over(self, wave: _Wave, event: Event) -> None:
+    def _over(self, wave: _KeptWave, event: Event) -> None:
         """The job tells how it ended, unless somebody has given it up."""
         if wave.job is not None and not wave.job.is_over:
             self._events.append(event)
 
-    def _processing(self, wave: _Wave, early: EarlyCommit) -> Iterator[float]:
+    def _processing(self, wave: _KeptWave, early: EarlyCommit) -> Iterator[float]:
         plan, wave_id = self._plan, wave.given.wave_id
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
@@ -190,7 +190,9 @@ class SimEngine:
         yield STEP_S
         self._over(wave, processed)
 
-    def _committing(self, wave: _Wave, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> Iterator[float]:
+    def _committing(
+        self, wave: _KeptWave, attempts: tuple[TransactionAttempt, ...], *, composed: bool
+    ) -> Iterator[float]:
         plan = self._plan
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
@@ -218,7 +220,7 @@ class SimEngine:
         reports = reports_among(packed for output in shuffled for _, packed in output)
         self._over(wave, GroupExecuted(wave.given.wave_id, attempts, tuple(reports)))
 
-    def _chain(self, wave: _Wave) -> Iterator[list[Output]]:
+    def _chain(self, wave: _KeptWave) -> Iterator[list[Output]]:
         """Runs the processing stages one after another; gives what the tasks of each wrote."""
         plan, lean = self._plan, wave.given.without_content()
         outputs: list[Output] = []

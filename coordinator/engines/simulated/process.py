@@ -1,15 +1,49 @@
-"""A process of a simulation: it may be killed or stopped at any call, any wait and any named point of its code."""
+"""A process of a simulation: it may be killed or stopped at any call, any wait and any named point of its code.
+
+What it talks to is a `SimulatedServer`, which lets time pass for its `Caller` while it waits for an answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.engines.simulated.timeline import Killed, Timeline
 from state.errors import TransactionError
-from tests.simulation.fault_plan import FaultPlan
-from tests.simulation.timeline import Killed, Timeline
 
 STOPS_S = (2.0, 45.0, 400.0)
 """How long SIGSTOP lasts: shorter and longer than any timeout."""
+
+
+@dataclass(slots=True)
+class Caller:
+    """Who calls: a driver, or an executor of one.
+
+    Attributes:
+        name: for the trace.
+        wait: lets time pass for this caller; raises `Killed` if it does not live to see the end.
+    """
+
+    name: str
+    wait: Callable[[float], None]
+
+
+class SimulatedServer(Protocol):
+    """A server as processes see it.
+
+    Attributes:
+        durability: the level that runs on it ask for.
+    """
+
+    durability: str
+
+    def client(self, caller: Caller) -> Any:
+        """Returns a client of it."""
+
+    def connection_options(self, caller: Caller) -> dict[str, Any]:
+        """Returns what a run's store is given beyond a client."""
 
 
 Ended = Callable[["Process", TransactionError | None], None]
@@ -35,7 +69,7 @@ class Process:
     def reach(self, point: str) -> None:
         """A point of the code, at which the process may be killed or stopped."""
         if self.faults.strikes(f"kill@{point}"):
-            self._die()
+            self._die(f" at {point}")
         if self.is_alive and self.faults.strikes(f"stop@{point}"):
             self._stop(f"stop@{point}")
         if not self.is_alive:
@@ -71,9 +105,9 @@ class Process:
     def abandon(self) -> None:
         """What a process leaves to be closed, and nobody closes."""
 
-    def _die(self) -> None:
+    def _die(self, where: str = "") -> None:
         self.is_alive = False
-        self.timeline.note(f"{self.name} is killed")
+        self.timeline.note(f"{self.name} is killed{where}")
 
     def _stop(self, fault: str) -> None:
         self.timeline.note(f"{self.name} is stopped")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.simulation.fault_plan import Strike
+from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.engines.simulated.reduce import fewest
 from tests.simulation.scenario import Outcome
 from tests.simulation.simulation import simulate
 
@@ -16,7 +17,7 @@ def kind_of(outcome: Outcome) -> str:
 
 
 def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcome:
-    """The same violation with no fault that could be left out alone, in at most some hundred plays.
+    """The same violation with no fault that could be left out alone.
 
     Args:
         outcome: of a scenario that failed.
@@ -26,18 +27,14 @@ def reduced(outcome: Outcome, play: Callable[..., Outcome] = simulate) -> Outcom
     smallest = play(outcome.scenario.with_faults(outcome.struck))
     if kind_of(smallest) != wanted:
         return outcome
-    faults: list[Strike] = sorted(smallest.struck)
-    size = max(1, len(faults) // 2)
-    while faults:
-        place, count = 0, len(faults)
-        while place < len(faults):
-            fewer = faults[:place] + faults[place + size :]
-            tried = play(outcome.scenario.with_faults(fewer))
-            if kind_of(tried) == wanted:
-                faults, smallest = fewer, tried
-            else:
-                place += size
-        if size == 1 and len(faults) == count:  # else taking out one may have made another one needless
-            break
-        size = max(1, size // 2)
+
+    def still_fails(faults: list[Strike]) -> bool:
+        nonlocal smallest
+        tried = play(outcome.scenario.with_faults(faults))
+        if kind_of(tried) != wanted:
+            return False
+        smallest = tried
+        return True
+
+    fewest(smallest.struck, still_fails)
     return smallest

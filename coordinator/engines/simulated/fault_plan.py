@@ -1,0 +1,131 @@
+"""Which faults strike, and when: drawn from a seed, or exactly those of a list.
+
+Every fault has a name and strikes at its k-th opportunity, so that a fault is the same fault in a replay in which
+others have been taken out. What a fault is made of (how many writes are lost, which frame is doubled) is drawn
+from a stream of its own for the same reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from random import Random
+
+from state.fault_points import POINTS
+
+TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finished", "frame.packed")
+"""What tasks reach, on executors: there a death costs a task, not the driver."""
+PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
+IMPORT_POINTS = ("import.staged", "import.restored")  # an import has tests of its own
+FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # as has the removal of files
+_ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS)
+DRIVER_POINTS = tuple(point for point in POINTS if point not in _ELSEWHERE)
+"""What a run of a transactional topology reaches in its driver, and a drop in its process."""
+
+
+_NEVER = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Strike:
+    """One fault that has struck: its name, and at which opportunity, counted from 0."""
+
+    fault: str
+    opportunity: int
+
+    def __str__(self) -> str:
+        return f"{self.fault}:{self.opportunity}"
+
+    @classmethod
+    def parse(cls, text: str) -> Strike:
+        """Reads what `str` wrote."""
+        fault, _, opportunity = text.rpartition(":")
+        return cls(fault, int(opportunity))
+
+
+class FaultPlan:
+    """Answers at each opportunity whether a fault strikes.
+
+    Args:
+        seed: of the simulation; what faults are made of depends on it alone.
+        rates: fault -> probability; faults without one never strike by chance.
+        exactly: these strike and no others; rates do not count then.
+
+    Attributes:
+        struck: everything that has struck so far, in order.
+        opportunities: fault -> how often it might have struck.
+        has_ended: whether nothing goes wrong any more.
+        tell: called with each fault that strikes.
+    """
+
+    tell: Callable[[str], None] | None = None
+
+    def __init__(self, seed: object, rates: Mapping[str, float], exactly: frozenset[Strike] | None = None) -> None:
+        self._seed = seed
+        self._rates, self._exactly = rates, exactly
+        self._strikes: dict[str, Iterator[int]] = {}
+        self._next: dict[str, int] = {}
+        self.has_ended = False
+        self.struck: list[Strike] = []
+        self.opportunities: Counter[str] = Counter()
+
+    def strikes(self, fault: str) -> bool:
+        """Whether the fault strikes at this opportunity."""
+        opportunity = self.opportunities[fault]
+        self.opportunities[fault] = opportunity + 1
+        due = self._next.get(fault)
+        if due is None:
+            due = self._begun(fault)
+        if opportunity != due:
+            return False
+        self._next[fault] = next(self._strikes[fault], _NEVER)
+        self.struck.append(Strike(fault, opportunity))
+        if self.tell is not None:
+            self.tell(fault)
+        return True
+
+    def drawn(self, fault: str) -> Random:
+        """What the strike that was last answered is made of."""
+        return Random(f"{self._seed} {fault} {self.opportunities[fault]}")
+
+    def rule_out(self, fault: str) -> None:
+        """Lets a fault never strike."""
+        self._next[fault] = _NEVER
+
+    def end(self) -> None:
+        """From now on nothing goes wrong."""
+        self.has_ended = True
+        self._next = dict.fromkeys(self._next, _NEVER)
+
+    def _begun(self, fault: str) -> int:
+        """When a fault strikes first."""
+        if self.has_ended:
+            strikes: Iterator[int] = iter(())
+        elif self._exactly is None:
+            strikes = _by_chance(Random(f"{self._seed} {fault}"), self._rates.get(fault, 0.0))
+        else:
+            strikes = iter(sorted(strike.opportunity for strike in self._exactly if strike.fault == fault))
+        self._strikes[fault] = strikes
+        found = self._next[fault] = next(strikes, _NEVER)
+        return found
+
+
+def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, float]:
+    """Returns how often each fault strikes: half of them are off in any one seed, others strike often or seldom.
+
+    Args:
+        choices: fault -> the rates that may be drawn, apart from as many zeros.
+        seed: draws them.
+    """
+    random = Random(f"{seed} swarm")
+    return {fault: random.choice((*(0.0,) * len(rates), *rates)) for fault, rates in choices.items()}
+
+
+def _by_chance(random: Random, rate: float) -> Iterator[int]:
+    """The opportunities at which a fault of this rate strikes: gaps are drawn, because most opportunities pass."""
+    opportunity = -1
+    while rate:  # endless: whoever asks stops asking
+        opportunity += 1 + int(log(1 - random.random()) / log(1 - rate))
+        yield opportunity

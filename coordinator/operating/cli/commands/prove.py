@@ -1,0 +1,91 @@
+"""``txbatch prove``: plays a topology under faults in this process, and names what its code does wrong."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import typer
+
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, command
+from coordinator.operating.cli.exits import ExitCode
+from coordinator.operating.cli.loading import load_topology
+from coordinator.operating.cli.terminal import say, say_json, user_output_aside
+from coordinator.proving.mistakes import Proof
+from coordinator.proving.prove import BATCHES, SEEDS
+from coordinator.proving.prove import prove as proof_of
+from state.printable import counted
+
+SENTENCE_EVERY_S = 5.0
+
+
+@command
+def prove(
+    *,
+    target: FactoryTarget,
+    parameters: Parameters = None,
+    seeds: Annotated[int, typer.Option(min=0, metavar="N", help="How many schedules to play.")] = SEEDS,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The first of them.")] = 0,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, metavar="M", help="Begin no schedule after this time.", show_default=False)
+    ] = None,
+    batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most transactions of the input to run.")] = BATCHES,
+    keep_tasks: Annotated[bool, typer.Option("--keep-tasks", help="Keep the numbers of tasks as declared.")] = False,
+    exactly: Annotated[
+        str | None,
+        typer.Option(metavar="FAULTS", help="Faults that strike, as printed, instead of those that a seed draws."),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Play a topology under faults, and name what its code does wrong.
+
+    Every schedule has to leave the same state. Needs neither Spark nor a server. The input should be a small sample:
+    your code runs many times, and what it does outside its state it does each time. Exit code 0: nothing was found; 1:
+    a mistake, with the line and the schedule that shows it.
+    """
+    with user_output_aside():
+        topology, _ = load_topology(target, parameters)
+        proof = proof_of(
+            topology,
+            seeds=seeds,
+            seed=seed,
+            batches=batches,
+            minutes=minutes,
+            keep_tasks=keep_tasks,
+            exactly=None if exactly is None else [fault for fault in exactly.split(",") if fault],
+            on_seed=_progress(seeds),
+        )
+    again = _again(proof, target, parameters or (), keep_tasks=keep_tasks)
+    if as_json:
+        say_json(proof.to_json() | {"again": again}, default=repr)
+    else:
+        say(*proof.lines(), *(["", f"again: {again}"] if again else []))
+    return ExitCode.DONE if proof.holds else ExitCode.JOB_FAILED
+
+
+def _progress(seeds: int) -> Callable[[int], None]:
+    """Returns what is called after each seed; it says now and then how many were played."""
+    played, said_s = 0, time.monotonic()
+
+    def progress(_seed: int) -> None:
+        nonlocal played, said_s
+        played += 1
+        if time.monotonic() - said_s > SENTENCE_EVERY_S:
+            said_s = time.monotonic()
+            say(f"{played:,} of {counted(seeds, 'seed')} played, all the same so far", to=sys.stderr, flush=True)
+
+    return progress
+
+
+def _again(proof: Proof, target: str, parameters: Sequence[str], *, keep_tasks: bool) -> str:
+    """Returns the command that plays the failing schedule again, "" if there is none."""
+    if proof.failing_seed is None:
+        return ""
+    words = ["txbatch", "prove", target, *(word for each in parameters for word in ("-p", each))]
+    words += [] if proof.is_whole else ["--batches", str(proof.batches)]
+    words += ["--keep-tasks"] if keep_tasks else []
+    words += ["--seeds", "1", "--seed", str(proof.failing_seed), "--exactly", ",".join(proof.faults)]
+    return shlex.join(words)

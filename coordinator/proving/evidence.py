@@ -1,0 +1,190 @@
+"""What quiet runs tell of a topology's code: two of them differ, or one was seen to do what no run bears."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.proving.mistakes import FoundMistake, Mistake
+from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
+from coordinator.proving.watch import Seen, Sightings, Watch
+from coordinator.topology.building.topology import Topology
+from coordinator.user_places import is_users
+from state.errors import TransactionError
+from state.printable import one_line, said_by
+
+CONTENT_MAX = 100_000
+"""How much of a module's or a class's value is compared, in characters."""
+PLAIN = (int, float, str, bytes, type(None), list, tuple, dict, set, frozenset, deque)
+"""What is shown as text that tells its content."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRuns:
+    """Two quiet runs, one after the other in one process, of which the first was watched.
+
+    Attributes:
+        first: the first of them.
+        second: the other; its error if it raised one.
+        seen: what was seen in the first.
+        kept: names in the user's modules and classes whose values the runs have changed, with their places.
+    """
+
+    first: QuietRun
+    second: QuietRun | str
+    seen: Sightings
+    kept: Sequence[Seen]
+
+
+def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
+    """Runs a topology twice; called in a copy of the process.
+
+    Raises:
+        TransactionError: what a run would raise.
+    """
+    classes = {type(component.spec): component.component_id for component in topology.components}
+    before, watch = _lasting(classes), Watch(classes)
+    first = quiet_run(topology, batches, watch)
+    try:
+        second: QuietRun | str = quiet_run(topology, batches)
+    except TransactionError as error:
+        second = f"raises {said_by(error)}"
+    return WatchedRuns(first, second, watch.seen, list(_changed(before, classes)))
+
+
+def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Iterator[FoundMistake]:
+    """Yields what is wrong with a topology even if nothing goes wrong.
+
+    Args:
+        runs: two runs in one process.
+        other: a run in another process.
+        topology: what ran.
+    """
+    for seen in runs.seen.effects:
+        yield FoundMistake(Mistake.EFFECT, seen.component_id, seen.place, seen.what)
+    for seen in runs.seen.changed:
+        yield FoundMistake(
+            Mistake.CHANGES_EMITTED, seen.component_id, seen.place, "emitted here, and changed later", does_harm=False
+        )
+    if differing := _first_difference(runs.first, other):
+        yield _drawn(*differing, runs.seen.draws, topology)
+    elif differing := _first_difference(runs.first, runs.second):
+        yield _kept(*differing, runs.kept, topology)
+    yield from _foreign_reads(runs)
+
+
+def place_of_class(component_id: str, topology: Topology) -> str:
+    """Returns where the class of a component is defined; "" if nobody knows."""
+    kind = type(topology.component(component_id).spec) if component_id else None
+    if kind is None:
+        return ""
+    try:
+        return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
+    except (OSError, TypeError):
+        return ""
+
+
+def _first_difference(one: QuietRun, other: QuietRun | str) -> tuple[str, str, str] | None:
+    """Returns what differs first: who it is, its component, and what it did otherwise; None if nothing does."""
+    if isinstance(other, str):
+        return "it", "", other
+    for txid, (left, right) in enumerate(zip(one.transactions, other.transactions, strict=False), start=1):
+        for component_id, emitted in left.emitted.items():
+            again = right.emitted[component_id]
+            if emitted != again:
+                pairs = zip([*emitted, "nothing"], [*again, "nothing"], strict=False)
+                found = next(((a, b) for a, b in pairs if a != b), (len(emitted), len(again)))
+                return (
+                    f"txid {txid}",
+                    component_id,
+                    one_line(f"emits {_values(found[0])}, and then {_values(found[1])}"),
+                )
+        for (component_id, task), writes in left.writes.items():
+            if writes != right.writes.get((component_id, task)):
+                return f"txid {txid}", component_id, "changes its state otherwise"
+    if len(one.transactions) != len(other.transactions):
+        return "the spout", "", f"cuts {len(one.transactions)} transactions, and then {len(other.transactions)}"
+    return None
+
+
+def _values(emission: Any) -> str:
+    return repr(emission[1]) if isinstance(emission, tuple) else str(emission)
+
+
+def _drawn(who: str, component_id: str, how: str, draws: Sequence[Seen], topology: Topology) -> FoundMistake:
+    own = [seen for seen in draws if seen.component_id in (component_id, "")]
+    told = f"run again, {who} {how}"
+    if own:
+        calls = ", ".join(dict.fromkeys(seen.what for seen in own))
+        return FoundMistake(Mistake.DRAWS, component_id, own[0].place, f"{told}; it calls {calls}")
+    return FoundMistake(Mistake.DRAWS, component_id, place_of_class(component_id, topology), told)
+
+
+def _kept(who: str, component_id: str, how: str, kept: Sequence[Seen], topology: Topology) -> FoundMistake:
+    own = [seen for seen in kept if seen.component_id == component_id] or list(kept)
+    told = f"run again in the same process, {who} {how}"
+    if own:
+        names = ", ".join(seen.what for seen in own)
+        return FoundMistake(Mistake.KEEPS, component_id, own[0].place, f"{told}; {names} has changed")
+    return FoundMistake(Mistake.KEEPS, component_id, place_of_class(component_id, topology), told)
+
+
+def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
+    for txid, transaction in enumerate(runs.first.transactions, start=1):
+        for (component_id, task), (name, field), writer in _crossing(transaction):
+            told = f"in txid {txid} task {task} reads {field!r} of state {name!r}, which task {writer} writes"
+            yield FoundMistake(Mistake.FOREIGN_READ, component_id, runs.seen.reads.get((name, field), ""), told)
+            return
+
+
+def _crossing(transaction: QuietTransaction) -> Iterator[tuple[tuple[str, int], tuple[str, Any], int]]:
+    """Yields reader, what it reads, and the other task that writes it."""
+    for reader, reads in transaction.reads.items():
+        for name, field in sorted(reads, key=repr):
+            for writer, writes in transaction.writes.items():
+                changed = writes.get(name)
+                if writer != reader and changed is not None:
+                    fields = {*changed.puts, *changed.increments, *changed.deletes}
+                    if field in fields:
+                        yield reader, (name, field), writer[1]
+
+
+def _lasting(classes: Mapping[type, str]) -> dict[tuple[Any, str], str]:
+    """Returns what outlasts a run in the user's modules and classes: (module or class, name) -> content, as text."""
+    modules = [module for module in list(sys.modules.values()) if is_users(getattr(module, "__file__", None) or "<>")]
+    bases = {base for kind in classes for base in kind.__mro__ if sys.modules.get(base.__module__) in modules}
+    return {
+        (owner, name): _content_of(value)
+        for owner in (*bases, *modules)
+        for name, value in list(vars(owner).items())
+        if not name.startswith("__") and isinstance(value, PLAIN)
+    }
+
+
+def _content_of(value: object) -> str:
+    """Returns a value as text; one that cannot be shown is as any other of its type."""
+    try:
+        return repr(value)[:CONTENT_MAX]
+    except Exception:  # noqa: BLE001 - it is code of whoever wrote the value's class
+        return f"a {type(value).__name__} that cannot be shown"
+
+
+def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Seen]:
+    """Yields what has another content by now, at the line where it is set first, not where it is imported."""
+    for (owner, name), content in _lasting(classes).items():
+        if before.get((owner, name)) == content:
+            continue
+        is_set = re.compile(rf"\s*{re.escape(name)}\b\s*(:[^=]*)?=")
+        try:
+            lines, first = inspect.getsourcelines(owner)
+        except (OSError, TypeError):
+            continue
+        found = next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), 0)
+        if found:
+            component_id = next((each for kind, each in classes.items() if owner in kind.__mro__), "")
+            yield Seen(f"{owner.__name__}.{name}", component_id, f"{inspect.getsourcefile(owner)}:{found}")

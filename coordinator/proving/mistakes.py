@@ -1,0 +1,138 @@
+"""What a proof says: the mistakes it has found in a topology's code, and how it came to see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from state.printable import counted
+
+
+class Mistake(StrEnum):
+    """What user code does that an exactly-once run does not bear, by the sentence that explains it."""
+
+    DRAWS = "draws"
+    KEEPS = "keeps"
+    CHANGES_EMITTED = "changes-emitted"
+    ORDER = "order"
+    TASKS = "tasks"
+    FOREIGN_READ = "foreign-read"
+    EFFECT = "effect"
+    RAISES = "raises"
+    REPEATS = "repeats"
+
+
+EXPLAINED = {
+    Mistake.DRAWS: "the same batch gives something else when it is run again: a random number, a clock, or something "
+    "outside the input; derive it from the tuple or the attempt's txid",
+    Mistake.KEEPS: "something is kept in a class or module from one batch to the next, and no retry takes it back; "
+    "keep it in declared state, or in the instance, which lives as long as the attempt",
+    Mistake.CHANGES_EMITTED: "what was emitted is changed afterwards; receivers have what it was, so nothing is wrong "
+    "unless the change was meant to arrive; emit a new object",
+    Mistake.ORDER: "the result depends on the order in which tuples of different tasks arrive, or on which task a "
+    "shuffle deals them to; sort them, make the operation commute, or group what has to be together",
+    Mistake.TASKS: "the result depends on the number of tasks; group by the key that has to be together, declare one "
+    "task, or never change the number and keep it in proofs, too",
+    Mistake.FOREIGN_READ: "a task reads a field that another task writes in the same transaction, and sees it as it "
+    "was before; group by the field's key",
+    Mistake.EFFECT: "it reaches outside the topology, which happens again with every attempt and every retry; declare "
+    "state instead, or `external_effects`",
+    Mistake.RAISES: "it raises under faults that a run has to bear, and not without them",
+    Mistake.REPEATS: "the result depends on what was run again: something outlasts an attempt that was given up, or an "
+    "attempt reads what is not its input",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMistake:
+    """One mistake.
+
+    Attributes:
+        mistake: its kind.
+        component_id: the component; "" if it is not known.
+        place: the user's file and line, "" if it is not known.
+        evidence: what was seen, a sentence without a full stop.
+        is_certain: whether it was seen itself; otherwise it is what explains best that results differ.
+        does_harm: whether it makes a result wrong; what does not is reported, and leaves the proof standing.
+    """
+
+    mistake: Mistake
+    component_id: str
+    place: str
+    evidence: str
+    is_certain: bool = True
+    does_harm: bool = True
+
+    def lines(self) -> Iterator[str]:
+        """Yields it as text."""
+        where = f" {self.component_id!r}" if self.component_id else ""
+        how = "certain" if self.is_certain else "likely"
+        yield f"{self.mistake}{where}: {self.evidence} ({how}{'' if self.does_harm else ', harmless'})"
+        if self.place:
+            yield f"  at {self.place}"
+        yield f"  {EXPLAINED[self.mistake]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What `prove` has found; as text, it is a message for a test.
+
+    Attributes:
+        topology_id: what was proved.
+        batches: how many transactions of its input were run.
+        is_whole: whether the input had no more.
+        seeds: how many seeds were played.
+        mistakes: what was found; empty if every schedule has left the same state.
+        failing_seed: the seed that has left something else; None if none has, or if it shows without faults.
+        faults: the fewest faults with which that seed still fails, in the form that `exactly` takes.
+        story: what happens in that schedule, line by line.
+    """
+
+    topology_id: str
+    batches: int
+    is_whole: bool
+    seeds: int
+    mistakes: tuple[FoundMistake, ...] = ()
+    failing_seed: int | None = None
+    faults: tuple[str, ...] = ()
+    story: Sequence[str] = field(default=(), repr=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found that makes a result wrong."""
+        return not any(found.does_harm for found in self.mistakes)
+
+    def __str__(self) -> str:
+        again = ""
+        if self.failing_seed is not None:
+            again = f"\nagain: prove(topology, seeds=1, seed={self.failing_seed}, exactly={list(self.faults)!r})"
+        return "\n".join(self.lines()) + again
+
+    def lines(self) -> Iterator[str]:
+        """Yields it as text, for a terminal or a test's message."""
+        what = counted(self.batches, "transaction") + ("" if self.is_whole else " (the input has more)")
+        verdict = "the same state under every schedule" if self.holds else "not proved"
+        yield f"{self.topology_id}: {verdict}; {what}, {counted(self.seeds, 'seed')}"
+        for found in self.mistakes:
+            yield ""
+            yield from found.lines()
+        if self.story:
+            yield ""
+            yield f"seed {self.failing_seed}, with {counted(len(self.faults), 'fault')} left:"
+            yield from (f"  {line}" for line in self.story)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it as plain data."""
+        return {
+            "topology": self.topology_id,
+            "holds": self.holds,
+            "batches": self.batches,
+            "is_whole": self.is_whole,
+            "seeds": self.seeds,
+            "mistakes": [asdict(found) | {"explained": EXPLAINED[found.mistake]} for found in self.mistakes],
+            "failing_seed": self.failing_seed,
+            "faults": list(self.faults),
+            "story": list(self.story),
+        }

@@ -1,0 +1,213 @@
+"""Proves a topology: quiet runs that agree, and then schedules of faults that all leave what a quiet run leaves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+
+from coordinator.engines.simulated.fault_plan import Strike
+from coordinator.engines.simulated.reduce import fewest
+from coordinator.plain.plain_topology import PlainTopology
+from coordinator.proving.evidence import mistakes_in, place_of_class, watched_runs
+from coordinator.proving.forked import in_a_copy
+from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
+from coordinator.proving.quiet_run import Kept, QuietRun, quiet_run
+from coordinator.proving.same_state import differences
+from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
+from coordinator.proving.stage_play import StagePlay
+from coordinator.proving.subject import provable
+from coordinator.proving.tuple_play import TuplePlay
+from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.topology.building.topology import Topology
+from state.errors import TopologyError
+from state.kinds.handles import declared_states
+from state.redis_server.in_memory import in_memory_client
+from state.redis_topology.store import RedisStore
+
+SEEDS, BATCHES = 20, 20
+TRIES = 8
+"""How many arrangements are tried, without any fault, to see whether one of them explains a failure."""
+
+
+def prove(
+    topology: Topology | PlainTopology | Callable[[], Topology | PlainTopology],
+    *,
+    seeds: int = SEEDS,
+    seed: int = 0,
+    batches: int = BATCHES,
+    minutes: float | None = None,
+    keep_tasks: bool = False,
+    exactly: Iterable[str] | None = None,
+    on_seed: Callable[[int], None] | None = None,
+) -> Proof:
+    """Plays a topology over its sample input under drawn faults, and compares the state that each schedule leaves.
+
+    Called by users' tests, and by ``txbatch prove``. Everything runs in copies of this process, without Spark and
+    without a server, on clocks that do not wait; your code runs many times, and what it does outside declared state it
+    does each time. First the topology runs quietly, and is watched: a bolt that draws random numbers or a clock, keeps
+    something between batches, changes what it emitted, reads a field that another task writes, or reaches outside, is
+    named with its line. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost, doubled or
+    altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and other numbers
+    of tasks for components that were declared with several. All of them have to leave the same state and the same dead
+    letters. The first seed that does not is reduced to the fewest faults, and told as a story.
+
+        proof = prove(topology("tests/sample/*.jsonl"), seeds=20)
+        assert proof.holds, proof
+
+    Args:
+        topology: a transactional topology over a small input, or its factory.
+        seeds: how many schedules to play; none if a quiet run shows a mistake already.
+        seed: the first of them.
+        batches: most transactions of the input to run.
+        minutes: no schedule begins after this time.
+        keep_tasks: keep every component's number of tasks.
+        exactly: the faults that strike, as `Proof.faults` names them, instead of those a seed draws.
+        on_seed: called with the number of each seed that was played.
+
+    Raises:
+        TopologyError: the topology cannot be proved; the message says why.
+        TransactionError: a run without faults raises it, such as the `UserCodeError` of a bolt.
+    """
+    return _Proving(provable(topology), batches, keep_tasks=keep_tasks).proof(
+        range(seed, seed + seeds), minutes, exactly, on_seed or (lambda _: None)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _FailedSchedule:
+    """A schedule that has left something else.
+
+    Attributes:
+        schedule: what was played.
+        played: how it has ended.
+        told: (state, sentence) of what differs.
+    """
+
+    schedule: Schedule
+    played: Played
+    told: list[tuple[str, str]]
+
+
+class _Proving:
+    def __init__(self, topology: Topology, batches: int, *, keep_tasks: bool) -> None:
+        self._topology, self._batches, self._keep_tasks = topology, batches, keep_tasks
+        self._is_whole = True
+        self._by_stages: Kept | None = None
+
+    def proof(
+        self, seeds: range, minutes: float | None, exactly: Iterable[str] | None, on_seed: Callable[[int], None]
+    ) -> Proof:
+        RedisStore("redis://memory", "any", client=in_memory_client()).check_server()  # loads it for all copies
+        end_s = time.monotonic() + 60 * minutes if minutes is not None else None
+        quiet, found = self._quietly()
+        harmless = [each for each in found if not each.does_harm]
+        if len(harmless) < len(found):
+            return self._proved(0, found)
+        faults = None if exactly is None else faults_of(exactly)
+        played = 0
+        for seed in seeds:
+            if end_s is not None and time.monotonic() > end_s:
+                break
+            schedule = Schedule(seed, self._keep_tasks, faults)
+            failed = self._failed(schedule, quiet)
+            played += 1
+            on_seed(seed)
+            if failed is not None:
+                return self._explained(schedule, failed, quiet, played, harmless)
+        return self._proved(played, harmless)
+
+    def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
+        """Runs it without faults, in two processes."""
+        topology = self._topology
+        runs = in_a_copy(partial(watched_runs, topology, self._batches))
+        other: QuietRun = in_a_copy(partial(quiet_run, topology, self._batches))
+        self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
+        if not self._batches:
+            raise TopologyError(f"the input of {topology.topology_id!r} has no batch, or none for now: nothing was run")
+        if not self._is_whole and SpoutKind(topology.spout.spec).is_opaque:
+            raise TopologyError(
+                f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
+                "opaque: what the first ones hold depends on what failed; give a smaller input, or more batches"
+            )
+        return runs.first.kept, list(mistakes_in(runs, other, topology))
+
+    def _failed(self, schedule: Schedule, quiet: Kept) -> _FailedSchedule | None:
+        """Plays a schedule; returns how it failed, if it did."""
+        expected = quiet
+        if schedule.is_by_stages:
+            if self._by_stages is None:
+                without = schedule.with_faults(())
+                calm = self._play(without)
+                told = self._compared(calm, quiet, is_rearranged=True)
+                if told:
+                    return _FailedSchedule(without, calm, told)
+                self._by_stages = calm.kept
+            assert self._by_stages is not None
+            expected = self._by_stages
+        played = self._play(schedule)
+        told = self._compared(played, expected, is_rearranged=played.is_rearranged)
+        return _FailedSchedule(schedule, played, told) if told else None
+
+    def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
+        if played.kept is None:
+            return [("", f"a run ends with an error: {played.error}")]
+        return differences(expected, played.kept, self._topology.states, is_rearranged=is_rearranged)
+
+    def _play(self, schedule: Schedule) -> Played:
+        kind = StagePlay if schedule.is_by_stages else TuplePlay
+        return in_a_copy(lambda: kind(self._topology, schedule, self._batches).play())
+
+    def _explained(
+        self, schedule: Schedule, failed: _FailedSchedule, quiet: Kept, played: int, harmless: list[FoundMistake]
+    ) -> Proof:
+        """Makes a failing seed small, and says what explains it."""
+        if self._play(failed.schedule).kept != failed.played.kept:
+            calm = self._failed(schedule.with_faults(()), quiet) or failed
+            told = replace(calm, told=[*calm.told, ("", "played again, the same schedule leaves something else")])
+            return self._proved(played, [self._mistake(Mistake.DRAWS, told), *harmless], told)
+        for alone, mistake in ((OTHER_ORDER, Mistake.ORDER), (OTHER_TASKS, Mistake.TASKS)):
+            for seed in (schedule.seed, *range(TRIES)):
+                rearranged = replace(schedule, seed=seed, exactly=frozenset({Strike(alone, 0)}))
+                found = self._failed(rearranged, quiet)
+                if found is not None and found.played.kept is not None:
+                    return self._proved(played, [self._mistake(mistake, found), *harmless], found)
+        smallest = failed
+
+        def still_fails(faults: list[Strike]) -> bool:
+            nonlocal smallest
+            tried = self._failed(schedule.with_faults(faults), quiet)
+            if tried is None or (tried.played.kept is None) != (failed.played.kept is None):
+                return False
+            smallest = tried
+            return True
+
+        faults = fewest(failed.played.struck, still_fails)
+        smallest = replace(smallest, schedule=schedule.with_faults(faults))
+        left = Mistake.REPEATS if faults else Mistake.ORDER
+        mistake = Mistake.RAISES if smallest.played.kept is None else left
+        return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
+
+    def _mistake(self, mistake: Mistake, failed: _FailedSchedule) -> FoundMistake:
+        names = {name for name, _ in failed.told}
+        component_id = next(
+            (
+                component.component_id
+                for component in self._topology.components
+                if any(state.name in names for state in declared_states(type(component.spec)).values())
+            ),
+            "",
+        )
+        evidence = "; ".join(sentence for _, sentence in failed.told)
+        place = place_of_class(component_id, self._topology)
+        return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
+
+    def _proved(self, seeds: int, found: list[FoundMistake], failed: _FailedSchedule | None = None) -> Proof:
+        proof = Proof(self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found))
+        if failed is None:
+            return proof
+        faults = failed.played.struck if failed.schedule.exactly is None else sorted(failed.schedule.exactly)
+        return replace(
+            proof, failing_seed=failed.schedule.seed, faults=tuple(map(str, faults)), story=failed.played.story
+        )

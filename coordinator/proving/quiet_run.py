@@ -1,0 +1,113 @@
+"""A run in which nothing goes wrong, transaction by transaction, with all that its tasks emit, read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from committers.task_report import TaskReport
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.recorder import Emission
+from coordinator.proving.watch import Watch
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.options import RunOptions
+from state.commits.packed_writes import unpacked
+from state.commits.state_writes import StateWrites
+
+Place = tuple[str, int]
+"""A component, and the id of one of its tasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuietTransaction:
+    """What one transaction did.
+
+    Attributes:
+        emitted: component id -> what its tasks emitted.
+        writes: task -> state -> what it changes.
+        reads: task -> the fields that it read, as (state, field).
+    """
+
+    emitted: Mapping[str, list[Emission]]
+    writes: Mapping[Place, Mapping[str, StateWrites]]
+    reads: Mapping[Place, frozenset[tuple[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a run has left.
+
+    Attributes:
+        states: state -> its contents, decoded as declared.
+        letters: the dead letters, as (component, reason, values).
+    """
+
+    states: Mapping[str, Any]
+    letters: Sequence[tuple[str, str, tuple[Any, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class QuietRun:
+    """The whole run.
+
+    Attributes:
+        transactions: all that it ran, from txid 1.
+        is_whole: whether the input had no more.
+        kept: what it has left.
+    """
+
+    transactions: Sequence[QuietTransaction]
+    is_whole: bool
+    kept: Kept
+
+
+def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> QuietRun:
+    """Runs the first batches of a topology in this process; `watch` watches it.
+
+    Raises:
+        TransactionError: what a run would raise.
+    """
+    options = RunOptions(max_spout_pending=1, commit_group_max=1, last_txid=batches + 1, tells_spout=False)
+    found: list[QuietTransaction] = []
+    with LocalCluster() as cluster:
+        run = cluster.submit(topology, options=options)
+        run.hold("commit")
+        for txid in range(1, batches + 1):
+            if watch is None:
+                run.run_until_idle()
+            else:
+                with watch:
+                    run.run_until_idle()
+            if not run.held():
+                break
+            reports = run.held_reports(txid)
+            emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
+            found.append(QuietTransaction(emitted, *_changes(reports)))
+            run.ack(txid)
+            while run.statistics.last_txid < txid and run.tick():
+                pass  # bounded: what it publishes is at hand
+        kept = Kept(run.snapshot().states, letters_of(run.dead_letters()))
+        if len(found) == batches:
+            run.run_until_idle()
+        return QuietRun(found, not run.held(), kept)
+
+
+def letters_of(letters: Sequence[Any]) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """Returns of dead letters what does not depend on tasks, in an order of its own."""
+    found = [(letter.component_id, letter.reason, letter.values) for letter in letters]
+    return sorted(found, key=repr)
+
+
+def _changes(
+    reports: Sequence[TaskReport],
+) -> tuple[dict[Place, dict[str, StateWrites]], dict[Place, frozenset[tuple[str, Any]]]]:
+    writes: dict[Place, dict[str, StateWrites]] = {}
+    reads: dict[Place, frozenset[tuple[str, Any]]] = {}
+    for report in reports:
+        place = (report.component_id, report.task_id)
+        writes[place] = {
+            name: unpacked(changed) for write_set in report.write_sets for name, changed in write_set.states.items()
+        }
+        reads[place] = frozenset((name, field) for result in report.results for name, field in result.reads)
+    return writes, reads

@@ -1,0 +1,106 @@
+"""What a seed stands for: a way of playing a topology, and the faults that strike meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from random import Random
+
+from coordinator.engines.simulated.fault_plan import DRIVER_POINTS, TASK_POINTS, FaultPlan, Strike, swarm_of
+from coordinator.proving.quiet_run import Kept
+from state.errors import TopologyError
+
+OTHER_TASKS, OTHER_ORDER = "tasks.are_other", "tuples.come_in_another_order"
+REARRANGING = frozenset({OTHER_TASKS, OTHER_ORDER})
+"""Nothing goes wrong with these, but tuples are dealt to other tasks, or arrive in another order."""
+DRIVER_DIES = (0.0, 0.0, 0.02, 0.1)
+BY_STAGES = {
+    OTHER_TASKS: (0.5, 0.9),
+    "server.loses_request": (0.02, 0.1),
+    "server.loses_answer": (0.02, 0.1),
+    "server.goes_back": (0.01, 0.05),
+    "driver.is_killed": (0.005, 0.02),
+    "task.is_retried": (0.05, 0.3),
+    "task.has_a_twin": (0.05, 0.3),
+    "stage.is_recomputed": (0.1, 0.4),
+    "wave.is_lost": (0.02, 0.1),
+    "wave.hangs": (0.02,),
+    "frame.is_lost": (0.005, 0.02),
+    "frame.is_doubled": (0.005, 0.02),
+    "frame.is_altered": (0.005, 0.02),
+    **{f"kill@{point}": DRIVER_DIES for point in DRIVER_POINTS if not point.startswith(("drop.", "spout."))},
+    **{f"die@{point}": (0.01, 0.05) for point in TASK_POINTS},
+}
+"""Fault -> how often it may strike, where waves run stage by stage."""
+BY_TUPLES = {OTHER_TASKS: 0.4, OTHER_ORDER: 0.9}
+"""The same where tuples travel one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One schedule.
+
+    Attributes:
+        seed: of everything.
+        keeps_tasks: whether every component has the tasks it was declared with.
+        exactly: the faults that strike; None for those that the seed draws.
+    """
+
+    seed: int
+    keeps_tasks: bool = False
+    exactly: frozenset[Strike] | None = None
+
+    @property
+    def is_by_stages(self) -> bool:
+        """Whether waves run stage by stage, as on Spark, else tuple by tuple; drawn, unless the faults say it."""
+        if self.exactly is not None and any(strike.fault == OTHER_ORDER for strike in self.exactly):
+            return False
+        return Random(f"{self.seed} way").random() < 0.6
+
+    def with_faults(self, faults: Iterable[Strike]) -> Schedule:
+        """Returns the same schedule with exactly these faults."""
+        return replace(self, exactly=frozenset(faults))
+
+    def plan(self) -> FaultPlan:
+        """Returns what goes wrong."""
+        plan = FaultPlan(self.seed, swarm_of(BY_STAGES, self.seed) if self.is_by_stages else BY_TUPLES, self.exactly)
+        if self.keeps_tasks:
+            plan.rule_out(OTHER_TASKS)
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a schedule has ended.
+
+    Attributes:
+        kept: what it has left; None if a run ended with an error that faults do not explain.
+        error: that error.
+        struck: the faults that have struck, in order.
+        story: what has happened, line by line.
+    """
+
+    kept: Kept | None
+    error: str
+    struck: tuple[Strike, ...]
+    story: tuple[str, ...]
+
+    @property
+    def is_rearranged(self) -> bool:
+        """Whether tuples were dealt or ordered otherwise than in the run it is compared with."""
+        return any(strike.fault in REARRANGING for strike in self.struck)
+
+
+def faults_of(texts: Iterable[str]) -> frozenset[Strike]:
+    """Returns faults as they were printed.
+
+    Raises:
+        TopologyError: one of them is none.
+    """
+    found = set()
+    for text in texts:
+        fault, _, opportunity = text.rpartition(":")
+        if fault not in (*BY_STAGES, *BY_TUPLES) or not opportunity.isdecimal():
+            raise TopologyError(f"{text!r} is not a fault of a proof; give what a failing schedule prints")
+        found.add(Strike.parse(text))
+    return frozenset(found)

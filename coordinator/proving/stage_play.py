@@ -1,0 +1,173 @@
+"""Plays a schedule stage by stage, as on Spark, in virtual time: tasks, frames, driver and server fail."""
+
+from __future__ import annotations
+
+from random import Random
+
+from coordinator.engines.local.pickling import pickle_spec
+from coordinator.engines.simulated.driver_process import DriverProcess
+from coordinator.engines.simulated.executors import Stage
+from coordinator.engines.simulated.fault_plan import TASK_POINTS
+from coordinator.engines.simulated.process import Process
+from coordinator.engines.simulated.sim_engine import Job
+from coordinator.engines.simulated.timeline import Timeline
+from coordinator.engines.spark.shares import ShareStage
+from coordinator.engines.spark.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
+from coordinator.proving.quiet_run import Kept, letters_of
+from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
+from coordinator.proving.subject import told_tasks, with_other_tasks
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.coordinator import Coordinator
+from state.errors import (
+    FencedError,
+    ReplayLimitError,
+    StateRefusedError,
+    StateUnreachableError,
+    TransactionError,
+    WaveCrashError,
+)
+from state.fault_points import installed
+from state.printable import said_by
+from state.redis_server.lossy_server import LossyServer
+from state.redis_topology.snapshots import snapshot
+from state.redis_topology.store import RedisStore
+
+CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600
+"""For how many calls of the server things go wrong by chance; and at most, if they are to go wrong exactly so."""
+HAPPENINGS_MAX = 50_000
+CALM_ERRORS_MAX = 2
+"""How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
+EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
+"""The errors by which faults may end a run; the next one continues."""
+TOLD = {
+    "task.is_retried": "a task of {} is given up half-way and run again",
+    "task.has_a_twin": "a task of {} is run twice, and each reader finds the output of one of both",
+    "stage.is_recomputed": "what precedes the commit phase of a wave is run again",
+    "wave.is_lost": "a worker is lost with all that a wave has done",
+    "wave.hangs": "a wave hangs",
+    "frame.is_lost": "a frame is lost",
+    "frame.is_doubled": "a frame arrives twice",
+    "frame.is_altered": "a frame is altered on its way",
+    **{f"die@{point}": "the worker of a task of {} " + f"dies at {point}" for point in TASK_POINTS},
+}
+"""Fault -> what the story says of it; the braces are for the task's components and transactions."""
+
+
+class StagePlay:
+    """One schedule.
+
+    Args:
+        topology: what is run.
+        schedule: what is played.
+        batches: the last transaction.
+    """
+
+    def __init__(self, topology: Topology, schedule: Schedule, batches: int) -> None:
+        self._topology, self._schedule, self._batches = topology, schedule, batches
+        self._timeline = Timeline(HAPPENINGS_MAX)
+        self._faults = schedule.plan()
+        self._faults.tell = self._tell
+        self._server = LossyServer(self._faults, self._timeline.note)
+        self._drivers: list[DriverProcess] = []
+        self._is_done = False
+        self._error, self._calm_errors = "", 0
+
+    def play(self) -> Played:
+        """Plays it to its end."""
+        with installed(self._reached):
+            self._supervise()
+            self._timeline.run(until=lambda: self._is_done)
+        kept = None if self._error else self._kept()
+        story = ("stage by stage, as on Spark", *(line.partition(" ")[2] for line in self._timeline.story))
+        return Played(kept, self._error, tuple(self._faults.struck), story)
+
+    def _kept(self) -> Kept:
+        topology, client = self._topology, self._server.inner
+        letters = RedisStore("redis://sim", topology.topology_id, client=client).dead_letters.all()
+        return Kept(snapshot(client, topology.topology_id, topology.states).states, letters_of(list(letters)))
+
+    def _reached(self, point: str) -> None:
+        actor = self._timeline.actor
+        if isinstance(actor, (Process, Job)):
+            actor.reach(point)
+
+    def _tell(self, fault: str) -> None:
+        actor = self._timeline.actor
+        if fault in TOLD and isinstance(actor, Job):
+            running = actor.executors.running
+            self._timeline.note(TOLD[fault].format("" if running is None else _task_of(*running)))
+
+    def _supervise(self) -> None:
+        """Starts a run if there is none, and sees to it that faults end."""
+        if self._server.calls > (CALLS_WITH_FAULTS if self._schedule.exactly is None else CALLS_AT_MOST):
+            self._faults.end()
+        if not any(driver.is_alive for driver in self._drivers):
+            self._start()
+        if not self._is_done:
+            self._timeline.after(0.1, object(), self._supervise)
+
+    def _start(self) -> None:
+        topology, faults, name = self._topology, self._faults, f"driver {len(self._drivers) + 1}"
+        if faults.strikes(OTHER_TASKS):
+            topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
+            self._timeline.note(told_tasks(topology))
+        self._drivers.append(
+            _Driver(
+                name,
+                topology,
+                timeline=self._timeline,
+                faults=faults,
+                server=self._server,
+                random=Random(f"{self._schedule.seed} {name}"),
+                pickle_spec=pickle_spec,
+                ended=self._ended,
+                options={"last_txid": self._batches, "tells_spout": False, "history": 0},
+            )
+        )
+
+    def _ended(self, driver: Process, error: TransactionError | None) -> None:
+        struck, exactly = len(self._faults.struck), self._schedule.exactly
+        is_calm = self._faults.has_ended or (exactly is not None and struck >= len(exactly))
+        self._calm_errors += error is not None and is_calm
+        is_explained = isinstance(error, EXPLAINED) and struck > 0 and self._calm_errors <= CALM_ERRORS_MAX
+        if error is not None and not is_explained:
+            self._error = said_by(error)
+        self._is_done = error is None or not is_explained
+
+
+class _Driver(DriverProcess):
+    """A run that tells what is committed, and which fault befalls what."""
+
+    _committed = -1
+
+    def _turning(self, coordinator: Coordinator) -> None:
+        if self._committed < 0:
+            self._committed = coordinator.statistics.last_txid
+            if self._committed:
+                self.timeline.note(f"{self.name} continues after {self._committed}")
+
+    def _turned(self, coordinator: Coordinator) -> None:
+        last = coordinator.statistics.last_txid
+        if last > self._committed:
+            self._committed = last
+            self.timeline.note(f"{self.name} has committed up to {last}")
+
+
+def _task_of(stage: Stage, partition: int) -> str:
+    """Returns what a task of a stage runs: components, and txids."""
+    if isinstance(stage, ShareStage):
+        return "all components"
+    assert isinstance(stage, (EmitterStage, ProcessingStage, MeetingStage, CommitStage))
+    plan = stage.entry.plan.value
+    if isinstance(stage, (ProcessingStage, CommitStage)):
+        index = stage.stage_index
+    else:
+        index = 0 if isinstance(stage, EmitterStage) else plan.meeting_stage
+    attempts = stage.attempts if isinstance(stage, CommitStage) else [batch.attempt for batch in stage.wave.batches]
+    heads = {
+        plan.wirings[task].component_id for task in plan.stages[index].partitions[partition] if task in plan.wirings
+    }
+    chain_of = {chain[0]: "+".join(chain) for chain in plan.chains}
+    names = ", ".join(sorted(chain_of.get(head, head) for head in heads)) or "the acker"
+    txids = [attempt.txid for attempt in attempts]
+    return f"{names} (txid {txids[0]}" + (f" to {txids[-1]})" if len(txids) > 1 else ")")

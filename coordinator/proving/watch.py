@@ -1,0 +1,191 @@
+"""Watches what a topology's own code does while it runs: draws, effects, reads, and what it emits, each with its line.
+
+Made of Python's profile and audit events, so that nothing of it is in the way of a run that is not watched. An audit
+hook stays for ever: this belongs into a copy of the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple, Self
+
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
+from coordinator.user_places import is_ours, is_users
+from state.kinds.session import StateSession
+from state.values.own_copy import own_copy
+
+EMITTED: Mapping[CodeType, str] = {
+    AttemptCollector.emit.__code__: "values",
+    AttemptCollector.emit_all.__code__: "rows",
+    AttemptCollector.emit_batch.__code__: "batch",
+    AttemptCollector.emit_direct.__code__: "values",
+}
+"""Where tuples are emitted -> the parameter that holds them."""
+READ, ENDED = StateSession.read.__code__, BatchBoltExecutor.drop.__code__
+CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "localtime", "gmtime")
+OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
+EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
+CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
+
+
+class Seen(NamedTuple):
+    """Something that user code did.
+
+    Attributes:
+        what: it did, such as "random.random()".
+        component_id: the component whose code it was; "" if that is not known.
+        place: file and line.
+    """
+
+    what: str
+    component_id: str
+    place: str
+
+
+@dataclass(slots=True)
+class Sightings:
+    """All that was seen.
+
+    Attributes:
+        draws: calls whose answers no replay repeats.
+        effects: what reaches outside.
+        changed: what was emitted, and changed afterwards.
+        reads: (state, field) -> where it was read first.
+    """
+
+    draws: list[Seen] = field(default_factory=list)
+    effects: list[Seen] = field(default_factory=list)
+    changed: list[Seen] = field(default_factory=list)
+    reads: dict[tuple[str, Any], str] = field(default_factory=dict)
+
+
+class Watch:
+    """Watches the calling thread, whenever it is entered.
+
+    Args:
+        components: class of a component -> its id.
+
+    Attributes:
+        seen: what was seen so far.
+    """
+
+    def __init__(self, components: Mapping[type, str]) -> None:
+        self._components = components
+        self.seen = Sightings()
+        self._held: list[tuple[Any, Any, Seen]] = []
+        self._is_on = False
+        sys.addaudithook(self._audit)
+
+    def __enter__(self) -> Self:
+        self._is_on = True
+        sys.setprofile(self._profile)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        sys.setprofile(None)
+        self._is_on = False
+
+    def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "c_call":
+            drawn = drawn_by(argument)
+            user, through = _caller(frame) if drawn else (None, "")
+            if user is not None:
+                self._note(self.seen.draws, through or drawn, user)
+        elif event == "call":
+            code = frame.f_code
+            if code in EMITTED:
+                self._emitted(frame, frame.f_locals[EMITTED[code]])
+            elif code is READ:
+                user, _ = _caller(frame, past_ours=True)
+                for read in frame.f_locals["fields"] if user is not None else ():
+                    self.seen.reads.setdefault((frame.f_locals["name"], read), _place(user))
+            elif code is ENDED:
+                self._compare()
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        what = self._is_on and _effect(event, arguments)
+        if what:
+            user, _ = _caller(sys._getframe(1))  # noqa: SLF001 - the way to a caller's line
+            if user is not None:
+                self._note(self.seen.effects, what, user)
+
+    def _note(self, seen: list[Seen], what: str, frame: FrameType) -> None:
+        noted = Seen(what, self._component(frame), _place(frame))
+        if all((noted.place, noted.component_id) != (each.place, each.component_id) for each in seen):
+            seen.append(noted)
+
+    def _emitted(self, frame: FrameType, values: Any) -> None:
+        user, _ = _caller(frame, past_ours=True)
+        if user is not None and isinstance(values, Collection) and not isinstance(values, (str, bytes)):
+            with suppress(Exception):  # what cannot travel is refused by the collector
+                copy = own_copy(list(values))
+                self._held.append((values, copy, Seen("emit", self._component(user), _place(user))))
+
+    def _compare(self) -> None:
+        for values, copy, seen in self._held:
+            with suppress(Exception):
+                if list(values) != copy and seen not in self.seen.changed:
+                    self.seen.changed.append(seen)
+        self._held.clear()
+
+    def _component(self, frame: FrameType | None) -> str:
+        """Returns the component whose method is in the stack, the innermost."""
+        while frame is not None:
+            found = self._components.get(type(frame.f_locals.get("self")))
+            if found is not None:
+                return found
+            frame = frame.f_back
+        return ""
+
+
+def drawn_by(function: Callable[..., Any]) -> str:
+    """Returns what a builtin function draws, as it is called; "" if its answer depends on its arguments alone."""
+    owner, name = getattr(function, "__self__", None), getattr(function, "__name__", "")
+    module = getattr(function, "__module__", None) or type(owner).__module__
+    if module == "time" and name in CLOCKS:
+        return f"time.{name}()"
+    if type(owner).__module__ in ("random", "_random") and name != "seed":
+        return f"random.{name}()"
+    if isinstance(owner, type) and issubclass(owner, date) and name in ("now", "today", "utcnow"):
+        return f"{owner.__name__}.{name}()"
+    return f"{module}.{name}()" if (module, name) in OTHERS else ""
+
+
+def _effect(event: str, arguments: tuple[Any, ...]) -> str:
+    if event == "open":
+        path, _, flags = arguments
+        return f"opens {path!r} to write" if isinstance(flags, int) and flags & WRITING else ""
+    if event in EFFECTS:
+        return f"{event}({arguments[0]!r})"
+    return event if event in CONNECTIONS else ""
+
+
+def _caller(frame: FrameType | None, *, past_ours: bool = False) -> tuple[FrameType | None, str]:
+    """Returns the user's frame that a call came from, and what of a library it called; None if it is not the user's.
+
+    With `past_ours`, frames of txbatch are passed over, too.
+    """
+    through = ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if is_users(file):
+            return frame, through
+        if file.startswith("<frozen importlib") or (is_ours(file) and not past_ours):
+            break
+        through = f"{frame.f_globals.get('__name__', '?')}.{frame.f_code.co_name}()"
+        frame = frame.f_back
+    return None, ""
+
+
+def _place(frame: FrameType | None) -> str:
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

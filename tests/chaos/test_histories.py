@@ -1,0 +1,222 @@
+"""Histories of clients are accepted if whole transactions, one after the other, explain them, else rejected."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from state.attempt import TransactionAttempt
+from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.commits.write_set import WriteSet
+from state.errors import StateUnreachableError
+from state.redis_topology.store import RedisStore
+from state.values.state_kind import StateKind, ValueType
+from tests.support.chaos.nemesis.history import CHECKER, History, Operations, Reads, Verdict, record_commits, verdict
+
+pytestmark = pytest.mark.chaos
+RED, GREEN = {"balance/red": 5}, {"balance/red": 5, "balance/green": 7}
+
+
+@pytest.fixture(autouse=True)
+def _checker() -> None:
+    if CHECKER.exists():
+        return
+    missing = f"there is no {CHECKER}; run tools/bootstrap.sh go"
+    if os.environ.get("CI"):
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+class Told:
+    """A history told by hand, an operation after the other; times are given where they matter."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._now, self._commits = folder, 0, 0
+
+    def commit(
+        self, txid: int, adds: Mapping[str, int], answer: str = "OK", *, name: str = "", until: int | None = None
+    ) -> None:
+        """A commit of one transaction; without an answer, its process did not live to hear it."""
+        self._commits += 1
+        self._now += 2
+        line = {"number": self._commits, "id": name or f"{txid}:{self._commits}", "first": txid, "last": txid}
+        client = Operations(self._folder / f"driver-{self._commits}.jsonl")
+        client.add("commit", call=self._now - 1, set={"last": txid}, add=dict(adds), **line)
+        if answer:
+            client.add("answer", number=self._commits, answer=answer, **{"return": until or self._now})
+
+    def read(self, committed: int, shows: Mapping[str, int] | None, *, client: str = "reader") -> None:
+        """A read that sees these balances."""
+        self._now += 2
+        seen = None if shows is None else {"last": committed, **shows}
+        times = {"call": self._now - 1, "return": self._now}
+        Operations(self._folder / f"{client}.jsonl").add("read", committed=committed, shows=seen, **times)
+
+    def loss(self) -> None:
+        """The server may have lost its last writes."""
+        self._now += 2
+        Operations(self._folder / "losses.jsonl").add("loss", **{"call": self._now - 1, "return": self._now})
+
+    def verdict(self) -> Verdict | None:
+        return verdict(self._folder)
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path)
+
+
+def two_commits(told: Told) -> None:
+    told.commit(1, {"balance/red": 5})
+    told.read(1, RED)
+    told.commit(2, {"balance/green": 7})
+
+
+def test_what_whole_transactions_explain_is_accepted(told):
+    told.read(0, {})
+    two_commits(told)
+    told.read(2, GREEN)
+    told.read(2, None, client="another")
+    assert told.verdict() is Verdict.ACCEPTED
+
+
+def test_a_torn_read_is_rejected(told):
+    two_commits(told)
+    told.read(2, RED)
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_a_value_that_nobody_wrote_is_rejected(told):
+    two_commits(told)
+    told.read(2, {**GREEN, "balance/blue": 1})
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_a_commit_that_is_lost_is_rejected_unless_the_server_may_have_lost_it(told, tmp_path):
+    (tmp_path / "lost").mkdir()
+    may_lose = Told(tmp_path / "lost")
+    for history_told, is_loss in ((told, False), (may_lose, True)):
+        two_commits(history_told)
+        history_told.read(2, GREEN)
+        if is_loss:
+            history_told.loss()
+        history_told.read(1, RED)
+        history_told.commit(2, {"balance/green": 7})
+        history_told.read(2, GREEN)
+    assert told.verdict() is Verdict.REJECTED
+    assert may_lose.verdict() is Verdict.ACCEPTED
+
+
+def test_a_commit_that_is_not_seen_after_its_answer_is_rejected(told):
+    two_commits(told)
+    told.read(1, RED)
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_a_commit_may_be_seen_before_its_answer_but_not_unseen_again(told):
+    told.commit(1, {"balance/red": 5}, until=100)
+    told.read(0, {})
+    told.read(1, RED)
+    assert told.verdict() is Verdict.ACCEPTED
+    told.read(0, {}, client="another")
+    assert told.verdict() is Verdict.REJECTED
+
+
+@pytest.mark.parametrize("seen", [(0, {}), (1, RED)])
+def test_a_commit_without_an_answer_may_have_been_applied_or_not(told, seen):
+    told.commit(1, {"balance/red": 5}, answer="")
+    told.read(*seen)
+    assert told.verdict() is Verdict.ACCEPTED
+
+
+@pytest.mark.parametrize("answer", ["FENCED", "REGRESSED"])
+def test_a_refusal_does_not_say_that_no_earlier_sending_was_applied(told, answer):
+    told.commit(1, {"balance/red": 5}, answer)
+    told.read(1, RED)
+    assert told.verdict() is Verdict.ACCEPTED
+
+
+def test_a_commit_that_is_applied_twice_is_rejected(told):
+    told.commit(1, {"balance/red": 5}, name="1:a")
+    told.commit(1, {"balance/red": 5}, "ALREADY", name="1:a")
+    told.read(1, RED)
+    assert told.verdict() is Verdict.ACCEPTED
+    told.read(1, {"balance/red": 10})
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_two_owners_that_were_both_told_of_the_same_txid_are_rejected(told):
+    told.commit(1, {"balance/red": 5})
+    told.commit(1, {"balance/red": 6})
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_a_transaction_above_a_gap_is_rejected(told):
+    told.commit(1, {"balance/red": 5})
+    told.commit(3, {"balance/red": 5})
+    assert told.verdict() is Verdict.REJECTED
+
+
+def test_a_history_that_cannot_be_read_is_no_verdict(tmp_path):
+    Operations(tmp_path / "odd.jsonl").add("guess")
+    with pytest.raises(RuntimeError, match="unknown kind"):
+        verdict(tmp_path)
+
+
+# How histories are recorded --------------------------------------------------------------------------------------
+
+
+def lines_of(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_of_equal_reads_in_a_row_the_first_and_the_last_are_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("time.monotonic_ns", lambda: 99)
+    reads = Reads(tmp_path / "reads.jsonl")
+    for call_ns, committed in ((1, 0), (2, 0), (3, 0), (4, 1)):
+        reads.add(call_ns, committed)
+    reads.close()
+    reads.close()
+    written = lines_of(tmp_path / "reads.jsonl")
+    assert [(line["call"], line["committed"]) for line in written] == [(1, 0), (3, 0), (4, 1)]
+
+
+def test_a_commit_is_written_down_before_it_is_sent_and_its_answer_once_it_is_heard(tmp_path, monkeypatch):
+    path = tmp_path / "driver.jsonl"
+    seen_while_sending: list[list[str]] = []
+
+    def send(store: RedisStore, sent: Commit) -> CommitReply:
+        seen_while_sending.append([str(line["kind"]) for line in lines_of(path)])
+        if len(seen_while_sending) > 1:
+            raise StateUnreachableError("no answer")
+        return CommitReply(CommitStatus.OK)
+
+    monkeypatch.setattr(RedisStore, "commit", send)
+    record_commits(path)
+    changes = WriteSet()
+    changes.state("balances", StateKind.HASH, ValueType.INT).increment("red", 5)
+    changes.state("last", StateKind.VALUE, ValueType.INT).put("", 2)
+    commit = Commit((TransactionAttempt(1, 7), TransactionAttempt(2, 8)), changes)
+    store = object.__new__(RedisStore)
+    assert store.commit(commit).status is CommitStatus.OK
+    with pytest.raises(StateUnreachableError):
+        store.commit(commit)
+    assert seen_while_sending == [["commit"], ["commit", "answer", "commit"]]
+    first, answer, _ = lines_of(path)
+    assert (first["first"], first["last"], first["set"], first["add"]) == (1, 2, {"last": 2}, {"balances/red": 5})
+    assert (answer["number"], answer["answer"]) == (1, "OK")
+
+
+def test_a_history_that_may_lose_writes_names_when(tmp_path, monkeypatch):
+    recorded = History(tmp_path / "recorded")
+    with recorded.losing():
+        recorded.position.add(1, 0)
+    (loss,) = lines_of(tmp_path / "recorded" / "losses.jsonl")
+    assert loss["kind"] == "loss"
+    assert recorded.verdict() is Verdict.ACCEPTED
+    monkeypatch.setattr("tempfile.mkdtemp", lambda prefix: str(tmp_path))
+    assert recorded.shown().endswith(str(tmp_path / "history"))

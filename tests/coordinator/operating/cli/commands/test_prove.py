@@ -1,0 +1,94 @@
+"""``txbatch prove`` as users type it."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+
+import pytest
+
+from tests.support.cli.in_process import txbatch
+from tests.support.cli.jobs import PLAIN_JOB, JobFolder
+
+KEEPING = """
+
+class KeepingStore(Store):
+    known = 0
+
+    def finish_batch(self):
+        KeepingStore.known += 1
+        self.lines.increment("all", self.known)
+
+
+def keeping(input="input.txt", lines_per_batch=2):
+    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
+    builder.set_committer_bolt("store", KeepingStore()).global_grouping("lines")
+    return builder.build()
+
+
+class OnePerTask(BaseBatchBolt):
+    output_fields = ("line",)
+
+    def execute(self, tup):
+        pass
+
+    def finish_batch(self):
+        self.collector.emit(["of this task"])
+
+
+def tasks(input="input.txt", lines_per_batch=2):
+    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
+    builder.set_bolt("each", OnePerTask(), parallelism=2).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", Store()).global_grouping("each")
+    return builder.build()
+"""
+ended = partial(txbatch, "prove")
+
+
+def test_a_topology_that_bears_everything_ends_with_0_and_a_sentence(folder: JobFolder, capsys) -> None:
+    folder.write_job()
+    assert ended("job_of_lines:topology", "-p", "lines_per_batch=1", "--seeds", "5") == 0
+    assert capsys.readouterr().out == "lines: the same state under every schedule; 3 transactions, 5 seeds\n"
+    assert not (folder.path / ".txbatch").exists()
+
+
+def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, capsys) -> None:
+    folder.write_job(more=KEEPING)
+    assert ended("job_of_lines.py:keeping") == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "lines: not proved; 2 transactions, 0 seeds"
+    assert "KeepingStore.known has changed (certain)" in shown[2]
+    file, line = shown[3].removeprefix("  at ").rsplit(":", 1)
+    assert folder.path.joinpath(file).read_text().splitlines()[int(line) - 1] == "    known = 0"
+
+
+def test_a_failing_schedule_is_printed_with_the_command_that_plays_it_again(folder: JobFolder, capsys) -> None:
+    folder.write_job(more=KEEPING)
+    assert ended("job_of_lines:tasks", "-p", "lines_per_batch=3", "--json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["holds"], told["failing_seed"] is None, bool(told["story"])) == (False, False, True)
+    assert [found["mistake"] for found in told["mistakes"]] == ["tasks"]
+    assert told["again"].startswith("txbatch prove job_of_lines:tasks -p lines_per_batch=3 --seeds 1 --seed ")
+    _, _, *arguments = told["again"].split()
+    assert ended(*arguments) == 1
+    assert f"again: {told['again']}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("target", "why"), [("plain_job:topology", "is a plain one"), ("job_of_lines:none", "has no")])
+def test_what_cannot_be_proved_ends_with_2(folder: JobFolder, capsys, target: str, why: str) -> None:
+    folder.write_job()
+    folder.path.joinpath("plain_job.py").write_text(PLAIN_JOB)
+    assert ended(target) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_an_error_of_a_quiet_run_is_that_of_a_run(folder: JobFolder, capsys) -> None:
+    folder.write_job(more="\n\ndef raising(input='input.txt'):\n    raise KeyError('no such key')\n")
+    assert ended("job_of_lines:raising") == 2
+    assert "no such key" in capsys.readouterr().err
+
+
+def test_no_more_batches_than_asked_for_are_run_and_the_rest_is_named(folder: JobFolder, capsys) -> None:
+    folder.write_job()
+    assert ended("job_of_lines:topology", "-p", "lines_per_batch=1", "--batches", "2", "--seeds", "2") == 0
+    assert "2 transactions (the input has more), 2 seeds" in capsys.readouterr().out

@@ -1,0 +1,87 @@
+"""What user code does is seen with its line, and what libraries or txbatch do is not taken for it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import random
+import secrets
+import subprocess
+import time
+import uuid
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.proving.forked import in_a_copy
+from coordinator.proving.watch import Watch, drawn_by
+from state.errors import TransactionError
+
+
+class Component:
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.act = act
+
+    def finish_batch(self) -> None:
+        self.act()  # here
+
+
+def seen(act: Callable[[], Any]) -> tuple[list[str], list[str]]:
+    """What is drawn and what is done outside, by a component that acts; in a copy, because audit hooks stay."""
+
+    def run() -> tuple[list[str], list[str]]:
+        watch = Watch({Component: "count"})
+        with watch:
+            Component(act).finish_batch()
+        for each in (*watch.seen.draws, *watch.seen.effects):
+            assert (each.component_id, each.place.rpartition(":")[0]) == ("count", __file__)
+        return [each.what for each in watch.seen.draws], [each.what for each in watch.seen.effects]
+
+    return in_a_copy(run)
+
+
+@pytest.mark.parametrize(
+    ("act", "drawn"),
+    [
+        (random.random, ["random.random()"]),
+        (lambda: random.Random().randint(1, 5), ["random.randint()"]),
+        (time.time, ["time.time()"]),
+        (dt.datetime.now, ["datetime.now()"]),
+        (dt.date.today, ["date.today()"]),
+        (uuid.uuid4, ["uuid.uuid4()"]),
+        (secrets.token_hex, ["secrets.token_hex()"]),
+        (lambda: dt.datetime.fromtimestamp(0, dt.UTC).isoformat(), []),
+        (lambda: sorted([3, 1, 2]), []),
+    ],
+)
+def test_draws_are_named_as_they_were_called(act: Callable[[], Any], drawn: list[str]) -> None:
+    assert seen(act)[0] == drawn
+
+
+def test_effects_are_named_and_reading_is_none(tmp_path: Path) -> None:
+    file, text = tmp_path / "file", tmp_path / "text"
+    text.write_text("to read")
+    assert seen(partial(file.write_text, "x"))[1] == [f"opens '{file}' to write"]
+    assert seen(partial(os.mkdir, str(file) + "s"))[1] == [f"os.mkdir('{file}s')"]
+    assert seen(partial(subprocess.run, ["true"], check=True))[1] == ["subprocess.Popen"]
+    assert seen(text.read_text)[1] == []
+
+
+def test_what_a_builtin_function_draws_depends_on_its_owner() -> None:
+    assert drawn_by(random.Random(5).random) == "random.random()"
+    assert drawn_by(time.sleep) == ""
+    assert drawn_by(len) == ""
+
+
+def test_a_copy_returns_or_raises_what_the_original_would() -> None:
+    def refuse() -> None:
+        raise ValueError("of the copy")
+
+    assert in_a_copy(lambda: {"a": [1, 2]}) == {"a": [1, 2]}
+    with pytest.raises(ValueError, match="of the copy"):
+        in_a_copy(refuse)
+    with pytest.raises(TransactionError, match="with signal 9"):
+        in_a_copy(lambda: os.kill(os.getpid(), 9))
