@@ -404,9 +404,9 @@ active proctype Faults() {
       :: is_last -> is_torn = 2
       :: is_last -> is_torn = 3
       fi;
-      is_last = false;
 #endif
       d_step {
+        is_last = false;
         copy_server(kept[1], nothing);
         losses--;
 #ifdef DURABLE

@@ -139,7 +139,9 @@ class Trace:
             fields[f"seen[{int(name[1:])}]"] = int(value)
         return {name: value for name, value in fields.items() if value}
 
-    def call(self, function: str, keys: Sequence[str], argv: Sequence[Any], status: str) -> dict[str, int | str]:
+    def call(
+        self, function: str, keys: Sequence[str], argv: Sequence[Any], status: str, before: Fields
+    ) -> dict[str, int | str]:
         """Returns the fields of a call."""
         texts = [item if isinstance(item, str) else item.decode("utf-8", "replace") for item in argv]
         fields: dict[str, int | str] = {"kind": KINDS[function]}
@@ -164,7 +166,7 @@ class Trace:
             if function == "metadata":
                 fields |= self._changes(list(argv[7:]))
             elif function == "commit":
-                fields |= self._commit(keys, argv, texts, status)
+                fields |= self._commit(keys, argv, texts, status, before)
         return {name: value for name, value in fields.items() if value}
 
     def _changes(self, rest: list[Any]) -> Fields:
@@ -175,7 +177,9 @@ class Trace:
         names = [rest.pop(0) for _ in range(int(rest.pop(0)))]
         return found | {f"change[{self.cell(name)}]": -1 for name in names}
 
-    def _commit(self, keys: Sequence[str], argv: Sequence[Any], texts: Sequence[str], status: str) -> Fields:
+    def _commit(
+        self, keys: Sequence[str], argv: Sequence[Any], texts: Sequence[str], status: str, before: Fields
+    ) -> Fields:
         first, count = int(texts[9]), int(texts[10])
         last = first + count - 1
         self.last_txid = max(self.last_txid, last)
@@ -184,7 +188,8 @@ class Trace:
         fields |= {f"attempt[{txid}]": self.number("attempt", attempt) for txid, attempt in attempts}
         rest = list(argv[11 + count :])
         fields |= self._changes(rest)
-        fields |= _rows(rest, str(keys.index(_KEYS.state("seen")) + 1) if _KEYS.state("seen") in keys else "")
+        if _KEYS.state("seen") in keys:
+            fields |= _rows(rest, str(keys.index(_KEYS.state("seen")) + 1), before)
         if _KEYS.quarantine in keys:
             fields |= self._quarantine(rest)
         fields["is_refused"] = int(status in NOT_MODELLED)
@@ -201,16 +206,22 @@ def _bytes(value: Any) -> bytes:
     return value.encode() if isinstance(value, str) else value
 
 
-def _rows(rest: Sequence[Any], index: str) -> Fields:
-    """Returns what the sections of a commit add to the rows counted of each partition."""
+def _rows(rest: Sequence[Any], index: str, before: Fields) -> Fields:
+    """Returns what the sections of a commit add to the rows counted of each partition, whether they say so or put."""
     found: Fields = {}
-    for at in range(len(rest) - 9):
-        if list(rest[at : at + 4]) != [index, "hash", "int", "increment"]:
+    for at in range(len(rest) - 4):
+        if list(rest[at : at + 3]) != [index, "hash", "int"]:
             continue
-        names, width, deltas = _bytes(rest[at + 7]).split(b"\n"), int(rest[at + 8]), _bytes(rest[at + 9])
-        for place, name in enumerate(names):
-            delta = int.from_bytes(deltas[place * width : (place + 1) * width], "big", signed=True)
-            found[f"rows[{int(name[1:])}]"] = delta
+        if rest[at + 3] == "increment":
+            names, width, deltas = _bytes(rest[at + 7]).split(b"\n"), int(rest[at + 8]), _bytes(rest[at + 9])
+            for place, name in enumerate(names):
+                delta = int.from_bytes(deltas[place * width : (place + 1) * width], "big", signed=True)
+                found[f"rows[{int(name[1:])}]"] = delta
+        elif rest[at + 3] == "put":
+            pairs = rest[at + 5 : at + 5 + 2 * int(rest[at + 4])]
+            for name, value in zip(pairs[::2], pairs[1::2], strict=True):
+                partition = int(_bytes(name)[1:])
+                found[f"rows[{partition}]"] = int(value) - before.get(f"seen[{partition}]", 0)
     return found
 
 
@@ -245,7 +256,7 @@ def traced(most: int = STEPS_MAX) -> Iterator[Trace]:
         is_known = status not in NOT_MODELLED or (function == "commit" and status != "VERSION")
         is_of_remains = function in ("drop_keys", "drop_end") and not argv[0]
         if is_known and not is_of_remains:
-            given = trace.call(function, keys, argv, status)
+            given = trace.call(function, keys, argv, status, before)
             is_of_run = caller.startswith("driver") and caller not in trace.elsewhere
             trace.steps.append(Executed(caller, is_of_run, given, _status(status, before), before, after))
             trace.unanswered.add(caller)
@@ -253,11 +264,11 @@ def traced(most: int = STEPS_MAX) -> Iterator[Trace]:
 
     def answered(server: SimServer, caller: Caller, arguments: tuple[Any, ...], place: int | None = None) -> Any:
         reply = call(server, caller, arguments, place)
-        if arguments[0] == "FCALL" and str(arguments[1]).endswith(("_metadata", "_commit", "_barrier")):
-            is_here = caller.name in trace.unanswered
-            if is_here:
+        if arguments[0] == "FCALL" and str(arguments[1]).endswith(("_acquire", "_metadata", "_commit", "_barrier")):
+            is_here, is_write = caller.name in trace.unanswered, not str(arguments[1]).endswith("_acquire")
+            if is_here and is_write:
                 trace.steps.append(Answered(caller.name, reply[0].decode()))
-            else:
+            elif not is_here:
                 trace.elsewhere.add(caller.name)
             trace.unanswered.discard(caller.name)
         return reply

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -20,11 +21,12 @@ from tests.simulation import durable
 from tests.simulation.model_trace import MODEL, STEPS_MAX, Executed, Trace, program, traced
 from tests.simulation.mutants.catalogue import MUTANTS
 from tests.simulation.mutants.patch import LIBRARY, Patch, planted
+from tests.simulation.poison import PoisonSimulation
 from tests.simulation.scenario import Scenario
 from tests.simulation.simulation import simulate
 
 SEEDS = max(4, int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60")) // 100)
-KINDS = ("cut", "partitioned", "opaque")
+KINDS = ("cut", "partitioned", "opaque", "told cut")
 FEW = 40
 """Steps of a trace of changed code, which may never end."""
 AGREE = "all steps agree"
@@ -90,13 +92,31 @@ def test_the_rules_follow_a_run_that_asks_for_barriers(spin, tmp_path, level):
     assert AGREE in play(trace, tmp_path)
 
 
+@pytest.mark.timeout(600)
+def test_the_rules_follow_batches_into_quarantine_and_out_of_it(spin, tmp_path):
+    fields = set[str]()
+    for seed in range(4):
+        with traced() as trace, suppress(Exception):  # a trace that is long enough ends its simulation
+            PoisonSimulation(Scenario.of(seed, "cut")).play()
+        fields |= {name for step in trace.steps if isinstance(step, Executed) for name in step.call}
+        assert AGREE in play(trace, tmp_path)
+    assert fields >= {"aside_limit", "taken"}
+
+
 # Whether these tests can fail --------------------------------------------------------------------------------------
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "mistake",
-    ["TAKEOVER_KEEPS_REVISION", "NO_FENCE", "NO_REVISION", "NEVER_ALREADY", "METADATA_CLEANED_ONE_TOO_FAR"],
+    [
+        "TAKEOVER_KEEPS_REVISION",
+        "NO_FENCE",
+        "NO_REVISION",
+        "NEVER_ALREADY",
+        "ACQUIRE_WITHOUT_COMPARE",
+        "METADATA_CLEANED_ONE_TOO_FAR",
+    ],
 )
 def test_a_rule_that_is_changed_in_the_model_alone_is_found(spin, tmp_path, mistake):
     said = (play(trace_of(seed, "cut"), tmp_path, [mistake]) for seed in range(4))
