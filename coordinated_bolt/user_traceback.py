@@ -9,10 +9,10 @@ from __future__ import annotations
 import inspect
 import re
 import traceback
-from pathlib import Path
 
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.user_places import is_ours
 from state.printable import block
 
 _PREPARING = ("prepare", "open")
@@ -21,7 +21,6 @@ _ENDED_PROCESS = (
 )
 _WRONG_KEYWORD = re.compile(r"\bemit(_all|_direct)?\(\) got an unexpected keyword argument 'stream'")
 _STREAM_ID = "remedy: the parameter is called stream_id"
-_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 
 
 class WrongAnswerError(TypeError):
@@ -67,18 +66,12 @@ def _leave_out_ours(story: traceback.TracebackException) -> None:
     """
     told: traceback.TracebackException | None = story
     while told is not None:
-        if told.stack and _is_ours(told.stack[-1].filename):
+        if told.stack and is_ours(told.stack[-1].filename):
             told.__cause__ = told.__context__ = None
-        others = [place for place, frame in enumerate(told.stack) if not _is_ours(frame.filename)]
+        others = [place for place, frame in enumerate(told.stack) if not is_ours(frame.filename)]
         if others:
             told.stack = traceback.StackSummary.from_list(told.stack[others[0] : others[-1] + 1])
         told = told.__cause__ or told.__context__
-
-
-def _is_ours(file_name: str) -> bool:
-    # the code's file name, not the module's: on executors the code may have been compiled elsewhere
-    root = Path(_is_ours.__code__.co_filename).parent.parent
-    return any(Path(file_name).is_relative_to(root / package) for package in _PACKAGES)
 
 
 def _call_that_sets(name: str, component: type) -> str:

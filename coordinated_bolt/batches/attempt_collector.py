@@ -30,7 +30,7 @@ class AttemptCollector:
     Args:
         wiring: of the emitting task.
         attempt: the attempt that all tuples belong to.
-        outbox: takes the rows; whoever ends the attempt closes it.
+        outbox: takes the rows; the bolt's coordination closes it when the attempt ends.
         observer: notified of every emit, while it has watchers.
 
     Attributes:

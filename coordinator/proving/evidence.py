@@ -1,4 +1,4 @@
-"""What quiet runs tell of a topology's code: two of them differ, or one was seen to do what no run bears."""
+"""What quiet runs show of a topology's code: two of them differ, or one does what exactly once cannot bear."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinated_bolt.user_places import is_users
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
-from coordinator.proving.watch import Seen, Sightings, Watch
+from coordinator.proving.watch import Sighting, Sightings, Watch
 from coordinator.topology.building.topology import Topology
-from coordinator.user_places import is_users
 from state.errors import TransactionError
 from state.printable import one_line, said_by
 
@@ -38,7 +38,7 @@ class WatchedRuns:
     first: QuietRun
     second: QuietRun | str
     seen: Sightings
-    kept: Sequence[Seen]
+    kept: Sequence[Sighting]
 
 
 def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
@@ -116,29 +116,29 @@ def _values(emission: Any) -> str:
     return repr(emission[1]) if isinstance(emission, tuple) else str(emission)
 
 
-def _drawn(who: str, component_id: str, how: str, draws: Sequence[Seen], topology: Topology) -> FoundMistake:
+def _drawn(who: str, component_id: str, how: str, draws: Sequence[Sighting], topology: Topology) -> FoundMistake:
     own = [seen for seen in draws if seen.component_id in (component_id, "")]
-    told = f"run again, {who} {how}"
+    evidence = f"run again, {who} {how}"
     if own:
         calls = ", ".join(dict.fromkeys(seen.what for seen in own))
-        return FoundMistake(Mistake.DRAWS, component_id, own[0].place, f"{told}; it calls {calls}")
-    return FoundMistake(Mistake.DRAWS, component_id, place_of_class(component_id, topology), told)
+        return FoundMistake(Mistake.DRAWS, component_id, own[0].place, f"{evidence}; it calls {calls}")
+    return FoundMistake(Mistake.DRAWS, component_id, place_of_class(component_id, topology), evidence)
 
 
-def _kept(who: str, component_id: str, how: str, kept: Sequence[Seen], topology: Topology) -> FoundMistake:
+def _kept(who: str, component_id: str, how: str, kept: Sequence[Sighting], topology: Topology) -> FoundMistake:
     own = [seen for seen in kept if seen.component_id == component_id] or list(kept)
-    told = f"run again in the same process, {who} {how}"
+    evidence = f"run again in the same process, {who} {how}"
     if own:
         names = ", ".join(seen.what for seen in own)
-        return FoundMistake(Mistake.KEEPS, component_id, own[0].place, f"{told}; {names} has changed")
-    return FoundMistake(Mistake.KEEPS, component_id, place_of_class(component_id, topology), told)
+        return FoundMistake(Mistake.KEEPS, component_id, own[0].place, f"{evidence}; {names} has changed")
+    return FoundMistake(Mistake.KEEPS, component_id, place_of_class(component_id, topology), evidence)
 
 
 def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
     for txid, transaction in enumerate(runs.first.transactions, start=1):
         for (component_id, task), (name, field), writer in _crossing(transaction):
-            told = f"in txid {txid} task {task} reads {field!r} of state {name!r}, which task {writer} writes"
-            yield FoundMistake(Mistake.FOREIGN_READ, component_id, runs.seen.reads.get((name, field), ""), told)
+            evidence = f"in txid {txid} task {task} reads {field!r} of state {name!r}, which task {writer} writes"
+            yield FoundMistake(Mistake.FOREIGN_READ, component_id, runs.seen.reads.get((name, field), ""), evidence)
             return
 
 
@@ -174,7 +174,7 @@ def _content_of(value: object) -> str:
         return f"a {type(value).__name__} that cannot be shown"
 
 
-def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Seen]:
+def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str]) -> Iterator[Sighting]:
     """Yields what has another content by now, at the line where it is set first, not where it is imported."""
     for (owner, name), content in _lasting(classes).items():
         if before.get((owner, name)) == content:
@@ -187,4 +187,4 @@ def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str])
         found = next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), 0)
         if found:
             component_id = next((each for kind, each in classes.items() if owner in kind.__mro__), "")
-            yield Seen(f"{owner.__name__}.{name}", component_id, f"{inspect.getsourcefile(owner)}:{found}")
+            yield Sighting(f"{owner.__name__}.{name}", component_id, f"{inspect.getsourcefile(owner)}:{found}")

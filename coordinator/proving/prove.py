@@ -51,7 +51,7 @@ def prove(
     named with its line. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost, doubled or
     altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and other numbers
     of tasks for components that were declared with several. All of them have to leave the same state and the same dead
-    letters. The first seed that does not is reduced to the fewest faults, and told as a story.
+    letters. The first seed that does not is reduced to the fewest faults, and printed as a story.
 
         proof = prove(topology("tests/sample/*.jsonl"), seeds=20)
         assert proof.holds, proof
@@ -82,12 +82,12 @@ class _FailedSchedule:
     Attributes:
         schedule: what was played.
         played: how it has ended.
-        told: (state, sentence) of what differs.
+        differing: (state, sentence) of what differs.
     """
 
     schedule: Schedule
     played: Played
-    told: list[tuple[str, str]]
+    differing: list[tuple[str, str]]
 
 
 class _Proving:
@@ -140,15 +140,15 @@ class _Proving:
             if self._by_stages is None:
                 without = schedule.with_faults(())
                 calm = self._play(without)
-                told = self._compared(calm, quiet, is_rearranged=True)
-                if told:
-                    return _FailedSchedule(without, calm, told)
+                differing = self._compared(calm, quiet, is_rearranged=True)
+                if differing:
+                    return _FailedSchedule(without, calm, differing)
                 self._by_stages = calm.kept
             assert self._by_stages is not None
             expected = self._by_stages
         played = self._play(schedule)
-        told = self._compared(played, expected, is_rearranged=played.is_rearranged)
-        return _FailedSchedule(schedule, played, told) if told else None
+        differing = self._compared(played, expected, is_rearranged=played.is_rearranged)
+        return _FailedSchedule(schedule, played, differing) if differing else None
 
     def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
         if played.kept is None:
@@ -165,8 +165,9 @@ class _Proving:
         """Makes a failing seed small, and says what explains it."""
         if self._play(failed.schedule).kept != failed.played.kept:
             calm = self._failed(schedule.with_faults(()), quiet) or failed
-            told = replace(calm, told=[*calm.told, ("", "played again, the same schedule leaves something else")])
-            return self._proved(played, [self._mistake(Mistake.DRAWS, told), *harmless], told)
+            sentence = "played again, the same schedule leaves something else"
+            drawn = replace(calm, differing=[*calm.differing, ("", sentence)])
+            return self._proved(played, [self._mistake(Mistake.DRAWS, drawn), *harmless], drawn)
         for alone, mistake in ((OTHER_ORDER, Mistake.ORDER), (OTHER_TASKS, Mistake.TASKS)):
             for seed in (schedule.seed, *range(TRIES)):
                 rearranged = replace(schedule, seed=seed, exactly=frozenset({Strike(alone, 0)}))
@@ -190,7 +191,7 @@ class _Proving:
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
     def _mistake(self, mistake: Mistake, failed: _FailedSchedule) -> FoundMistake:
-        names = {name for name, _ in failed.told}
+        names = {name for name, _ in failed.differing}
         component_id = next(
             (
                 component.component_id
@@ -199,7 +200,7 @@ class _Proving:
             ),
             "",
         )
-        evidence = "; ".join(sentence for _, sentence in failed.told)
+        evidence = "; ".join(sentence for _, sentence in failed.differing)
         place = place_of_class(component_id, self._topology)
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 

@@ -30,7 +30,7 @@ def differences(
         is_rearranged: whether tuples were dealt or ordered otherwise. Sums of floats may then differ in their last
             digits, lists in the order of what one transaction appends, and of a bounded list in what is kept.
     """
-    told = []
+    sentences = []
     for handle in handles:
         name, family = handle.name, handle if isinstance(handle, StateFamily) else None
         kind, bound = handle.kind, _keep_last(handle)
@@ -42,9 +42,9 @@ def differences(
             is_list = kind is StateKind.LIST and is_rearranged and one is not None and other is not None
             same = _same_list(one, other, bound=bound) if is_list else same_value(one, other, is_close=is_rearranged)
             if not same:
-                told.append((name, f"state {what} {_how(one, other)}"))
+                sentences.append((name, f"state {what} {_how(one, other)}"))
     if Counter(map(repr, expected.letters)) != Counter(map(repr, found.letters)):
-        told.append(
+        sentences.append(
             (
                 "",
                 f"there are {len(found.letters)} dead letters, and {len(expected.letters)} in a quiet run"
@@ -52,7 +52,7 @@ def differences(
                 else "other tuples are dead letters",
             )
         )
-    return told
+    return sentences
 
 
 def same_value(one: Any, other: Any, *, is_close: bool) -> bool:

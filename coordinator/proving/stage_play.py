@@ -15,7 +15,7 @@ from coordinator.engines.spark.shares import ShareStage
 from coordinator.engines.spark.stage import CommitStage, EmitterStage, MeetingStage, ProcessingStage
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_TASKS, Played, Schedule
-from coordinator.proving.subject import told_tasks, with_other_tasks
+from coordinator.proving.subject import described_tasks, with_other_tasks
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
 from state.errors import (
@@ -39,7 +39,7 @@ CALM_ERRORS_MAX = 2
 """How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
 EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
 """The errors by which faults may end a run; the next one continues."""
-TOLD = {
+SAID = {
     "task.is_retried": "a task of {} is given up half-way and run again",
     "task.has_a_twin": "a task of {} is run twice, and each reader finds the output of one of both",
     "stage.is_recomputed": "what precedes the commit phase of a wave is run again",
@@ -66,7 +66,7 @@ class StagePlay:
         self._topology, self._schedule, self._batches = topology, schedule, batches
         self._timeline = Timeline(HAPPENINGS_MAX)
         self._faults = schedule.plan()
-        self._faults.tell = self._tell
+        self._faults.tell = self._note
         self._server = LossyServer(self._faults, self._timeline.note)
         self._drivers: list[DriverProcess] = []
         self._is_done = False
@@ -91,11 +91,11 @@ class StagePlay:
         if isinstance(actor, (Process, Job)):
             actor.reach(point)
 
-    def _tell(self, fault: str) -> None:
+    def _note(self, fault: str) -> None:
         actor = self._timeline.actor
-        if fault in TOLD and isinstance(actor, Job):
+        if fault in SAID and isinstance(actor, Job):
             running = actor.executors.running
-            self._timeline.note(TOLD[fault].format("" if running is None else _task_of(*running)))
+            self._timeline.note(SAID[fault].format("" if running is None else _task_of(*running)))
 
     def _supervise(self) -> None:
         """Starts a run if there is none, and sees to it that faults end."""
@@ -110,7 +110,7 @@ class StagePlay:
         topology, faults, name = self._topology, self._faults, f"driver {len(self._drivers) + 1}"
         if faults.strikes(OTHER_TASKS):
             topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
-            self._timeline.note(told_tasks(topology))
+            self._timeline.note(described_tasks(topology))
         self._drivers.append(
             _Driver(
                 name,

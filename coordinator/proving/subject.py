@@ -60,7 +60,7 @@ def with_other_tasks(topology: Topology, random: Random) -> Topology:
     return replace(topology, components=tuple(components))
 
 
-def told_tasks(topology: Topology) -> str:
+def described_tasks(topology: Topology) -> str:
     """Returns the numbers of tasks, for a story."""
     return "there are other numbers of tasks: " + ", ".join(
         f"{component.task_count} of {component.component_id}" for component in topology.components

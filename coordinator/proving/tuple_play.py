@@ -7,7 +7,7 @@ from random import Random
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.quiet_run import Kept, letters_of
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule
-from coordinator.proving.subject import told_tasks, with_other_tasks
+from coordinator.proving.subject import described_tasks, with_other_tasks
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import TransactionError
@@ -35,7 +35,7 @@ class TuplePlay:
             story.append("tuples of different tasks come in another order")
         if faults.strikes(OTHER_TASKS):
             topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
-            story.append(told_tasks(topology))
+            story.append(described_tasks(topology))
         options = RunOptions(
             max_spout_pending=draw.choice([1, 2, 4]),
             commit_group_max=draw.choice([1, 3, 8]),

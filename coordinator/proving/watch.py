@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinator.user_places import is_ours, is_users
+from coordinated_bolt.user_places import is_ours, is_users
 from state.kinds.session import StateSession
 from state.values.own_copy import own_copy
 
@@ -36,7 +36,7 @@ EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.syml
 CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
 
 
-class Seen(NamedTuple):
+class Sighting(NamedTuple):
     """Something that user code did.
 
     Attributes:
@@ -61,9 +61,9 @@ class Sightings:
         reads: (state, field) -> where it was read first.
     """
 
-    draws: list[Seen] = field(default_factory=list)
-    effects: list[Seen] = field(default_factory=list)
-    changed: list[Seen] = field(default_factory=list)
+    draws: list[Sighting] = field(default_factory=list)
+    effects: list[Sighting] = field(default_factory=list)
+    changed: list[Sighting] = field(default_factory=list)
     reads: dict[tuple[str, Any], str] = field(default_factory=dict)
 
 
@@ -80,7 +80,7 @@ class Watch:
     def __init__(self, components: Mapping[type, str]) -> None:
         self._components = components
         self.seen = Sightings()
-        self._held: list[tuple[Any, Any, Seen]] = []
+        self._held: list[tuple[Any, Any, Sighting]] = []
         self._is_on = False
         sys.addaudithook(self._audit)
 
@@ -119,8 +119,8 @@ class Watch:
             if user is not None:
                 self._note(self.seen.effects, what, user)
 
-    def _note(self, seen: list[Seen], what: str, frame: FrameType) -> None:
-        noted = Seen(what, self._component(frame), _place(frame))
+    def _note(self, seen: list[Sighting], what: str, frame: FrameType) -> None:
+        noted = Sighting(what, self._component(frame), _place(frame))
         if all((noted.place, noted.component_id) != (each.place, each.component_id) for each in seen):
             seen.append(noted)
 
@@ -129,7 +129,7 @@ class Watch:
         if user is not None and isinstance(values, Collection) and not isinstance(values, (str, bytes)):
             with suppress(Exception):  # what cannot travel is refused by the collector
                 copy = own_copy(list(values))
-                self._held.append((values, copy, Seen("emit", self._component(user), _place(user))))
+                self._held.append((values, copy, Sighting("emit", self._component(user), _place(user))))
 
     def _compare(self) -> None:
         for values, copy, seen in self._held:

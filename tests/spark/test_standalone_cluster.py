@@ -108,7 +108,7 @@ Make = Callable[..., Field]
 
 def test_a_slow_start_counts_against_nobody_and_is_said_everywhere(field: Make) -> None:
     cluster = field(workers=0)
-    job = cluster.run(60, "-p", "timeout_s=3", "--on-poison", "quarantine", "--max-attempts", "1")
+    job = cluster.run(60, "-p", "timeout_s=8", "--on-poison", "quarantine", "--max-attempts", "1")
     seen: dict[str, Any] = {}
 
     def waits() -> bool:

@@ -46,7 +46,7 @@ class DriverProcess(Process):
     Args:
         topology: what it runs.
         pickle_spec: makes shipped specs.
-        options: of the run, beside those that are drawn.
+        options: of the run, in addition to those that are drawn.
         replay: the quarantined batches or dead letters that it replays.
 
     Attributes:

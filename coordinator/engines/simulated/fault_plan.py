@@ -126,6 +126,6 @@ def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, 
 def _by_chance(random: Random, rate: float) -> Iterator[int]:
     """The opportunities at which a fault of this rate strikes: gaps are drawn, because most opportunities pass."""
     opportunity = -1
-    while rate:  # endless: whoever asks stops asking
+    while rate:  # endless: callers stop asking
         opportunity += 1 + int(log(1 - random.random()) / log(1 - rate))
         yield opportunity

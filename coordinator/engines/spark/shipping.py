@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
+from coordinated_bolt.user_places import OUR_PACKAGES
 from coordinator.topology.building.topology import ComponentGraph
 from coordinator.topology.planning.task_wirings import spec_pickler
 from state.codec import digest64
@@ -22,7 +23,6 @@ from state.codec import digest64
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-OUR_PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 UNCHECKED_HASH = 1
 """Header flag of byte code that is not compared with its source."""
 

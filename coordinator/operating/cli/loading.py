@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coordinated_bolt.user_places import is_users
 from coordinator.operating.cli.parameters import bind_parameters, parse_pairs
 from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.operating.inspection.wording import WordsByScope, words_by_scope, words_of_spout
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.topology import Topology
-from coordinator.user_places import is_users
 from state.errors import TopologyError, TransactionError
 from state.printable import one_line, said_by
 from state.troubles import Trouble
