@@ -2,7 +2,7 @@
 
 
 inline end_run(own) {
-  own.stage = 0; own.fence = 0; own.nonce = 0; own.generation = 0; own.revision = 0; own.committed = 0;
+  own.stage = 0; own.fence = 0; own.since = 0; own.nonce = 0; own.generation = 0; own.revision = 0; own.committed = 0;
   own.epoch = 0; own.has_raced = false;
   for (one : 0 .. CELLS - 1) {
     own.metadata[one] = 0
@@ -47,7 +47,7 @@ inline began(own) {
     own.has_raced = true;
     clear_call(own.call);
     draw_names();
-#ifdef TAKEOVERS_MENDED
+#ifndef ONE_TOKEN_FOR_ALL_TRIES
     own.nonce = new_nonce; /* the first request may still arrive */
 #endif
     make_acquire(own, server, new_generation)

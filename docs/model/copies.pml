@@ -1,8 +1,8 @@
 /* Servers and calls, field by field: Promela copies no structure as a whole. */
 
 inline copy_server(to, given) {
-  to.generation = given.generation; to.fence = given.fence; to.nonce = given.nonce; to.revision = given.revision;
-  to.last_call = given.last_call; to.committed = given.committed; to.told = given.told; to.begun = given.begun;
+  to.generation = given.generation; to.fence = given.fence; to.since = given.since; to.nonce = given.nonce;
+  to.revision = given.revision; to.last_call = given.last_call; to.committed = given.committed; to.told = given.told; to.begun = given.begun;
   to.ended = given.ended; to.dropping = given.dropping; to.source = given.source; to.topology = given.topology;
   for (one : 0 .. CELLS - 1) {
     to.metadata[one] = given.metadata[one]
@@ -18,8 +18,8 @@ inline copy_server(to, given) {
 }
 
 inline clear_call(req) {
-  req.kind = 0; req.fence = 0; req.owner = 0; req.nonce = 0; req.generation = 0; req.revision = 0; req.digest = 0; req.source = 0;
-  req.topology = 0; req.accepted_source = 0; req.accepted_topology = 0; req.first = 0; req.last = 0; req.told = 0;
+  req.kind = 0; req.fence = 0; req.since = 0; req.owner = 0; req.nonce = 0; req.generation = 0; req.revision = 0; req.digest = 0;
+  req.source = 0; req.topology = 0; req.accepted_source = 0; req.accepted_topology = 0; req.first = 0; req.last = 0; req.told = 0;
   req.aside_limit = 0; req.record = 0; req.taken = 0; req.number = 0; req.is_refused = false;
   for (one : 0 .. CELLS - 1) {
     req.change[one] = 0
@@ -33,8 +33,8 @@ inline clear_call(req) {
 }
 
 inline copy_call(to, given) {
-  to.kind = given.kind; to.fence = given.fence; to.owner = given.owner; to.nonce = given.nonce;
-  to.generation = given.generation; to.revision = given.revision; to.digest = given.digest; to.source = given.source;
+  to.kind = given.kind; to.fence = given.fence; to.since = given.since; to.owner = given.owner;
+  to.nonce = given.nonce; to.generation = given.generation; to.revision = given.revision; to.digest = given.digest; to.source = given.source;
   to.topology = given.topology; to.accepted_source = given.accepted_source;
   to.accepted_topology = given.accepted_topology; to.first = given.first; to.last = given.last; to.told = given.told;
   to.aside_limit = given.aside_limit; to.record = given.record; to.taken = given.taken; to.number = given.number;

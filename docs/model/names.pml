@@ -9,6 +9,7 @@ inline begin_drop() {
     draw_names();
     drop.kind = DROP_BEGIN;
     drop.fence = server.fence;
+    drop.since = server.since;
     drop.owner = server.nonce;
     drop.nonce = new_nonce
   }
@@ -49,15 +50,58 @@ hidden byte new_generation;
   ((late.kind && late.revision + 1 == srv.revision) || (runs[0].stage == SENT && runs[0].call.revision + 1 == srv.revision) || \
   (runs[1].stage == SENT && runs[1].call.revision + 1 == srv.revision))
 
+/* When an owner took over matters only while its request may be executed again, or if it has been at two revisions. */
+#define NOTE_SINCE(name, when) \
+  told_apart = (!(name) || !(used & (1 << (name))) || first_since[name] == (when) -> told_apart : told_apart | (1 << (name))); \
+  first_since[name] = (used & (1 << (name)) -> first_since[name] : (when)); \
+  used = used | (1 << (name))
+#define LEAVE_SINCE(name, when) when = (told_apart & (1 << (name)) -> when : 0)
+
+inline forget_since() {
+  used = 0;
+  told_apart = 0;
+  NOTE_SINCE(server.nonce, server.since); NOTE_SINCE(kept[0].nonce, kept[0].since);
+  NOTE_SINCE(kept[1].nonce, kept[1].since); NOTE_SINCE(late.owner, late.since);
+  NOTE_SINCE(runs[0].nonce, runs[0].since); NOTE_SINCE(runs[1].nonce, runs[1].since);
+  NOTE_SINCE(runs[0].call.owner, runs[0].call.since); NOTE_SINCE(runs[1].call.owner, runs[1].call.since);
+#ifdef DROPS
+  NOTE_SINCE(drop.owner, drop.since);
+  told_apart = told_apart | (1 << drop.nonce);
+#endif
+  told_apart = told_apart | (1 << late.nonce) | (1 << runs[0].call.nonce) | (1 << runs[1].call.nonce);
+  LEAVE_SINCE(server.nonce, server.since); LEAVE_SINCE(kept[0].nonce, kept[0].since);
+  LEAVE_SINCE(kept[1].nonce, kept[1].since); LEAVE_SINCE(late.owner, late.since);
+  LEAVE_SINCE(runs[0].nonce, runs[0].since); LEAVE_SINCE(runs[1].nonce, runs[1].since);
+  LEAVE_SINCE(runs[0].call.owner, runs[0].call.since); LEAVE_SINCE(runs[1].call.owner, runs[1].call.since);
+#ifdef DROPS
+  LEAVE_SINCE(drop.owner, drop.since)
+#else
+  skip
+#endif
+}
+hidden int told_apart;
+hidden byte first_since[32];
+
 inline lower_all() {
+  forget_since();
   if
   :: server.generation && (!kept_count || kept[0].generation) && (kept_count < 2 || kept[1].generation) ->
     low = 255;
     MIN(server.revision); MIN(kept[0].revision); MIN(kept[1].revision); MIN(late.revision);
     MIN(runs[0].revision); MIN(runs[1].revision); MIN(runs[0].call.revision); MIN(runs[1].call.revision);
+    MIN(server.since); MIN(kept[0].since); MIN(kept[1].since); MIN(late.since);
+    MIN(runs[0].since); MIN(runs[1].since); MIN(runs[0].call.since); MIN(runs[1].call.since);
+#ifdef DROPS
+    MIN(drop.since);
+#endif
     low--;
     LOWER(server.revision); LOWER(kept[0].revision); LOWER(kept[1].revision); LOWER(late.revision);
     LOWER(runs[0].revision); LOWER(runs[1].revision); LOWER(runs[0].call.revision); LOWER(runs[1].call.revision);
+    LOWER(server.since); LOWER(kept[0].since); LOWER(kept[1].since); LOWER(late.since);
+    LOWER(runs[0].since); LOWER(runs[1].since); LOWER(runs[0].call.since); LOWER(runs[1].call.since);
+#ifdef DROPS
+    LOWER(drop.since);
+#endif
     low = 255;
     MIN(server.fence); MIN(kept[0].fence); MIN(kept[1].fence); MIN(late.fence);
     MIN(runs[0].fence); MIN(runs[1].fence); MIN(runs[0].call.fence); MIN(runs[1].call.fence);

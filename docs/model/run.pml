@@ -17,6 +17,7 @@ mtype = { LOOKED, IDLE, SENT };
 typedef Run {
   mtype stage;             /* 0: there is no run */
   NUMBER fence;
+  NUMBER since;
   NUMBER nonce;
   NUMBER generation;
   NUMBER revision;         /* that its next call expects */
@@ -46,6 +47,7 @@ hidden COUNTER last;
 inline make_call(own, which) {
   own.call.kind = which;
   own.call.fence = own.fence;
+  own.call.since = own.since;
   own.call.owner = own.nonce;
   own.call.generation = own.generation;
   own.call.revision = own.revision;
@@ -56,18 +58,17 @@ inline make_call(own, which) {
 inline make_acquire(own, srv, new_generation) {
   own.call.kind = ACQUIRE;
   own.call.fence = srv.fence;
+  own.call.since = srv.since;
   own.call.owner = srv.nonce;
   own.call.nonce = own.nonce;
   own.call.generation = new_generation;
-#ifdef TAKEOVERS_MENDED
-  own.call.revision = srv.revision;
-#endif
   own.stage = SENT
 }
 
 /* store.py: RedisStore._acquired; positions.py: Positions.by_scope */
 inline take_over_from(own, srv) {
   own.fence = srv.fence;
+  own.since = srv.since;
   own.generation = srv.generation;
   own.revision = srv.revision;
   own.committed = srv.committed;

@@ -353,7 +353,7 @@ active proctype Dropping() {
         printf("drop %d: %e -> %e, kept %d\n", drop.nonce, drop.kind, reply, is_kept);
         if
         :: drop.kind == DROP_BEGIN && reply == OK ->
-          drop.fence = server.fence; drop.owner = drop.nonce; drop.kind = DROP_KEYS; drop.number = 1
+          drop.fence = server.fence; drop.since = server.since; drop.owner = drop.nonce; drop.kind = DROP_KEYS; drop.number = 1
         :: drop.kind == DROP_KEYS && reply == OK -> drop.kind = DROP_END
         :: else -> clear_call(drop)
         fi;

@@ -21,7 +21,8 @@ mtype = { ACQUIRE, METADATA, COMMIT, BARRIER, CONFIRM, LAST_GROUP, DROP_BEGIN, D
 typedef Server {
   NUMBER generation;         /* 0: there is no control key */
   NUMBER fence;              /* its counter */
-  NUMBER nonce;              /* of the owner */
+  NUMBER since;              /* the revision at which it took over */
+  NUMBER nonce;              /* the token of its request */
   NUMBER revision;
   NUMBER last_call;          /* digest of the write that made this revision, 0 after a takeover */
   NUMBER committed;
@@ -41,8 +42,9 @@ typedef Server {
 typedef Call {
   mtype kind;                /* 0: there is no call */
   NUMBER fence;              /* of the owner; of the previous one in ACQUIRE and DROP_BEGIN */
+  NUMBER since;              /* the revision that belongs to it */
   NUMBER owner;              /* the nonce that belongs to it */
-  NUMBER nonce;              /* ACQUIRE, DROP_BEGIN: of the caller */
+  NUMBER nonce;              /* ACQUIRE, DROP_BEGIN: the token of this request */
   NUMBER generation;
   NUMBER revision;
   NUMBER digest;             /* of what is written; 0 in a call that writes nothing */
@@ -77,6 +79,24 @@ inline refuse_if(condition, status) {
 
 /* Owners ----------------------------------------------------------------------------------------------------- */
 
+/* Fences are compared as a whole. */
+#define HAS_FENCE(srv, req) (srv.fence == req.fence && srv.since == req.since && srv.nonce == req.owner)
+#ifdef FENCE_WITHOUT_REVISION
+#define SINCE(revision) 0
+#else
+#define SINCE(revision) (revision)
+#endif
+
+/* owner.lua: next_fence */
+inline next_fence(srv, req, made) {
+  srv.fence++;
+  srv.since = SINCE(made);
+  srv.nonce = req.nonce
+}
+
+/* owner.lua: is_before */
+#define IS_BEFORE(srv, req) (srv.fence < req.fence || (srv.fence == req.fence && srv.nonce == req.owner))
+
 /* owner.lua: check_owner, half_written. A server that remembers the drop says DROPPED instead of the first two
    REGRESSED; only messages depend on it. */
 inline check_owner(srv, req) {
@@ -87,8 +107,8 @@ inline check_owner(srv, req) {
 #endif
   refuse_if(srv.generation != req.generation, REGRESSED);
 #ifndef NO_FENCE
-  refuse_if((srv.fence != req.fence || srv.nonce != req.owner) && srv.fence < req.fence, REGRESSED);
-  refuse_if(srv.fence != req.fence || srv.nonce != req.owner, FENCED);
+  refuse_if(!HAS_FENCE(srv, req) && IS_BEFORE(srv, req), REGRESSED);
+  refuse_if(!HAS_FENCE(srv, req), FENCED);
 #endif
   check_revision(srv, req)
 }
@@ -147,8 +167,7 @@ inline start_first(srv, req) {
   if
   :: reply == PASSED ->
     srv.generation = req.generation;
-    srv.fence = 1;
-    srv.nonce = req.nonce;
+    next_fence(srv, req, 1);
     srv.committed = 0;
     srv.revision = 1;
     srv.last_call = 0;
@@ -169,18 +188,14 @@ inline take_over(srv, req) {
 #endif
   refuse_if(srv.nonce == req.nonce, OK);
 #ifndef ACQUIRE_WITHOUT_COMPARE
-  refuse_if(srv.fence != req.fence || srv.nonce != req.owner, RACED);
-#endif
-#ifdef TAKEOVERS_MENDED
-  refuse_if(srv.revision != req.revision, RACED);
+  refuse_if(!HAS_FENCE(srv, req), RACED);
 #endif
   refuse_if(srv.source != req.source && srv.source != req.accepted_source, SOURCE_CHANGED);
   refuse_if(srv.topology != req.topology && srv.topology != req.accepted_topology, TOPOLOGY_CHANGED);
   if
   :: reply == PASSED ->
     begin_write(srv);
-    srv.fence++;
-    srv.nonce = req.nonce;
+    next_fence(srv, req, srv.revision + 1);
 #ifndef TAKEOVER_KEEPS_REVISION
     srv.revision++;
 #endif
@@ -326,11 +341,10 @@ inline ask(srv, req) {
 inline drop_begin(srv, req) {
   refuse_if(!srv.generation, GONE);
   refuse_if(srv.nonce == req.nonce, OK);
-  refuse_if(srv.fence != req.fence || srv.nonce != req.owner, RACED);
+  refuse_if(!HAS_FENCE(srv, req), RACED);
   if
   :: reply == PASSED ->
-    srv.fence++;
-    srv.nonce = req.nonce;
+    next_fence(srv, req, srv.revision);
     srv.dropping = 1;
     reply = OK
   :: else
@@ -339,7 +353,7 @@ inline drop_begin(srv, req) {
 
 /* drop.lua: drop_keys, is_dropping. One call deletes all states. */
 inline drop_keys(srv, req) {
-  refuse_if(srv.fence != req.fence || srv.nonce != req.owner, FENCED);
+  refuse_if(!HAS_FENCE(srv, req), FENCED);
 #ifndef DROP_CALLS_UNCOUNTED
   refuse_if(srv.dropping < req.number, REGRESSED);
 #endif
@@ -364,7 +378,7 @@ inline delete_states(srv) {
 /* drop.lua: drop_end */
 inline drop_end(srv, req) {
   refuse_if(!srv.generation, ALREADY);
-  refuse_if(srv.fence != req.fence || srv.nonce != req.owner, FENCED);
+  refuse_if(!HAS_FENCE(srv, req), FENCED);
 #ifndef DROP_CALLS_UNCOUNTED
   refuse_if(srv.dropping != req.number + 1, REGRESSED);
 #endif
@@ -380,8 +394,8 @@ inline drop_end(srv, req) {
       srv.receipt[at] = 0;
       srv.group[at] = 0
     }
-    srv.generation = 0; srv.fence = 0; srv.nonce = 0; srv.revision = 0; srv.last_call = 0; srv.committed = 0; srv.told = 0;
-    srv.begun = 0; srv.ended = 0; srv.dropping = 0; srv.source = 0; srv.topology = 0;
+    srv.generation = 0; srv.fence = 0; srv.since = 0; srv.nonce = 0; srv.revision = 0; srv.last_call = 0;
+    srv.committed = 0; srv.told = 0; srv.begun = 0; srv.ended = 0; srv.dropping = 0; srv.source = 0; srv.topology = 0;
     reply = OK
   :: else
   fi

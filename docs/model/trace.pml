@@ -41,7 +41,8 @@ end:
         :: else
         fi
       :: what == 1 && call.kind != ACQUIRE ->
-        assert(call.fence == runs[who].fence && call.owner == runs[who].nonce);
+        assert(call.fence == runs[who].fence && call.since == runs[who].since);
+        assert(call.owner == runs[who].nonce);
         assert(call.generation == runs[who].generation && call.revision == runs[who].revision);
         runs[who].call.kind = call.kind;
         runs[who].call.last = call.last;
@@ -79,7 +80,8 @@ end:
 
 inline compare() {
   assert(server.generation == expected.generation && server.fence == expected.fence);
-  assert(server.nonce == expected.nonce && server.revision == expected.revision);
+  assert(server.since == expected.since && server.nonce == expected.nonce);
+  assert(server.revision == expected.revision);
   assert(server.last_call == expected.last_call && server.committed == expected.committed);
   assert(server.told == expected.told && server.dropping == expected.dropping);
   assert(server.begun == expected.begun && server.ended == expected.ended);

@@ -45,7 +45,7 @@ class RedisReader:
         names = [str(field) if isinstance(field, int) else field for field in fields]
         key = self._keys.state(name)
         reply = self._connection.function("read", "2", self._keys.control, key, kind.value, *names, read_only=True)
-        committed_txid, is_own = int(reply[0]), reply[1].endswith(b":" + self._nonce.encode())
+        committed_txid, is_own = int(reply[0]), f":{self._nonce}-".encode() in reply[1]
         if is_own and committed_txid < as_of_txid:
             raise StateRefusedError(
                 f"state {key!r} is at txid {committed_txid}, expected {as_of_txid}: the server has returned to an "

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
-from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
+from state.errors import FencedError, ProtocolError, StateRefusedError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
@@ -83,11 +83,11 @@ class RedisStore(RedisTopology):
     ) -> FoundTopology:
         """Becomes the owner of the topology; the newer owner wins and the older one is fenced from then on.
 
-        Called once at start; repeating it with the same nonce gives the same answer. It leaves the stored topology and
-        input unchanged: the owner's first write stores a change of either, in the same step.
+        Called once, at start. It leaves the stored topology and input unchanged: the owner's first write stores a
+        change of either, in the same step.
 
         Args:
-            nonce: 128 random bits in hexadecimal, new for every run.
+            nonce: 128 random bits in hexadecimal, new for every run; the tokens of its requests begin with it.
             new_generation: 128 random bits in hexadecimal, used at the topology's first start.
             topology: description of the topology.
             source_fingerprint: of the input.
@@ -98,17 +98,16 @@ class RedisStore(RedisTopology):
             FencedError: other coordinators keep taking over at the same time.
         """
         own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
-        given = [nonce, new_generation, topology, source_fingerprint]
+        given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
-        for _ in range(ACQUIRE_TRIES):
+        for number in range(ACQUIRE_TRIES):
             reached("acquire.sending")
-            moves = self._connection.moves
-            reply = self._connection.function("acquire", "4", *own, previous, *given)
+            token = f"{nonce}-{number}"  # a request that was raced may still be executed, elsewhere or later
+            reply = self._connection.function("acquire", "4", *own, previous, token, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
-                self._refuse_two_places(moves)
                 acquired = self._acquired(reply, source_fingerprint, topology)
                 announce_run(self._connection, self.keys)
                 return acquired
@@ -205,17 +204,6 @@ class RedisStore(RedisTopology):
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
-
-    def _refuse_two_places(self, moves: int) -> None:
-        """Refuses to own the topology at two servers, which may hold different histories, by one fence.
-
-        Every later write is told apart by its revision, because the owner makes them in one sequence.
-        """
-        if self._connection.moves != moves:
-            raise StateUnreachableError(
-                f"server {self.server} has moved just when topology {self.keys.topology_id!r} was taken over; this "
-                "run has not begun, so start it again"
-            )
 
     def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> FoundTopology:
         fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])

@@ -187,7 +187,8 @@ class Takeovers:
         """
         control = server.hash(f"{{{topology_id}}}:txbatch:control")
         if is_write:
-            self._check(programs[control[b"fence"].decode().partition(":")[2]])
+            nonce = control[b"fence"].decode().rpartition(":")[2].partition("-")[0]
+            self._check(programs[nonce])
         self._input = control.get(b"source_fingerprint", b"").decode()
         self._states = _declared(control.get(b"topology", b"{}"))
         self._committed = int(control.get(b"committed", 0))

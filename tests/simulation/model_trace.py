@@ -106,17 +106,17 @@ class Trace:
         """Returns the scopes of which run.pml has rules."""
         return [number for scope, number in self.scopes.items() if not scope.startswith((*OWN_SCOPES, "unused"))]
 
-    def fence(self, text: str) -> tuple[int, int]:
-        """Returns counter and nonce of a fence."""
-        counter, _, nonce = text.partition(":")
-        return int(counter or 0), self.number("nonce", nonce)
+    def fence(self, text: str) -> tuple[int, int, int]:
+        """Returns counter, revision and token of a fence."""
+        counter, revision, token = text.split(":") if text else ("0", "0", "")
+        return int(counter), int(revision), self.number("nonce", token)
 
     def held(self, hash_of: Callable[[str], Mapping[bytes, bytes]]) -> Fields:
         """Returns what the server holds."""
         control = {name.decode(): value.decode() for name, value in hash_of(_KEYS.control).items()}
         fields: Fields = {}
         if "generation" in control:
-            fields["fence"], fields["nonce"] = self.fence(control["fence"])
+            fields["fence"], fields["since"], fields["nonce"] = self.fence(control["fence"])
             fields["generation"] = self.number("generation", control["generation"])
             first = int(control["generation"][:8], 16)
             fields |= {name: int(control[name]) - first for name in ("begun", "ended")}
@@ -145,7 +145,7 @@ class Trace:
         """Returns the fields of a call."""
         texts = [item if isinstance(item, str) else item.decode("utf-8", "replace") for item in argv]
         fields: dict[str, int | str] = {"kind": KINDS[function]}
-        fields["fence"], fields["owner"] = self.fence(texts[0])
+        fields["fence"], fields["since"], fields["owner"] = self.fence(texts[0])
         if function == "acquire":
             names = ("generation", "topology", "source", "accepted_topology", "accepted_source")
             fields["nonce"] = self.number("nonce", texts[1])

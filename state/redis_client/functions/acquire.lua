@@ -17,7 +17,7 @@ local function start_first(keys, given)
     return {'RACED', ''}
   end
   local counted = first_count(given.generation)
-  redis.call('HSET', keys[1], 'format', FORMAT, 'fence', '1:' .. given.nonce, 'generation', given.generation,
+  redis.call('HSET', keys[1], 'format', FORMAT, 'fence', next_fence('', '1', given.token), 'generation', given.generation,
     'committed', '0', 'revision', '1', 'last_call', '', 'metadata_sum', NO_METADATA, 'begun', counted, 'ended', counted,
     'topology', given.topology, 'source_fingerprint', given.source)
   return acquired(keys[1], keys[2])
@@ -41,7 +41,7 @@ local function take_over(keys, given)
     return {'TORN', sentence}
   end
   local fence = found[2] or ''
-  if string.sub(fence, -#given.nonce - 1) == ':' .. given.nonce then
+  if has_made(given.token, fence) then
     return acquired(keys[1], keys[2])
   elseif fence ~= given.previous_fence then
     return {'RACED', fence}
@@ -50,21 +50,22 @@ local function take_over(keys, given)
   elseif found[6] ~= given.topology and found[6] ~= given.accepted_topology then
     return {'TOPOLOGY_CHANGED', found[6] or '', given.topology}
   end
-  local write = {}
+  local write, revision = {}, decimal(tonumber(found[5]) + 1)
   begin_write(keys[1], write)
-  redis.call('HSET', keys[1], 'fence', decimal((fence_counter(fence) or 0) + 1) .. ':' .. given.nonce,
-    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '', 'ended', write.begun)
+  redis.call('HSET', keys[1], 'fence', next_fence(fence, revision, given.token), 'revision', revision, 'last_call', '',
+    'ended', write.begun)
   return acquired(keys[1], keys[2])
 end
 
 --[[ KEYS control metadata receipts quarantine
-     ARGV previous_fence nonce generation topology source_fingerprint accepted_topology accepted_source
+     ARGV previous_fence token generation topology source_fingerprint accepted_topology accepted_source
+          the token is this request's alone; it may be executed more than once
           the accepted ones are what the caller found stored and agrees to replace, or empty
      -> {'OK', fence, generation, revision, committed, metadata sum, source fingerprint, topology, (field, value)...}
         or {'RACED', fence} {'DROPPING', ''} {'SOURCE_CHANGED' or 'TOPOLOGY_CHANGED', stored, given}
            {'REGRESSED' or 'VERSION' or 'TORN' or 'TYPE', sentence} --]]
 local function acquire(keys, argv)
-  local given = {previous_fence = argv[1], nonce = argv[2], generation = argv[3], topology = argv[4],
+  local given = {previous_fence = argv[1], token = argv[2], generation = argv[3], topology = argv[4],
                  source = argv[5], accepted_topology = argv[6], accepted_source = argv[7]}
   local sentence = wrong_kind(keys[1], 'hash') or wrong_kind(keys[2], 'hash') or wrong_kind(keys[3], 'hash')
   if sentence then

@@ -16,12 +16,12 @@ local function drop_begin(keys, argv)
     return {'GONE', ''}
   end
   local fence = redis.call('HGET', control, 'fence') or ''
-  if string.sub(fence, -#nonce - 1) == ':' .. nonce then
+  if has_made(nonce, fence) then
     return {'OK', fence, redis.call('HGET', control, 'topology') or ''}
   elseif fence ~= previous_fence then
     return {'RACED', fence}
   end
-  local ours = decimal((fence_counter(fence) or 0) + 1) .. ':' .. nonce
+  local ours = next_fence(fence, redis.call('HGET', control, 'revision') or '0', nonce)
   redis.call('HSET', control, 'fence', ours, 'dropping', '0')
   note_dropped(redis.call('HGET', control, 'generation') or '')
   return {'OK', ours, redis.call('HGET', control, 'topology') or ''}

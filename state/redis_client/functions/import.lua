@@ -116,8 +116,9 @@ local function restore(keys, argv)
   redis.call('UNLINK', staging)
   delete_fields(control, stale, 1, #stale)
   local owner = (fence_counter(held[1] or '') or 0) + 1
-  redis.call('HSET', control, 'format', FORMAT, 'fence', decimal(owner) .. ':' .. argv[1], 'generation', argv[2],
-    'revision', decimal(owner + tonumber(argv[6])), 'last_call', '', unpack(argv, 8 + count))
+  local revision = decimal(owner + tonumber(argv[6]))
+  redis.call('HSET', control, 'format', FORMAT, 'fence', next_fence(held[1] or '', revision, argv[1]), 'generation', argv[2],
+    'revision', revision, 'last_call', '', unpack(argv, 8 + count))
   redis.call('HSET', control, 'ended', write.begun)
   note_dropped(held[3] or '')
   return {'OK', ''}

@@ -19,7 +19,8 @@ over first, and `discard` removes a quarantined batch, which no write of the own
 Keys, all with the hash tag {id}; every call declares those it touches, as far as there is room (calls.lua):
 
   {id}:txbatch:control   hash
-    fence                        "counter:nonce" of the owner, compared as an opaque string
+    fence                        "counter:revision:token" of the owner: the revision at which it took over, and the token of
+                                 the request that did so
     generation                   128-bit random, drawn at the first start of this topology
     committed                    last committed txid in decimal, "0" at first
     revision                     number of writes by all owners so far, in decimal

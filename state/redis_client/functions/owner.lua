@@ -5,6 +5,24 @@ local function fence_counter(fence)
   return tonumber(string.match(fence, '^(%d+):') or '')
 end
 
+-- The fence of whoever takes over from `fence` by the request with this token, in the write that makes `revision`. The
+-- token names one request, which names the fence that it takes over from, and both fences name their revisions. So each
+-- stands for one history, even if a request is executed again after the server has lost what it had done.
+local function next_fence(fence, revision, token)
+  return decimal((fence_counter(fence) or 0) + 1) .. ':' .. revision .. ':' .. token
+end
+
+-- Whether the request with this token has made the fence.
+local function has_made(token, fence)
+  return string.sub(fence, -#token - 1) == ':' .. token
+end
+
+-- Whether an owner is older than the one expected, or is the same by a write that was lost and made again.
+local function is_before(fence, expected)
+  local theirs, ours = fence_counter(fence), fence_counter(expected)
+  return theirs and ours and (theirs < ours or theirs == ours and has_made(string.match(expected, '[^:]*$'), fence))
+end
+
 -- The start of every owner's call: fence generation revision; in a write also digest metadata_sum, and
 -- source_fingerprint and topology, each empty unless this is the first write with a new one.
 local function read_owner(argv)
@@ -74,9 +92,8 @@ local function check_owner(control, owner)
   if found[3] ~= owner.generation then
     return {'REGRESSED', 'generation is ' .. shown(found[3] or '') .. ', expected ' .. shown(owner.generation)}
   elseif found[2] ~= owner.fence then
-    local theirs, ours = fence_counter(found[2] or ''), fence_counter(owner.fence)
-    if theirs and ours and theirs < ours then
-      return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', older than ' .. shown(owner.fence)}
+    if is_before(found[2] or '', owner.fence) then
+      return {'REGRESSED', 'owner is ' .. shown(found[2]) .. ', expected ' .. shown(owner.fence)}
     end
     return {'FENCED', 'owner is ' .. shown(found[2] or '')}
   end

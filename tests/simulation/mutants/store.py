@@ -242,8 +242,8 @@ ACQUIRE_KEEPS_REVISION = Mutant(
     (
         Patch(
             LIBRARY,
-            "    'revision', decimal(tonumber(found[5]) + 1), 'last_call', '', 'ended', write.begun)",
-            "    'revision', found[5], 'last_call', '', 'ended', write.begun)",
+            "local write, revision = {}, decimal(tonumber(found[5]) + 1)",
+            "local write, revision = {}, found[5]",
         ),
     ),
     dies_in=SUITE,

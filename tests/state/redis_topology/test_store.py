@@ -36,7 +36,7 @@ class TestAcquire:
         store = open_store()
         acquired = acquire(store)
         status = store.status()
-        assert (status.fence, status.generation, acquired.committed_txid) == (f"1:{NONCE}", GENERATION, 0)
+        assert (status.fence, status.generation, acquired.committed_txid) == (f"1:1:{NONCE}-0", GENERATION, 0)
         assert acquired.metadata == {}
         assert client.hget(CONTROL, "format") == STORED_FORMAT.encode()
 
@@ -52,7 +52,7 @@ class TestAcquire:
         first.commit(commit_of(counts(a=1), attempt(1)))
         store = open_store()
         second = acquire(store, "c" * 32, new_generation="d" * 32)
-        assert (store.status().fence, store.status().generation) == ("2:" + "c" * 32, GENERATION)
+        assert (store.status().fence, store.status().generation) == ("2:4:" + "c" * 32 + "-0", GENERATION)
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
 
@@ -69,7 +69,7 @@ class TestAcquire:
         given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
         acquire(open_store(), "c" * 32)
         with unchanged(client):
-            assert client.execute_command("FCALL", *delayed, f"1:{NONCE}", *given)[0] == b"RACED"
+            assert client.execute_command("FCALL", *delayed, f"1:1:{NONCE}-0", *given)[0] == b"RACED"
             assert client.execute_command("FCALL", *delayed, "", *given)[0] == b"RACED"
 
     def test_of_two_racing_the_later_one_owns_it(self, open_store):
@@ -270,7 +270,7 @@ class TestStatusAndDrop:
         store.store_metadata({"coordinator:1": 1, "coordinator:2": 1})
         store.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
         status = open_store().status()
-        assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:{NONCE}")
+        assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:1:{NONCE}-0")
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
         assert (status.topology, status.source_fingerprint) == ("topology-1", "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)

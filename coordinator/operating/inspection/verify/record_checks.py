@@ -26,9 +26,9 @@ from state.records.stored_records import StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
-_FENCE = re.compile(r"[1-9][0-9]*:[0-9a-f]{32}")
+_FENCE = re.compile(r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?")
 _FORMS = {
-    "fence": (_FENCE, "a number, a colon and 32 hexadecimal digits"),
+    "fence": (_FENCE, "two numbers, 32 hexadecimal digits and a number"),
     "generation": (re.compile(r"[0-9a-f]{32}"), "32 hexadecimal digits"),
     "committed": (NUMBER, "a whole number"),
     "revision": (NUMBER, "a whole number"),
