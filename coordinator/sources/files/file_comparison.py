@@ -15,7 +15,7 @@ from typing import Any
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of
 from coordinator.spouts.run_so_far import InputChange
 
 
@@ -227,7 +227,7 @@ class GrowingComparison(FileComparison):
                     f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
                     "be read"
                 )
-            elif not mark.is_whole and is_settled(mark.stamp) and file.stored_bytes != mark.stamp[0]:
+            elif not mark.is_whole and mark.stamp != NO_STAMP and file.stored_bytes != mark.stamp[0]:
                 self._changed.append(
                     f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
                     f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"

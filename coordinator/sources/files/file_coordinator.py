@@ -234,6 +234,8 @@ class FileCoordinator(SpoutCoordinator):
         self._close_file()
         file = self._open(path)
         try:
+            if self._order.is_growing:
+                self._refuse_incomplete(file.stored)
             if last is None:
                 self._refuse_changed(file)
             prefix = PrefixDigest() if last is None or last.mark is None else resumed_digest(file, last.mark)
@@ -260,7 +262,6 @@ class FileCoordinator(SpoutCoordinator):
         """Makes sure that a file that was not read yet is the one the run found, or has only grown."""
         stored = file.stored
         if self._order.is_growing:
-            self._refuse_incomplete(stored)
             refuse(self._kind, file.path, stored.read_up_to(0, HEAD_BYTES))
             return
         found = self._found[file.path]

@@ -130,3 +130,10 @@ plans = st.lists(
 @settings(max_examples=40)
 def test_no_line_counts_twice_and_nothing_wrong_is_silent(pack, plan, way):
     play(plan, way, pack)
+
+
+@pytest.mark.parametrize("way", ["keep", "delete", "move"])
+@pytest.mark.parametrize("call", range(9, 14))
+def test_a_file_that_grows_when_a_crashed_run_is_continued_is_named(call, way):
+    """A run that dies in the middle of a file continues there, and takes the file for what it was."""
+    play([Struck(10, Lie.CRASHES), Struck(call, Lie.GROWS, place=1)], way, bytes)
