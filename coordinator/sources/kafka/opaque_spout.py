@@ -103,7 +103,10 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, last: Any
     ) -> Any:
-        """Emits what a partition has, up to the limits; nothing of one that is away.
+        """Emits what a partition has, up to the limits; nothing of one that is away, or has just joined.
+
+        The position of one that has joined is stored first. Were it read at once, and the topic made again meanwhile,
+        one batch would be of two topics: other tasks have made sure of theirs by then.
 
         Raises:
             SourceError: the position is gone and the policy is to fail, or the topic was made again.
@@ -113,7 +116,10 @@ class OpaqueKafkaEmitter(OpaquePartitionedEmitter):
         if begins is None:
             return last
         topic_id, at = begins.topic_id, begins.at
+        require_same(self._topic.name, self._read_of or topic_id, topic_id)
         self._read_of = topic_id
+        if last is None:
+            return begins.to_plain()
         reader = self._topic.reader(topic_id, partition)
         message_count = byte_count = 0
         is_again = False

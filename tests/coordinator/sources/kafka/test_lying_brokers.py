@@ -122,10 +122,18 @@ plans = st.lists(
 )
 
 
+MADE_AGAIN_AS_ONE_JOINS = [
+    *(Struck(0, Lie.GROWS), Struck(5, Lie.GROWS, 1), Struck(12, Lie.IS_ANOTHER), Struck(0, Lie.JOINS)),
+    Struck(6, Lie.IS_REMADE, 1),
+]
+"""A partition that has joined is looked for when the topic was made again since others of the batch were read."""
+
+
 @pytest.mark.parametrize("make_spout", [transactional, opaque])
 @given(plan=plans, start=st.sampled_from(["earliest", "latest"]), on_gone=st.sampled_from(["fail", "earliest"]))
 @example(plan=[Struck(12, Lie.IS_REMADE)], start="earliest", on_gone="fail")  # while a transaction is read
 @example(plan=[Struck(5, Lie.LOSES_END, 6)], start="earliest", on_gone="fail")  # of what a finite run has left to read
+@example(plan=MADE_AGAIN_AS_ONE_JOINS, start="earliest", on_gone="fail")
 @settings(max_examples=40)
 def test_every_offset_counts_once_or_the_run_ends_by_name(make_spout, plan, start, on_gone):
     play(make_spout, plan, start, on_gone)

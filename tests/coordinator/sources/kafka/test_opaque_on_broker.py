@@ -26,10 +26,13 @@ pytestmark = pytest.mark.kafka
 
 
 def attempt(spout, last, txid=1, attempt_id=1):
-    """Emits one partition's batch: the values, and the position after it."""
+    """Emits one partition's batch, if `last` is None the first one of a new partition: the values, and the position."""
     task, rows = context(), Rows()
     emitter = spout.get_emitter({}, task)
     tried = TransactionAttempt(txid, attempt_id)
+    if last is None:
+        last = emitter.emit_partition_batch(tried, rows, 0, None)
+        assert not rows.rows, "its position is stored first"
     position = emitter.emit_partition_batch(tried, rows, 0, last)
     emitter.finish_batch(tried)
     emitter.close()
