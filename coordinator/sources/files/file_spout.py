@@ -69,6 +69,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self._folder = os.getcwd()  # noqa: PTH109 - a plain string, as everything that is stored
         self.store: FileStore = choose_store(owner, self.patterns, self._folder, filesystem)
         self._paths: tuple[str, ...] | None = None
+        self._found: Mapping[str, FoundFile] = {}
         self._finished: FinishedFiles | None = None
         if self.follow is None:
             self.paths()
@@ -104,12 +105,12 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             more: as for `FileCoordinator`.
         """
         self._finished = FinishedFiles(removes=bool(self.destruction))
-        store, found = self.store.of(context.topology_id), dict[str, FoundFile]()
+        store = self.store.of(context.topology_id)
         if self.follow is None:
-            found = {path: find_file(self.kind, store, path) for path in self.paths()}
-        order = self._order(found, context.topology_id, clock)
+            self._found = {path: find_file(self.kind, store, path) for path in self.paths()}
+        order = self._order(self._found, context.topology_id, clock)
         number, finished = self.records_per_batch, self._finished
-        return FileCoordinator(self.kind, store, order, number, context, found=found, finished=finished, **more)
+        return FileCoordinator(self.kind, store, order, number, context, found=self._found, finished=finished, **more)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> FileEmitter:
         return FileEmitter(self.kind, self.store.of(context.topology_id), context)
@@ -133,7 +134,8 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
 
         Patterns are told as absolute paths without links and steps upward, so another spelling is the same input.
-        A folder that is followed has only its patterns: whatever matches them belongs to the input.
+        A folder that is followed has only its patterns: whatever matches them belongs to the input. Of other files,
+        the sizes are those that a coordinator of this spec has found last: what grows meanwhile is for the next run.
 
         Raises:
             SourceError: a file is missing or cannot be read.
@@ -148,7 +150,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         byte_count, store = 0, self.store.of("TOPOLOGY")
         for path in self.paths():
             with closing(store.open(path)) as file:
-                size = file.stored_bytes
+                size = self._found[path].size if path in self._found else file.stored_bytes
                 head = file.read(0, min(size, EDGE_BYTES))
             digest = digest64(b"%016x" % digest, path.encode(), b"%d" % size, head)
             byte_count += size
@@ -157,7 +159,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def __getstate__(self) -> dict[str, Any]:
         # executors find paths in the metadata; the whole list may be large
-        return {**self.__dict__, "_paths": None, "_finished": None}
+        return {**self.__dict__, "_paths": None, "_found": {}, "_finished": None}
 
     def _order(self, found: Mapping[str, FoundFile], topology_id: str, clock: Callable[[], float]) -> ReadingOrder:
         if self.follow is None:
