@@ -43,7 +43,7 @@ typedef Call {
   mtype kind;                /* 0: there is no call */
   NUMBER fence;              /* of the owner; of the previous one in ACQUIRE and DROP_BEGIN */
   NUMBER since;              /* the revision that belongs to it */
-  NUMBER owner;              /* the nonce that belongs to it */
+  NUMBER owner;              /* the token that belongs to it */
   NUMBER nonce;              /* ACQUIRE, DROP_BEGIN: the token of this request */
   NUMBER generation;
   NUMBER revision;

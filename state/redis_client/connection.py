@@ -130,6 +130,11 @@ class RedisConnection:
         self.away_count, self.away_s = 0, 0.0
         self.busy_s, self._took_s, self._quickest_s = 0.0, math.inf, math.inf
 
+    @property
+    def moves(self) -> int:
+        """How often the server has moved; 0 of one that cannot."""
+        return int(getattr(self.client, "moves", 0))
+
     def remedy_of(self, error: redis.RedisError) -> Remedy:
         return remedy_of(error, may_move=self._follows)
 

@@ -249,6 +249,10 @@ class FollowingClient(redis.Redis):
         pool.connection_class = FollowingEncrypted if is_encrypted(url) else Following
         pool.connection_kwargs["whereabouts"] = self.whereabouts
 
+    @property
+    def moves(self) -> int:
+        return self.whereabouts.moves
+
     def leave(self, error: redis.RedisError) -> None:
         """Has the next command connect to wherever the server is then."""
         self.whereabouts.leave(error)

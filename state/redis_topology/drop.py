@@ -59,8 +59,9 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:
     """Takes the fence; returns it and the description; "" if there is no control hash to take them from."""
     previous = ""
-    for _ in range(BEGIN_TRIES):
-        status, fence, *topology = map(text_of, connection.function("drop_begin", "3", *own, previous, nonce))
+    for number in range(BEGIN_TRIES):
+        token = f"{nonce}-{number}"  # see `RedisStore.acquire`
+        status, fence, *topology = map(text_of, connection.function("drop_begin", "3", *own, previous, token))
         if status != "RACED":
             return fence, "".join(topology)
         previous = fence

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus
-from state.errors import FencedError, ProtocolError, StateRefusedError
+from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
@@ -101,6 +101,7 @@ class RedisStore(RedisTopology):
         given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         previous = self._control().get("fence", "")
+        moves = self._connection.moves
         for number in range(ACQUIRE_TRIES):
             reached("acquire.sending")
             token = f"{nonce}-{number}"  # a request that was raced may still be executed, elsewhere or later
@@ -108,6 +109,7 @@ class RedisStore(RedisTopology):
             reached("acquire.answered")
             status = text_of(reply[0])
             if status == "OK":
+                self._refuse_two_places(moves)
                 acquired = self._acquired(reply, source_fingerprint, topology)
                 announce_run(self._connection, self.keys)
                 return acquired
@@ -204,6 +206,18 @@ class RedisStore(RedisTopology):
         items = self._owned_reply("last_group", self.keys.control, self.keys.receipts)
         receipts = {int(items[i]): parse_receipt(self.keys, text_of(items[i + 1])) for i in range(0, len(items), 2)}
         return tuple(TransactionAttempt(txid, receipt.attempt_id) for txid, receipt in receipts.items() if receipt)
+
+    def _refuse_two_places(self, moves: int) -> None:
+        """Refuses to be the owner at two servers, which may hold different histories.
+
+        Fences and revisions tell the writes apart. But tasks, which may have stayed behind, know their run by its nonce
+        alone.
+        """
+        if self._connection.moves != moves:
+            raise StateUnreachableError(
+                f"server {self.server} has moved just when topology {self.keys.topology_id!r} was taken over; this "
+                "run has not begun, so start it again"
+            )
 
     def _acquired(self, reply: Sequence[Any], source_fingerprint: str, topology: str) -> FoundTopology:
         fence, generation, revision, committed, stored_sum, stored_source, stored_topology = map(text_of, reply[1:8])

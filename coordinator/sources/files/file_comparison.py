@@ -227,7 +227,7 @@ class GrowingComparison(FileComparison):
                     f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
                     "be read"
                 )
-            elif not mark.is_whole and mark.stamp != NO_STAMP and file.stored_bytes != mark.stamp[0]:
+            elif not mark.is_whole and is_settled(mark.stamp) and file.stored_bytes != mark.stamp[0]:
                 self._changed.append(
                     f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
                     f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"

@@ -4,11 +4,11 @@ local LOST_DROP = 'the server has lost a part of this drop'
 
 --[[ Takes the topology over for good: from then on only its drop may touch it.
      KEYS control metadata receipts
-     ARGV previous_fence nonce
+     ARGV previous_fence token
      -> {'OK', fence, topology} or {'RACED', fence}, with the current owner's fence; {'GONE', ''} without a control
         hash --]]
 local function drop_begin(keys, argv)
-  local control, previous_fence, nonce = keys[1], argv[1], argv[2]
+  local control, previous_fence, token = keys[1], argv[1], argv[2]
   require_rights(control, 'HGET', 'HSET', 'DEL', 'UNLINK')
   require_right('DEL', keys[2])
   require_right('DEL', keys[3])
@@ -16,12 +16,12 @@ local function drop_begin(keys, argv)
     return {'GONE', ''}
   end
   local fence = redis.call('HGET', control, 'fence') or ''
-  if has_made(nonce, fence) then
+  if has_made(token, fence) then
     return {'OK', fence, redis.call('HGET', control, 'topology') or ''}
   elseif fence ~= previous_fence then
     return {'RACED', fence}
   end
-  local ours = next_fence(fence, redis.call('HGET', control, 'revision') or '0', nonce)
+  local ours = next_fence(fence, redis.call('HGET', control, 'revision') or '0', token)
   redis.call('HSET', control, 'fence', ours, 'dropping', '0')
   note_dropped(redis.call('HGET', control, 'generation') or '')
   return {'OK', ours, redis.call('HGET', control, 'topology') or ''}

@@ -115,8 +115,7 @@ local function restore(keys, argv)
   end
   redis.call('UNLINK', staging)
   delete_fields(control, stale, 1, #stale)
-  local owner = (fence_counter(held[1] or '') or 0) + 1
-  local revision = decimal(owner + tonumber(argv[6]))
+  local revision = decimal((fence_counter(held[1] or '') or 0) + 1 + tonumber(argv[6]))
   redis.call('HSET', control, 'format', FORMAT, 'fence', next_fence(held[1] or '', revision, argv[1]), 'generation', argv[2],
     'revision', revision, 'last_call', '', unpack(argv, 8 + count))
   redis.call('HSET', control, 'ended', write.begun)

@@ -99,6 +99,32 @@ def test_a_replica_that_answers_info_is_left():
     assert connection_over(plain).remedy_of(parsed("MOVED 3999 127.0.0.1:6381")) is Remedy.STOP
 
 
+def test_a_takeover_that_may_be_applied_at_two_servers_is_refused(redis_backend):
+    """At both it would have one fence, and from then on nothing could tell their histories apart."""
+
+    client = redis_backend.client()
+
+    class LosesTheAnswer:
+        follows = True
+        moves = 0
+
+        def execute_command(self, *arguments: Any) -> Any:
+            reply = client.execute_command(*arguments)
+            if str(arguments[1]).endswith("_acquire") and not self.moves:
+                raise redis.TimeoutError("no answer in time")
+            return reply
+
+        def leave(self, error: redis.RedisError) -> None:
+            self.moves += 1
+
+        def close(self) -> None:
+            pass
+
+    store = RedisStore("redis://here", "moved", client=LosesTheAnswer(), sleep=lambda seconds: None)
+    with pytest.raises(StateUnreachableError, match=r"has moved just when topology 'moved' was taken over.*again"):
+        acquire(store)
+
+
 @pytest.mark.parametrize("command", [("SCAN",), ("HSCAN", "{a}:counts")])
 def test_pieces_of_two_servers_are_not_put_together(command):
     """A cursor of one server, or of its former process, means nothing to another: entries would be left out."""

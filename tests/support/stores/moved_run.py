@@ -80,7 +80,7 @@ class MovedRun:
         for strike in strikes:
             self._commit_during(strike)
         self._store.confirm()
-        self._found.moves += self._store._connection.client.whereabouts.moves
+        self._found.moves += self._store._connection.moves
         self._store.close()
         self._check()
         return self._found
@@ -135,7 +135,7 @@ class MovedRun:
             if "REGRESSED" not in str(error):
                 raise
             self._found.regressed += 1
-            self._found.moves += self._store._connection.client.whereabouts.moves
+            self._found.moves += self._store._connection.moves
             self._store.close()
             self._store, self._asked_txid = self._started(), 0
 

@@ -28,7 +28,7 @@ from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_rece
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _FENCE = re.compile(r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?")
 _FORMS = {
-    "fence": (_FENCE, "two numbers, 32 hexadecimal digits and a number"),
+    "fence": (_FENCE, "a number, a revision and a token"),
     "generation": (re.compile(r"[0-9a-f]{32}"), "32 hexadecimal digits"),
     "committed": (NUMBER, "a whole number"),
     "revision": (NUMBER, "a whole number"),
