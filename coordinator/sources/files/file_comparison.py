@@ -15,7 +15,7 @@ from typing import Any
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
 from coordinator.spouts.run_so_far import InputChange
 
 

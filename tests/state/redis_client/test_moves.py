@@ -99,8 +99,9 @@ def test_a_replica_that_answers_info_is_left():
     assert connection_over(plain).remedy_of(parsed("MOVED 3999 127.0.0.1:6381")) is Remedy.STOP
 
 
-def test_a_takeover_that_may_be_applied_at_two_servers_is_refused(redis_backend):
-    """At both it would have one fence, and from then on nothing could tell their histories apart."""
+@pytest.mark.parametrize("is_raced", [False, True])
+def test_a_takeover_that_may_be_applied_at_two_servers_is_refused(redis_backend, is_raced):
+    """Tasks that have stayed at the other would take for their run's what it holds, whichever request has won there."""
 
     client = redis_backend.client()
 
@@ -116,6 +117,8 @@ def test_a_takeover_that_may_be_applied_at_two_servers_is_refused(redis_backend)
 
         def leave(self, error: redis.RedisError) -> None:
             self.moves += 1
+            if is_raced:
+                acquire(RedisStore("redis://here", "moved", client=redis_backend.client()), "9" * 32)
 
         def close(self) -> None:
             pass
