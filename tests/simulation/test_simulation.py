@@ -38,7 +38,7 @@ from tests.simulation.simulation import simulate
 from tests.simulation.workload import SPOUTS
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
-IS_FULL = SEEDS >= 2_000
+IS_FULL = SEEDS >= 1_000
 """Whether as much is played as CI does: then everything has to be hit, and each fault is tried at all of its places."""
 PROCESSES = (os.cpu_count() or 1) if IS_FULL and "PYTEST_XDIST_WORKER" not in os.environ else 1
 LOOK_FOR = 40

@@ -26,7 +26,7 @@ PLUGIN = "tests.simulation.mutants.plugin"
 SUITE_TIMEOUT_S = 600
 HAPPENINGS_MAX = 8_000
 """A run that makes no progress is found sooner than in the simulation at large: many mutants stop progress."""
-QUIET_HAPPENINGS_MAX = 800
+QUIET_HAPPENINGS_MAX = 200
 """More than happen on any kind of spout if nothing goes wrong."""
 ALL_PASSED, SOME_FAILED = 0, 1
 QUIET_KINDS = (*sorted(kind for kind in SPOUTS if kind.startswith("told ")), PLAIN)
