@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODEL = Path(__file__).resolve().parent.parent / "docs" / "model" / "search.pml"
-MEMORY_MB = 3_900
+MEMORY_MB = 6_000
 DEPTH_MAX = 200_000
 SEARCH_TIMEOUT_S = 300
 SHORT_BOUNDS = {"TXIDS": 2, "ROWS": 2, "CRASHES": 1, "LOSSES": 1, "RIVALS": 0, "FAILURES": 0}

@@ -50,7 +50,8 @@ hidden byte new_generation;
   ((late.kind && late.revision + 1 == srv.revision) || (runs[0].stage == SENT && runs[0].call.revision + 1 == srv.revision) || \
   (runs[1].stage == SENT && runs[1].call.revision + 1 == srv.revision))
 
-/* When an owner took over matters only while its request may be executed again, or if it has been at two revisions. */
+/* The revision of a fence matters only while its request may be executed again, or if that was done at two revisions.
+   With TEARS fences have none: the step would be too long for SPIN. */
 #define NOTE_SINCE(name, when) \
   told_apart = (!(name) || !(used & (1 << (name))) || first_since[name] == (when) -> told_apart : told_apart | (1 << (name))); \
   first_since[name] = (used & (1 << (name)) -> first_since[name] : (when)); \
@@ -83,24 +84,30 @@ hidden int told_apart;
 hidden byte first_since[32];
 
 inline lower_all() {
+#ifndef TEARS
   forget_since();
+#endif
   if
   :: server.generation && (!kept_count || kept[0].generation) && (kept_count < 2 || kept[1].generation) ->
     low = 255;
     MIN(server.revision); MIN(kept[0].revision); MIN(kept[1].revision); MIN(late.revision);
     MIN(runs[0].revision); MIN(runs[1].revision); MIN(runs[0].call.revision); MIN(runs[1].call.revision);
+#ifndef TEARS
     MIN(server.since); MIN(kept[0].since); MIN(kept[1].since); MIN(late.since);
     MIN(runs[0].since); MIN(runs[1].since); MIN(runs[0].call.since); MIN(runs[1].call.since);
 #ifdef DROPS
     MIN(drop.since);
 #endif
+#endif
     low--;
     LOWER(server.revision); LOWER(kept[0].revision); LOWER(kept[1].revision); LOWER(late.revision);
     LOWER(runs[0].revision); LOWER(runs[1].revision); LOWER(runs[0].call.revision); LOWER(runs[1].call.revision);
+#ifndef TEARS
     LOWER(server.since); LOWER(kept[0].since); LOWER(kept[1].since); LOWER(late.since);
     LOWER(runs[0].since); LOWER(runs[1].since); LOWER(runs[0].call.since); LOWER(runs[1].call.since);
 #ifdef DROPS
     LOWER(drop.since);
+#endif
 #endif
     low = 255;
     MIN(server.fence); MIN(kept[0].fence); MIN(kept[1].fence); MIN(late.fence);

@@ -81,7 +81,7 @@ inline refuse_if(condition, status) {
 
 /* Fences are compared as a whole. */
 #define HAS_FENCE(srv, req) (srv.fence == req.fence && srv.since == req.since && srv.nonce == req.owner)
-#ifdef FENCE_WITHOUT_REVISION
+#if defined(FENCE_WITHOUT_REVISION) || defined(TEARS)
 #define SINCE(revision) 0
 #else
 #define SINCE(revision) (revision)
