@@ -64,14 +64,14 @@ def _leave_out_ours(story: traceback.TracebackException) -> None:
 
     An error that our own code raised explains itself, so its causes are left out.
     """
-    told: traceback.TracebackException | None = story
-    while told is not None:
-        if told.stack and is_ours(told.stack[-1].filename):
-            told.__cause__ = told.__context__ = None
-        others = [place for place, frame in enumerate(told.stack) if not is_ours(frame.filename)]
+    link: traceback.TracebackException | None = story
+    while link is not None:
+        if link.stack and is_ours(link.stack[-1].filename):
+            link.__cause__ = link.__context__ = None
+        others = [place for place, frame in enumerate(link.stack) if not is_ours(frame.filename)]
         if others:
-            told.stack = traceback.StackSummary.from_list(told.stack[others[0] : others[-1] + 1])
-        told = told.__cause__ or told.__context__
+            link.stack = traceback.StackSummary.from_list(link.stack[others[0] : others[-1] + 1])
+        link = link.__cause__ or link.__context__
 
 
 def _call_that_sets(name: str, component: type) -> str:

@@ -133,7 +133,7 @@ PLANTED = (
     Planted("an early group is published for other attempts", ("EARLY_GROUP_KEPT",), "opaque"),
     Planted("what is committed is released at once", ("RELEASED_AT_ONCE",), "barrier"),
     Planted("a barrier asks again without writing", ("BARRIER_ASKS_WITHOUT_WRITING",), "barrier"),
-    Planted("a commit does not say how far the spout was told", ("TOLD_LEFT_OUT",), "barrier"),
+    Planted("a commit leaves out what the spout has heard of", ("TOLD_LEFT_OUT",), "barrier"),
     Planted("a republished batch stays in quarantine", ("REPUBLISHED_NOT_TAKEN",), "quarantine"),
     Planted(
         "a drop does not count its calls, nor name the states at its end",

@@ -5,8 +5,8 @@ local function fence_counter(fence)
   return tonumber(string.match(fence, '^(%d+):') or '')
 end
 
--- The fence of whoever takes over from `fence` by the request with this token, in the write that makes `revision`. The
--- token names one request, which names the fence that it takes over from, and both fences name their revisions. So each
+-- The fence of an owner that takes over from `fence` by the request with this token, in the write that makes `revision`.
+-- The token names one request, which names the fence that it replaces, and both fences name their revisions. So each
 -- stands for one history, even if a request is executed again after the server has lost what it had done.
 local function next_fence(fence, revision, token)
   return decimal((fence_counter(fence) or 0) + 1) .. ':' .. revision .. ':' .. token

@@ -17,6 +17,8 @@ from tests.simulation.memory_redis import MemoryRedis
 from tests.support.stores.builders import acquire, attempt, commit_of, counts
 
 CONTROL = "{wc}:txbatch:control"
+TOKEN = 8
+"""Its place among the arguments of a request to take over."""
 ONE, TWO, THREE, FOUR = (digit * 32 for digit in "1234")
 
 
@@ -40,7 +42,7 @@ class World:
         if arguments[0] != "FCALL" or not arguments[1].endswith("_acquire"):
             return reply
         self.requests.append(arguments)
-        if self.meanwhile and TWO in arguments[8] and reply[0] == b"OK":
+        if self.meanwhile and TWO in arguments[TOKEN] and reply[0] == b"OK":
             self.meanwhile.pop(0)()
             raise redis.ConnectionError("the answer is lost")
         return reply
@@ -119,7 +121,7 @@ def test_every_request_of_a_start_that_is_raced_has_a_token_of_its_own(world):
     owned(world, ONE)
     world.meanwhile = [lambda: owned(world, THREE), lambda: owned(world, FOUR)]
     owned(world, TWO)
-    tokens = [request[8] for request in world.requests if TWO in request[8]]
+    tokens = [request[TOKEN] for request in world.requests if TWO in request[TOKEN]]
     assert list(dict.fromkeys(tokens)) == [f"{TWO}-0", f"{TWO}-1", f"{TWO}-2"]
 
 
@@ -150,3 +152,17 @@ def test_a_takeover_that_is_executed_at_two_servers_makes_two_owners(world):
     world.server.become(met[0])
     with pytest.raises(StateRefusedError, match="earlier state"):
         two.confirm()
+
+
+def test_every_request_of_a_drop_that_is_raced_has_a_token_of_its_own(world, monkeypatch):
+    store = owned(world, ONE)
+    execute, tokens = world.server.execute_command, []
+
+    def noted(*arguments: Any) -> Any:
+        if arguments[0] == "FCALL" and arguments[1].endswith("_drop_begin"):
+            tokens.append(arguments[-1])
+        return execute(*arguments)
+
+    monkeypatch.setattr(world.server, "execute_command", noted)
+    assert store.drop()
+    assert len(tokens) == len(set(tokens)) == 2, "the first one asks whose fence it is"

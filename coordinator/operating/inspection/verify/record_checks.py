@@ -26,7 +26,9 @@ from state.records.stored_records import StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
-_FENCE = re.compile(r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?")
+_FENCE = re.compile(
+    r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?"
+)  # an import has one request; a development version, no revision
 _FORMS = {
     "fence": (_FENCE, "a number, a revision and a token"),
     "generation": (re.compile(r"[0-9a-f]{32}"), "32 hexadecimal digits"),
