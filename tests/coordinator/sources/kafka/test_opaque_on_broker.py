@@ -120,6 +120,15 @@ def test_a_position_of_another_topic_is_named(broker, make_topic):
         attempt(spout, {"offset": 1}, txid=2)
 
 
+def test_partitions_of_one_task_are_of_one_topic(broker, make_topic):
+    spout = KafkaOpaqueSpout(KafkaTopic(broker.address, make_topic(2)))
+    topic_id = attempt(spout, None)[1][0]
+    emitter = spout.get_emitter({}, context())
+    emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 0, ["another", 0])
+    with pytest.raises(SourceError, match="its id was another and is"):
+        emitter.emit_partition_batch(TransactionAttempt(2, 1), Rows(), 1, [topic_id, 0])
+
+
 def test_a_finite_run_counts_every_message_once_and_ends(broker, make_topic):
     topic = make_topic(3)
     for partition in range(3):
