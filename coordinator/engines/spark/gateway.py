@@ -23,6 +23,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
+from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS, archive_options
 from coordinator.engines.spark.java_output import JavaOutput, reason_of
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
@@ -31,8 +32,6 @@ from state.errors import EngineError
 _LOG = logging.getLogger("txbatch")
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 LOG_LEVEL = "spark.log.level"
-LOG_OPTIONS = "spark.driver.defaultJavaOptions"
-"""Options that stand before those of spark.driver.extraJavaOptions: another file named there wins."""
 LOCAL_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1"}
 """Spares Spark the search for an address, which fails where the machine's own name is not known."""
 
@@ -111,6 +110,19 @@ def end_java() -> None:
         gateway.proc.kill()
 
 
+def let_java_end(timeout_s: float) -> None:
+    """Ends a Java process of ours, once it has done what it does at its end.
+
+    Raises:
+        subprocess.TimeoutExpired: it has not ended in time.
+    """
+    gateway = running_gateway()
+    forget_java()
+    gateway.shutdown()
+    gateway.proc.stdin.close()  # for which it waits
+    gateway.proc.wait(timeout_s)
+
+
 def running_gateway() -> Any:
     """Pyspark's gateway to the Java process of this process; None if there is none."""
     return SparkContext._gateway  # noqa: SLF001 - there is no public question
@@ -129,9 +141,10 @@ def _log_error(*_: object) -> None:
 
 def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
     """Starts the Java process; its output and its gateway."""
+    options = [archive_options(conf), conf.get(DEFAULT_OPTIONS, "")]
     if LOG_CONFIGURATION.is_file():  # not if the package is in an archive
-        option = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
-        conf.set(LOG_OPTIONS, f"{option} {conf.get(LOG_OPTIONS, '')}".strip())
+        options.insert(0, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}")
+    conf.set(DEFAULT_OPTIONS, " ".join(filter(None, options)))
     read_fd, write_fd = os.pipe()
     output = JavaOutput(read_fd)
     try:

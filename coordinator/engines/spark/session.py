@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
+from coordinator.engines.spark.class_archive import JAVA_OPTIONS
 from coordinator.engines.spark.gateway import (
     abandon_context,
     output_of,
@@ -88,7 +89,7 @@ LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Java only moves bytes here; compiling it a second time took half of all its processor time
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
 }
 PYTHON_SETTING = "spark.pyspark.python"
 OUR_NAMES = "txbatch "

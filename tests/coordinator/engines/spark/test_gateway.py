@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from coordinator.engines.spark import gateway as module
+from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS
 from state.errors import EngineError
 
 LAST_WORDS = "Terminating due to java.lang.OutOfMemoryError: Metaspace\n"
@@ -27,6 +29,9 @@ class Context:
 class Settings(dict[str, str]):
     """Stands in for SparkConf."""
 
+    def contains(self, key: str) -> bool:
+        return key in self
+
     def set(self, key: str, value: str) -> None:
         self[key] = value
 
@@ -36,7 +41,7 @@ def broken() -> int:
 
 
 @pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """Has a Java process launched that dies at once; the settings of each."""
     seen: list[Settings] = []
 
@@ -48,6 +53,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
             proc=SimpleNamespace(pid=7, returncode=3, wait=lambda timeout: 3, poll=lambda: 3),
         )
 
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # in which is no archive of classes
     monkeypatch.setattr(module, "SparkContext", Context)
     monkeypatch.setattr(module, "launch_gateway", launch_gateway)
     return seen
@@ -64,11 +70,11 @@ def test_the_last_words_of_a_java_process_that_dies_while_spark_starts_are_shown
 
 
 def test_a_java_options_setting_of_the_user_comes_after_ours(launched: list[Settings]) -> None:
-    conf: Any = Settings({module.LOG_OPTIONS: "-Dtheirs=1"})
+    conf: Any = Settings({DEFAULT_OPTIONS: "-Dtheirs=1"})
     with pytest.raises(EngineError):
         module.start_context(conf, is_local=False)
 
-    ours, theirs = launched[0][module.LOG_OPTIONS].split()
+    ours, theirs = launched[0][DEFAULT_OPTIONS].split()
     assert ours == f"-Dlog4j2.configurationFile={module.LOG_CONFIGURATION.as_uri()}"
     assert theirs == "-Dtheirs=1"
 

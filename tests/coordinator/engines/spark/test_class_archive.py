@@ -1,0 +1,92 @@
+"""The archive of Spark's classes: Java is given it only if it is whole and of just this Java and Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pyspark import SparkConf
+
+from coordinator.engines.spark import class_archive
+from coordinator.engines.spark.class_archive import CLASS_PATH, DEFAULT_OPTIONS, JAVA_OPTIONS, archive_options
+
+CONTENT = b"classes"
+
+
+def conf(**settings: str) -> SparkConf:
+    made = SparkConf(loadDefaults=False)
+    for key, value in settings.items():
+        made.set(key, value)
+    return made
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    home, java = tmp_path / "spark home", tmp_path / "java"
+    for file in (java / "bin" / "java", home / "jars" / "a.jar", home / "jars" / "b.jar"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(b"")
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    monkeypatch.setenv("JAVA_HOME", str(java))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "the cache"))
+    monkeypatch.setattr(class_archive, "_find_spark_home", lambda: str(home))
+    class_archive.archive_folder().mkdir(parents=True)
+    return home
+
+
+@pytest.fixture
+def archive(spark_home: Path) -> Path:
+    made = class_archive.archive_folder() / f"{class_archive.archive_name()}-{len(CONTENT)}.jsa"
+    made.write_bytes(CONTENT)
+    return made
+
+
+def test_java_is_given_the_archive_in_quotes_since_a_path_may_have_spaces(archive: Path) -> None:
+    assert archive_options(conf()).startswith(f'"-XX:SharedArchiveFile={archive}" ')
+    assert " " in str(archive)
+
+
+def test_without_an_archive_java_is_given_nothing(spark_home: Path) -> None:
+    assert archive_options(conf()) == ""
+
+
+def test_an_archive_that_was_cut_short_is_left_alone_because_java_would_crash(archive: Path) -> None:
+    archive.write_bytes(CONTENT[:-1])
+    assert archive_options(conf()) == ""
+
+
+def test_an_archive_of_somebody_else_is_left_alone(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: archive.stat().st_uid + 1)
+    assert archive_options(conf()) == ""
+
+
+@pytest.mark.parametrize("changed", ["new jar", "older jar", "longer jar", "another java", "no jar"])
+def test_an_archive_of_another_spark_or_java_is_left_alone(archive: Path, spark_home: Path, changed: str) -> None:
+    jar, java = spark_home / "jars" / "b.jar", Path(os.environ["JAVA_HOME"], "bin", "java")
+    if changed == "new jar":
+        jar.with_name("c.jar").write_bytes(b"")
+    elif changed == "older jar":
+        os.utime(jar, (1, 1))
+    elif changed == "longer jar":
+        before = jar.stat()
+        jar.write_bytes(b"x")
+        os.utime(jar, ns=(before.st_atime_ns, before.st_mtime_ns))
+    elif changed == "another java":
+        os.utime(java, (1, 1))
+    else:
+        jar.unlink()
+    assert archive_options(conf()) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (JAVA_OPTIONS, "-Xshare:off"),
+        (JAVA_OPTIONS, "-XX:SharedArchiveFile=theirs.jsa"),
+        (DEFAULT_OPTIONS, "-XX:ArchiveClassesAtExit=theirs.jsa"),
+        (CLASS_PATH, "theirs.jar"),
+    ],
+)
+def test_what_the_user_has_decided_wins(archive: Path, key: str, value: str) -> None:
+    assert archive_options(conf(**{key: value})) == ""
