@@ -239,9 +239,12 @@ def _running_broker(joins: Broker | None = None) -> Iterator[Broker]:
         started.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    """A Kafka broker for the whole session; each test takes topics of its own, and none ends it."""
+    """A Kafka broker for the tests of a file; each takes topics of its own, and none ends it.
+
+    Not for the whole session: one that idles takes a sixth of a core, and starting one a few seconds.
+    """
     with _running_broker() as started:
         yield started
 
