@@ -139,6 +139,7 @@ class RunStatistics(WaveStatistics):
             self,
             components={component_id: done.copied() for component_id, done in self.components.items()},
             history=self.history.copied(),
+            failures=Counter(self.failures),
             counters=Counter(self.counters),
             quarantined=[*self.quarantined],
             replayed={**self.replayed},
