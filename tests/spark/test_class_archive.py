@@ -47,13 +47,19 @@ def test_java_takes_the_classes_of_spark_from_the_archive_and_says_nothing_of_it
     assert made[1].stdout + made[1].stderr == ""
 
 
-def test_a_java_that_writes_no_archive_is_named_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("ends_well", "written"), [(True, 0), (False, 3)])
+def test_a_java_that_writes_no_whole_archive_is_named_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_well: bool, written: int
 ) -> None:
+    def end(_: float) -> bool:
+        if written:
+            (archive_folder() / f"unfinished-{os.getpid()}.jsa").write_bytes(bytes(written))
+        return ends_well
+
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("coordinator.engines.spark.archive_maker.open_context", lambda *_: _Context())
     monkeypatch.setattr("coordinator.engines.spark.archive_maker.stop_context", lambda _: None)
-    monkeypatch.setattr("coordinator.engines.spark.archive_maker.let_java_end", lambda _: None)
+    monkeypatch.setattr("coordinator.engines.spark.archive_maker.let_java_end", end)
     with pytest.raises(EngineError, match="Java wrote no archive"):
         make_archive()
     assert find_archive() is None

@@ -31,8 +31,8 @@ def make_archive() -> Path:
             context.parallelize(range(4), 2).keyBy(str).groupByKey(2).count()
         finally:
             stop_context(context)
-            let_java_end(END_TIMEOUT_S)
-        if not made.exists():
+            is_whole = let_java_end(END_TIMEOUT_S)
+        if not is_whole or not made.exists():
             raise EngineError(
                 f"Java wrote no archive of Spark's classes into {folder}: this build of Java cannot, or the disk is "
                 "full; runs start without one, and nothing else depends on it"

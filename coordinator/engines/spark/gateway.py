@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -110,17 +111,17 @@ def end_java() -> None:
         gateway.proc.kill()
 
 
-def let_java_end(timeout_s: float) -> None:
-    """Ends a Java process of ours, once it has done what it does at its end.
-
-    Raises:
-        subprocess.TimeoutExpired: it has not ended in time.
-    """
+def let_java_end(timeout_s: float) -> bool:
+    """Ends a Java process of ours; returns whether it has done, in time and well, what it does at its end."""
     gateway = running_gateway()
     forget_java()
     gateway.shutdown()
     gateway.proc.stdin.close()  # for which it waits
-    gateway.proc.wait(timeout_s)
+    try:
+        return bool(gateway.proc.wait(timeout_s) == 0)
+    except subprocess.TimeoutExpired:
+        gateway.proc.kill()
+        return False
 
 
 def running_gateway() -> Any:

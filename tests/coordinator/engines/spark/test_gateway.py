@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -87,3 +88,24 @@ def test_an_error_of_the_accumulators_server_is_in_the_debug_log(caplog: pytest.
             module._log_error("request", "address")
 
     assert "a bug" in caplog.text
+
+
+@pytest.mark.parametrize(("code", "is_well"), [(0, True), (1, False), (None, False)])
+def test_a_java_process_that_is_to_end_is_killed_if_it_does_not(
+    monkeypatch: pytest.MonkeyPatch, code: int | None, is_well: bool
+) -> None:
+    did: list[str] = []
+
+    def wait(timeout_s: float) -> int:
+        if code is None:
+            raise subprocess.TimeoutExpired("java", timeout_s)
+        return code
+
+    proc = SimpleNamespace(
+        stdin=SimpleNamespace(close=lambda: did.append("closed")), wait=wait, kill=lambda: did.append("killed")
+    )
+    gateway = SimpleNamespace(shutdown=lambda: did.append("shut down"), proc=proc)
+    monkeypatch.setattr(module.SparkContext, "_gateway", gateway)
+    monkeypatch.setattr(module, "forget_java", lambda: did.append("forgotten"))
+    assert module.let_java_end(1.0) is is_well
+    assert did == ["forgotten", "shut down", "closed", *(["killed"] if code is None else [])]
