@@ -10,6 +10,7 @@ import pickle
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
+from hashlib import blake2b
 from random import Random
 from typing import Any, TypeVar
 
@@ -209,7 +210,7 @@ class Simulation:
     def _ended(self, driver: Process, error: TransactionError | None) -> None:
         self._end_of("run", error)
         if error is not None and isinstance(driver, Driver):
-            self._causes.check(driver.name, error, was_assembled=driver.was_assembled)
+            self._causes.check(driver.name, error, was_assembled=driver._coordinator is not None)
         self._needs_drop |= error is not None and any(said in str(error) for said in ("is being dropped", "TORN"))
         if error is None:
             self._check_sound("a run is done", is_known=self.server.is_known_damaged(driver.name))
@@ -285,7 +286,7 @@ def simulate(scenario: Scenario) -> Outcome:
     return Outcome(
         scenario,
         violation,
-        timeline.trace,
+        blake2b("\n".join(timeline.story).encode(), digest_size=8).hexdigest(),
         tuple(simulation.faults.struck),
         simulation.ends,
         simulation.server.replies,

@@ -151,14 +151,6 @@ class Mailroom(Generic[MessageT]):
             desk.waiting = deque(channel for channel in desk.waiting if channel.overflow)
             self._admit(desk)
 
-    def __len__(self) -> int:
-        """Returns the number of messages in flight."""
-        return sum(len(channel.accepted) + len(channel.overflow) for channel in self._channels.values())
-
-    def received_count(self, task_id: int) -> int:
-        """Returns the number of messages in a task's receive queue, never more than the capacity."""
-        return self._capacity - self._desks[task_id].room
-
     def _may_receive(self, desk: _Desk[MessageT]) -> bool:
         return not desk.overflow_count or desk.wake is not None
 

@@ -75,11 +75,6 @@ class DriverProcess(Process):
         self.nonce = f"{random.getrandbits(128):032x}"
         self.later(self._start)
 
-    @property
-    def was_assembled(self) -> bool:
-        """Whether it has taken the topology over."""
-        return self._coordinator is not None
-
     def reader(self) -> RedisReader:
         """What one of its executors reads state with; an executor may outlive its driver."""
         caller = Caller(f"{self.name}'s executor", self.timeline.let_pass)

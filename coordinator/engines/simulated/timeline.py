@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
 
 from state.errors import Interruption
@@ -24,14 +23,14 @@ class SimulationStuckError(AssertionError):
 
 
 class Timeline:
-    """The clock, what is due, and the trace of what has happened.
+    """The clock, what is due, and the story of what has happened.
 
     Args:
         happenings_max: a bound on everything, so that a livelock is a failure.
 
     Attributes:
         now_s: virtual seconds.
-        trace: digest of all that was noted; equal for equal seeds in every process.
+        story: all that was noted, line by line; equal for equal seeds in every process.
         happenings: how many things have happened.
     """
 
@@ -40,7 +39,6 @@ class Timeline:
         self.happenings = 0
         self.story: list[str] = []
         self._happenings_max = happenings_max
-        self._digest = blake2b(digest_size=8)
         self._due: list[tuple[float, int, Any, Callable[[], None]]] = []
         self._sequence = 0
         self._busy: list[Any] = []
@@ -50,15 +48,9 @@ class Timeline:
         """Whoever acts at this moment; None if nobody does."""
         return self._busy[-1] if self._busy else None
 
-    @property
-    def trace(self) -> str:
-        return self._digest.hexdigest()
-
     def note(self, text: str) -> None:
-        """Adds a line to the trace."""
-        line = f"{self.now_s:.6f} {text}"
-        self._digest.update(line.encode() + b"\n")
-        self.story.append(line)
+        """Adds a line to the story."""
+        self.story.append(f"{self.now_s:.6f} {text}")
 
     def after(self, seconds: float, actor: Any, action: Callable[[], None]) -> None:
         """Has something happen later; what an actor does never interrupts the same actor."""

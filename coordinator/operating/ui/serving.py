@@ -17,7 +17,6 @@ from coordinator.operating.ui.dashboard import LOOPBACK_NAMES, Pages, dashboard
 from state.errors import TopologyError
 from state.redis_topology.onlooker import Onlooker
 
-DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 7480
 STOP_S = 2
 CONNECTIONS_MAX = 64
 

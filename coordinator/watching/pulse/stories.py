@@ -21,7 +21,7 @@ from coordinator.watching.run_observer import (
     WaveStarted,
 )
 from state.attempt import TransactionAttempt
-from state.records.transaction_story import ATTEMPTS_TOLD, TransactionStory, story_of
+from state.records.transaction_story import ATTEMPTS_TOLD
 
 FAILED_TOLD = 100
 """Most transactions without a commit that are sent when the run ends: the lowest ones, among which is the culprit."""
@@ -105,12 +105,6 @@ class Story:
         """Returns the text that is stored; what has its usual value is left out."""
         stored = self._without_commit() if self.group is None else self._with(self.group)
         return _ENCODER.encode(stored)
-
-    def story(self) -> TransactionStory:
-        """Returns the story as a reader will have it."""
-        story = story_of(self.to_json())
-        assert story is not None
-        return story
 
     def _at(self, now_s: float) -> float:
         return _rounded(self.epoch_s + now_s)

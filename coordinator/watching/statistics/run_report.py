@@ -234,7 +234,3 @@ def _finish(axes: Axes, title: str, x_label: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#d0d7de", linewidth=0.5)
     axes.set_xlim(left=0)
-
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.mailroom import Mailroom
 from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.transactional.options import RunOptions
 from state.attempt import TransactionAttempt
@@ -143,10 +145,16 @@ def check_nothing_is_left(run: TransactionalRun, tally: LocalTally) -> None:
     assert tally.counts["opened"] == tally.counts["closed"]
 
 
+def in_flight(mailroom: Mailroom[Any]) -> int:
+    """How many messages are under way."""
+    return sum(len(channel.accepted) + len(channel.overflow) for channel in mailroom._channels.values())
+
+
 def leftovers(run: TransactionalRun) -> list[str]:
     """What an engine still holds."""
     engine = run._engine
-    found = [f"{len(engine._mailroom)} messages"] if len(engine._mailroom) else []
+    messages = in_flight(engine._mailroom)
+    found = [f"{messages} messages"] if messages else []
     found += [f"wave {wave_id}" for wave_id in engine._waves]
     found += [f"{attempt} of a wave" for attempt in engine._wave_of]
     for task_id, processing in engine._processing.items():

@@ -9,7 +9,7 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.watching.failure_cause import CrashKind, FailureCause
 from coordinator.watching.pulse.pulse_observer import PulseBook, sample_of, spread_of
-from coordinator.watching.pulse.stories import FAILED_TOLD
+from coordinator.watching.pulse.stories import FAILED_TOLD, Story
 from coordinator.watching.run_observer import Observation, RunCondition, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import ReplayLimitError, UserCodeError
@@ -19,6 +19,13 @@ from tests.support.runs.answers import LATER, USER, committing_fails_at, failing
 from tests.support.runs.scripted import Run
 
 EPOCH_S = 1000.0
+
+
+def told_by(closed: Story) -> TransactionStory:
+    """The story as a reader will have it."""
+    story = story_of(closed.to_json())
+    assert story is not None
+    return story
 
 
 class Watched:
@@ -148,7 +155,7 @@ class TestStories:
 
     def told(self, watch: Watched) -> dict[int, TransactionStory]:
         watch.run()
-        told = {closed.txid: closed.story() for closed in watch.book.stories.take()}
+        told = {closed.txid: told_by(closed) for closed in watch.book.stories.take()}
         assert watch.book.stories._open == {}
         return told
 
@@ -206,12 +213,12 @@ class TestStories:
             watch.run()
         assert [closed.txid for closed in watch.book.stories.take()] == [1, 2]
         third, fourth = watch.book.stories.take_failed()
-        story = third.story()
+        story = told_by(third)
         attempts = 1 if kind is USER else 3
         assert (third.txid, story.attempt_count, story.committed_at, story.components) == (3, attempts, 0.0, {})
         assert {each.reason for each in story.attempts} == {"count[0]: its lookup is away"}
         assert len(story.attempts) == attempts
-        assert {each.reason for each in fourth.story().attempts} == {"txid 3 failed"}
+        assert {each.reason for each in told_by(fourth).attempts} == {"txid 3 failed"}
 
     def test_few_transactions_without_a_commit_are_told(self) -> None:
         watch = watched(300, max_spout_pending=600)
