@@ -9,14 +9,12 @@ again, as at every replay.
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from coordinator.engines.local.pickling import pickle_spec
 from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded
@@ -30,6 +28,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
+from coordinator.watching.run_observer import Observation, TurnEnded
 from state.codec import unpack
 from state.commits.write_set import StateKind
 from state.errors import TopologyError
@@ -160,21 +159,21 @@ def on_spark(master: str, conf: Mapping[str, str], factory_module: str) -> Runne
         )
 
     def run_to(topology: Topology, url: str, options: RunOptions) -> None:
-        with StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic) as watch:
-            run(
-                topology,
-                redis_url=url,
-                master=master,
-                conf=conf,
-                options=options,
-                factory_module=factory_module,
-                on_start=watch.begin,
-            )
+        watch = StallWatch(stall_after_s(topology.message_timeout_s), time.monotonic)
+        run(
+            topology,
+            redis_url=url,
+            master=master,
+            conf=conf,
+            options=options,
+            factory_module=factory_module,
+            on_start=watch.begin,
+            observers=[watch],
+        )
 
     return run_to
 
 
-LOOK_EVERY_S = 1.0
 STALL_MIN_S = 60.0
 TIMEOUTS_WAITED = 3
 """Message timeouts without a commit before the source is taken to be empty: an attempt may fail, and be tried again."""
@@ -186,40 +185,22 @@ def stall_after_s(message_timeout_s: float) -> float:
 
 
 class StallWatch:
-    """Watches one run from a thread of its own, and drains it once it has committed nothing for `stall_s` seconds."""
+    """An observer that drains its run once it has committed nothing for `stall_s` seconds."""
 
     def __init__(self, stall_s: float, clock: Callable[[], float]) -> None:
         self._stall_s, self._clock = stall_s, clock
-        self._ended = threading.Event()
-        self._thread: threading.Thread | None = None
         self._run: Coordinator | None = None
         self._seen, self._since_s = -1, 0.0
 
     def begin(self, run: Coordinator) -> None:
         """Called once, when the run has started."""
-        self._run, self._since_s = run, self._clock()
-        self._thread = threading.Thread(target=self._watch, name="txbatch-refold-stall", daemon=True)
-        self._thread.start()
+        self._run = run
 
-    def look(self) -> None:
-        """Looks once; drains the run if it has stalled."""
-        assert self._run is not None
+    def __call__(self, observation: Observation) -> None:
+        if self._run is None or not isinstance(observation, TurnEnded):
+            return
         committed = self._run.statistics.last_txid
         if committed != self._seen:
             self._seen, self._since_s = committed, self._clock()
         elif self._clock() - self._since_s >= self._stall_s:
             self._run.drain()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._ended.wait(LOOK_EVERY_S):
-            self.look()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,42 +9,52 @@ import pytest
 
 from coordinator.operating.inspection.verify import refold
 from coordinator.operating.inspection.verify.refold import StallWatch, stall_after_s
+from coordinator.transactional.options import RunOptions
+from coordinator.watching.run_observer import RunEnded, TurnEnded
 
 
-def run_with(drained: threading.Event) -> Any:
-    """What a watch needs of a coordinator."""
-    return SimpleNamespace(statistics=SimpleNamespace(last_txid=0), drain=drained.set)
+class Unending:
+    """What a watch needs of a coordinator whose source has no end."""
+
+    def __init__(self) -> None:
+        self.statistics = SimpleNamespace(last_txid=0)
+        self.is_drained = False
+
+    def drain(self) -> None:
+        self.is_drained = True
 
 
-def test_a_run_is_drained_only_after_it_has_committed_nothing_for_long_enough(monkeypatch):
-    monkeypatch.setattr(refold, "LOOK_EVERY_S", 3600.0)
+def test_a_run_is_drained_only_after_it_has_committed_nothing_for_long_enough():
     now = SimpleNamespace(s=100.0)
-    drained = threading.Event()
-    run = run_with(drained)
-    with StallWatch(60.0, lambda: now.s) as watch:
-        watch.begin(run)
-        watch.look()
-        for now.s, run.statistics.last_txid in ((159.0, 0), (159.5, 1), (219.0, 1)):
-            watch.look()
-            assert not drained.is_set()
-        now.s = 219.5
-        watch.look()
-        assert drained.is_set()
+    coordinator: Any = Unending()
+    watch = StallWatch(60.0, lambda: now.s)
+    watch(TurnEnded(is_idle=True))
+    watch.begin(coordinator)
+    for now.s, coordinator.statistics.last_txid in ((100.0, 0), (159.0, 0), (159.5, 1), (219.0, 1)):
+        watch(TurnEnded(is_idle=True))
+        assert not coordinator.is_drained
+    now.s = 219.5
+    watch(RunEnded(None))
+    assert not coordinator.is_drained
+    watch(TurnEnded(is_idle=True))
+    assert coordinator.is_drained
 
 
-def test_the_thread_looks_by_itself_and_ends_with_the_run(monkeypatch):
-    monkeypatch.setattr(refold, "LOOK_EVERY_S", 0.001)
-    drained = threading.Event()
-    with StallWatch(0.0, lambda: 0.0) as watch:
-        watch.begin(run_with(drained))
-        assert drained.wait(10.0)
-    assert "txbatch-refold-stall" not in {thread.name for thread in threading.enumerate()}
+def test_a_refold_on_spark_is_watched(monkeypatch):
+    now, coordinator = SimpleNamespace(s=100.0), Unending()
+    topology: Any = SimpleNamespace(message_timeout_s=30.0)
 
+    def unending_run(topology: Any, *, on_start: Any, observers: Any, **_: Any) -> None:
+        on_start(coordinator)
+        while not coordinator.is_drained:
+            now.s += 1.0
+            for observer in observers:
+                observer(TurnEnded(is_idle=True))
 
-def test_a_run_that_does_not_start_leaves_no_thread():
-    with pytest.raises(ValueError, match="no start"), StallWatch(1.0, lambda: 0.0):
-        raise ValueError("no start")
-    assert "txbatch-refold-stall" not in {thread.name for thread in threading.enumerate()}
+    monkeypatch.setattr(refold, "run", unending_run)
+    monkeypatch.setattr(refold, "time", SimpleNamespace(monotonic=lambda: now.s))
+    refold.on_spark("local[1]", {}, "module")(topology, "unix://nowhere", RunOptions())
+    assert now.s == 191.0, "three timeouts after the first turn"
 
 
 @pytest.mark.parametrize(("timeout_s", "expected_s"), [(1.0, 60.0), (60.0, 180.0)])
