@@ -9,6 +9,7 @@ from typing import Any
 
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
+from coordinator.topology.building.picture_maker import held_in_words
 from coordinator.topology.building.topology_description import DescribedState
 from state.errors import TopologyError
 from state.keys import member_name, split_member
@@ -167,11 +168,4 @@ def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[s
 
 def _holds(state: DescribedState) -> str:
     value = state.value_type.value + (f"({state.scale})" if state.value_type is ValueType.DECIMAL else "")
-    match state.kind:
-        case StateKind.HASH:
-            return f"{state.field_type.value} -> {value}"
-        case StateKind.SORTED_SET:
-            return f"{state.field_type.value} -> score"
-        case StateKind.SET | StateKind.HYPERLOGLOG:
-            return state.field_type.value
-    return value
+    return held_in_words(state.kind, state.field_type.value, value)

@@ -7,20 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coordinated_bolt.streams.groupings import (
-    AllGrouping,
-    DirectGrouping,
-    FieldsGrouping,
-    GlobalGrouping,
-    Grouping,
-    LocalOrShuffleGrouping,
-    NoneGrouping,
-    PartialKeyGrouping,
-    ShuffleGrouping,
-)
 from coordinator.topology.building.letter_streams import is_of_letters
 from coordinator.topology.building.topology import Component, ComponentGraph, Subscription, Topology
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
@@ -29,19 +19,19 @@ from state.kinds.handles import DeclaredState, declared_states, key_shown
 from state.printable import one_line
 from state.values.state_kind import StateKind
 
-_GROUPING_WORDS: dict[type[Grouping], str] = {
-    AllGrouping: "all",
-    DirectGrouping: "direct",
-    GlobalGrouping: "global",
-    LocalOrShuffleGrouping: "local or shuffle",
-    NoneGrouping: "none",
-    ShuffleGrouping: "shuffle",
+_GROUPING_WORDS = {
+    "AllGrouping": "all",
+    "DirectGrouping": "direct",
+    "FieldsGrouping": "fields",
+    "GlobalGrouping": "global",
+    "LocalOrShuffleGrouping": "local or shuffle",
+    "NoneGrouping": "none",
+    "PartialKeyGrouping": "partial key",
+    "ShuffleGrouping": "shuffle",
 }
 _NAME_LIMIT = 200
 _INPUT = re.compile(r"([^/:]+)/([^/:]+): (.*)", re.DOTALL)
-_GROUPING = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
-_WORDS = {kind.__name__: words for kind, words in _GROUPING_WORDS.items()}
-_WITH_FIELDS = {"FieldsGrouping": "fields", "PartialKeyGrouping": "partial key"}
+_GROUPING = re.compile(r"(\w+)\((?:names=(\(.*\))|.*)\)", re.DOTALL)
 _KINDS = ("spout", "bolt", "committer")
 _STORED_NAME_LIMIT = 64
 
@@ -63,16 +53,6 @@ def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] 
             if not is_of_letters(subscription)
         ),
     )
-
-
-def grouping_label(grouping: Grouping) -> str:
-    """Returns how a grouping is called in a picture: "shuffle", "fields word"; of a user's own, its repr."""
-    match grouping:
-        case FieldsGrouping(names):
-            return f"fields {', '.join(names)}"
-        case PartialKeyGrouping(names):
-            return f"partial key {', '.join(names)}"
-    return _GROUPING_WORDS.get(type(grouping)) or one_line(repr(grouping), _NAME_LIMIT)
 
 
 def class_name(thing: Any) -> str:
@@ -105,17 +85,18 @@ def _edge(
         target=component.component_id,
         stream_id=subscription.stream_id,
         fields=upstream.streams[subscription.stream_id].fields,
-        grouping=grouping_label(subscription.grouping),
+        grouping=grouping_in_words(repr(subscription.grouping), _NAME_LIMIT),
         in_memory=(upstream.component_id, component.component_id) in in_memory,
     )
 
 
 def _state(handle: DeclaredState, keys: Keys) -> PicturedState:
-    held = _holds(handle.kind, handle.field_type.value, handle.value_type.value)
+    held = held_in_words(handle.kind, handle.field_type.value, handle.value_type.value)
     return PicturedState(handle.name, key_shown(handle, keys), handle.kind.redis_type, held)
 
 
-def _holds(kind: StateKind, field: str, value: str) -> str:
+def held_in_words(kind: StateKind, field: str, value: str) -> str:
+    """Returns what a state of this kind holds, as in "str -> int"; field and value are the names of their types."""
     match kind:
         case StateKind.HASH:
             return f"{field} -> {value}"
@@ -138,20 +119,18 @@ def picture_of_description(topology_id: str, description: str) -> TopologyPictur
         edges = tuple(
             Edge(source, name, stream, (), grouping) for name in order for source, stream, grouping in inputs[name]
         )
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, SyntaxError):
         return None
     return TopologyPicture(topology_id, "transactional", nodes, edges) if nodes else None
 
 
-def grouping_in_words(text: str) -> str:
-    """Returns how a picture calls the grouping with this repr; see `grouping_label`."""
+def grouping_in_words(text: str, limit: int = _STORED_NAME_LIMIT) -> str:
+    """Returns what a picture calls the grouping with this repr: "shuffle", "fields word"; a user's own by the repr."""
     found = _GROUPING.fullmatch(text)
-    if found is not None and found[1] in _WITH_FIELDS:
-        names = re.findall(r"'([^']*)'", found[2])
-        return f"{_WITH_FIELDS[found[1]]} {', '.join(names)}"
-    if found is not None and found[1] in _WORDS:
-        return _WORDS[found[1]]
-    return one_line(text, _STORED_NAME_LIMIT)
+    if found is None or found[1] not in _GROUPING_WORDS:
+        return one_line(text, limit)
+    words = _GROUPING_WORDS[found[1]]
+    return words if found[2] is None else f"{words} {', '.join(literal_eval(found[2]))}"
 
 
 def _input(text: str) -> tuple[str, str, str]:
@@ -186,8 +165,7 @@ def _states_of(topology_id: str, states: Mapping[str, Mapping[str, Any]]) -> dic
     for name, state in sorted(states.items()):
         kind, value, field = StateKind(state["kind"]), str(state["value"]), str(state["field"])
         part = ":…" if "parts" in state else ""
-        shown = PicturedState(
-            f"{name}{part}", f"{Keys(topology_id).state(name)}{part}", kind.redis_type, _holds(kind, field, value)
-        )
+        held = held_in_words(kind, field, value)
+        shown = PicturedState(f"{name}{part}", f"{Keys(topology_id).state(name)}{part}", kind.redis_type, held)
         found[str(state["owner"])] = (*found.get(str(state["owner"]), ()), shown)
     return found

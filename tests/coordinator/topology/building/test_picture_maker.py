@@ -7,6 +7,16 @@ from dataclasses import replace
 
 import pytest
 
+from coordinated_bolt.streams.groupings import (
+    AllGrouping,
+    DirectGrouping,
+    FieldsGrouping,
+    GlobalGrouping,
+    LocalOrShuffleGrouping,
+    NoneGrouping,
+    PartialKeyGrouping,
+    ShuffleGrouping,
+)
 from coordinator.topology.building.picture_maker import grouping_in_words, picture_of, picture_of_description
 from coordinator.topology.building.topology_description import described
 from tests.support.dashboard.stored import DESCRIPTION
@@ -37,8 +47,9 @@ def test_it_is_the_picture_of_the_topology(name: str) -> None:
         '{"components": {"a": {"kind": "teapot", "tasks": 1, "inputs": []}}, "states": {}}',
         '{"components": {"a": {"kind": "bolt", "tasks": 1, "inputs": ["a/default: X()"]}}, "states": {}}',
         '{"components": {"a": {"kind": "bolt", "tasks": 1, "inputs": ["gone"]}}, "states": {}}',
+        '{"components": {"a": {"kind": "bolt", "tasks": 1, "inputs": ["a/b: AllGrouping(names=(?))"]}}, "states": {}}',
     ],
-    ids=["empty", "text", "list", "none", "other kind", "circle", "other form"],
+    ids=["empty", "text", "list", "none", "other kind", "circle", "other form", "no names"],
 )
 def test_what_cannot_be_read_is_no_picture(text: str) -> None:
     assert picture_of_description("words", text) is None
@@ -63,7 +74,14 @@ def test_states_are_shown_at_their_owner() -> None:
     ("text", "said"),
     [
         ("FieldsGrouping(names=('day', 'word'))", "fields day, word"),
-        ("PartialKeyGrouping(names=('word',))", "partial key word"),
+        (repr(FieldsGrouping(("day", "it's"))), "fields day, it's"),
+        (repr(PartialKeyGrouping(("word",))), "partial key word"),
+        (repr(AllGrouping()), "all"),
+        (repr(DirectGrouping()), "direct"),
+        (repr(GlobalGrouping()), "global"),
+        (repr(LocalOrShuffleGrouping()), "local or shuffle"),
+        (repr(NoneGrouping()), "none"),
+        (repr(ShuffleGrouping()), "shuffle"),
         ("LocalOrShuffleGrouping(local_positions=())", "local or shuffle"),
         ("ByHand(3)", "ByHand(3)"),
         ("x" * 100, f"{'x' * 64}… (36 more)"),
