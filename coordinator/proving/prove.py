@@ -6,23 +6,26 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
+from random import Random
 
+from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike
 from coordinator.engines.simulated.reduce import fewest
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.proving.evidence import mistakes_in, place_of_class, watched_runs
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
-from coordinator.proving.quiet_run import Kept, QuietRun, quiet_run
+from coordinator.proving.quiet_run import Kept, QuietRun, letters_of, quiet_run
 from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
-from coordinator.proving.subject import provable
-from coordinator.proving.tuple_play import TuplePlay
+from coordinator.proving.subject import described_tasks, provable, with_other_tasks
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
-from state.errors import TopologyError
+from coordinator.transactional.options import RunOptions
+from state.errors import TopologyError, TransactionError
 from state.kinds.handles import declared_states
+from state.printable import said_by
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.store import RedisStore
 
@@ -156,8 +159,9 @@ class _Proving:
         return differences(expected, played.kept, self._topology.states, is_rearranged=is_rearranged)
 
     def _play(self, schedule: Schedule) -> Played:
-        kind = StagePlay if schedule.is_by_stages else TuplePlay
-        return in_a_copy(lambda: kind(self._topology, schedule, self._batches).play())
+        if schedule.is_by_stages:
+            return in_a_copy(lambda: StagePlay(self._topology, schedule, self._batches).play())
+        return in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
 
     def _explained(
         self, schedule: Schedule, failed: _FailedSchedule, quiet: Kept, played: int, harmless: list[FoundMistake]
@@ -212,3 +216,30 @@ class _Proving:
         return replace(
             proof, failing_seed=failed.schedule.seed, faults=tuple(map(str, faults)), story=failed.played.story
         )
+
+
+def play_by_tuples(topology: Topology, schedule: Schedule, batches: int) -> Played:
+    """Plays a schedule up to that transaction on a `LocalCluster`: tuples of different tasks come in any order."""
+    faults, draw = schedule.plan(), Random(f"{schedule.seed} tuples")
+    story, seed = ["tuple by tuple"], 0
+    if faults.strikes(OTHER_ORDER):
+        seed = schedule.seed
+        story.append("tuples of different tasks come in another order")
+    if faults.strikes(OTHER_TASKS):
+        topology = with_other_tasks(topology, faults.drawn(OTHER_TASKS))
+        story.append(described_tasks(topology))
+    options = RunOptions(
+        max_spout_pending=draw.choice([1, 2, 4]),
+        commit_group_max=draw.choice([1, 3, 8]),
+        last_txid=batches,
+        tells_spout=False,
+    )
+    try:
+        with LocalCluster(seed=seed) as cluster:
+            run = cluster.submit(topology, options=options)
+            run.run_until_idle()
+            kept, error = Kept(run.snapshot().states, letters_of(run.dead_letters())), ""
+    except TransactionError as raised:
+        kept, error = None, said_by(raised)
+    story.append(f"the run ends: {error or 'done'}")
+    return Played(kept, error, tuple(faults.struck), tuple(story))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from coordinator.engines.simulated.fault_plan import Strike
 from coordinator.proving.forked import in_a_copy
+from coordinator.proving.prove import play_by_tuples
 from coordinator.proving.schedule import BY_STAGES, OTHER_ORDER, OTHER_TASKS, Played, Schedule
 from coordinator.proving.stage_play import StagePlay
-from coordinator.proving.tuple_play import TuplePlay
 from tests.support.faulty_topologies import words
 
 SEEDS = 60
 
 
 def played(schedule: Schedule) -> Played:
-    play = StagePlay if schedule.is_by_stages else TuplePlay
-    return in_a_copy(lambda: play(words(), schedule, 4).play())
+    if schedule.is_by_stages:
+        return in_a_copy(lambda: StagePlay(words(), schedule, 4).play())
+    return in_a_copy(lambda: play_by_tuples(words(), schedule, 4))
 
 
 def test_a_seed_is_the_same_schedule_again_and_so_are_its_faults_alone() -> None:
