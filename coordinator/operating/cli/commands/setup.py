@@ -1,0 +1,69 @@
+"""``txbatch init``, ``acl`` and ``archive-classes``: what is done once, before the first run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coordinator.operating.cli.command import Level, TopologyId, command
+from coordinator.operating.cli.terminal import say
+from coordinator.operating.starter.new_project import write_project
+from state.errors import TopologyError
+from state.keys import Keys, check_name
+from state.printable import counted
+from state.records.durability import DurabilityLevel
+from state.redis_client.rights import acl_rules
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the project, its folder and its Python package.")]
+NEXT = """{name}/ has a topology, its tests and sample data in {files}. Next:
+
+  cd {name}
+  txbatch run {name}.topology:topology    count the sample data, exactly once
+  pip install -e '.[dev]' && pytest       run the tests: no Spark, no server
+  less README.md                          what is where, and how to make it yours"""
+
+
+@command
+def init(*, name: Name) -> None:
+    """Write a small project into a new folder: a topology, its tests, sample data and a README."""
+    try:
+        files = write_project(name, Path.cwd())
+    except OSError as error:
+        raise TopologyError(f"project {name!r} cannot be written: {error}; nothing of it is left") from error
+    say(*NEXT.format(name=name, files=counted(len(files), "file")).split("\n"))
+
+
+@command
+def acl(
+    *,
+    topology_id: TopologyId,
+    user: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the user.  [default: the topology id]")
+    ] = None,
+    functions: Annotated[
+        bool,
+        typer.Option(
+            "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
+        ),
+    ] = True,
+    durability: Level = None,
+) -> None:
+    """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
+    level = durability or DurabilityLevel.MEMORY
+    rules = acl_rules(Keys(topology_id), loads_functions=functions, level=level)
+    name = topology_id if user is None else check_name("user name", user)
+    say(f"user {name} {' '.join(rules)} >PASSWORD")  # without the leading ``user``, for ACL SETUSER
+
+
+@command
+def archive_classes() -> None:
+    """Have Spark start sooner on this machine: keep its classes as Java has read them.
+
+    Once for each user, and again after an upgrade of Java or Spark; an archive that does not fit is not used.
+    """
+    from coordinator.engines.spark.archive_maker import make_archive  # imports Spark
+
+    made = make_archive()
+    say(f"txbatch: Spark's classes are in {made} ({made.stat().st_size / 1e6:.0f} MB); runs of this user use it")
