@@ -28,40 +28,26 @@ def pulse_observer(store: RedisStore, *, durability: str, history: int, master: 
 
     def start_writer() -> PulseWriter:
         sender = store.pulse_sender()
-        identity = identity_of_this_process(
+        versions = {"python": platform.python_version()}
+        versions |= {name: found for name in ("pyspark", "txbatch") if (found := _version(name))}
+        identity = RunIdentity(
             fence=sender.fence,
-            started_at=time.time(),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            user=_user(),
+            started_at=round(time.time(), 3),
+            versions=versions,
             master=master,
             durability=durability,
             server_can_lose=store.durability.server_can_lose,
             history=history,
+            pid_space=pid_space(),
         )
         writer = PulseWriter(sender, to_json(identity), wall_clock=time.time, kept=history)
         writer.start()
         return writer
 
     return PulseObserver(start_writer, clock=time.monotonic, epoch_s=time.time() - time.monotonic())
-
-
-def identity_of_this_process(
-    *, fence: str, started_at: float, master: str, durability: str, server_can_lose: str, history: int
-) -> RunIdentity:
-    """Returns who runs; the arguments are attributes of `RunIdentity` that only the run knows."""
-    versions = {"python": platform.python_version()}
-    versions |= {name: found for name in ("pyspark", "txbatch") if (found := _version(name))}
-    return RunIdentity(
-        fence=fence,
-        host=socket.gethostname(),
-        pid=os.getpid(),
-        user=_user(),
-        started_at=round(started_at, 3),
-        versions=versions,
-        master=master,
-        durability=durability,
-        server_can_lose=server_can_lose,
-        history=history,
-        pid_space=pid_space(),
-    )
 
 
 def _version(distribution: str) -> str:
