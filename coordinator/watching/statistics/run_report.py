@@ -90,7 +90,7 @@ class RunReport:
             page = _PAGE.format(title=escape(self.title), body=self._repr_html_())
             file.write_text(page, encoding="utf-8")
         elif form in PICTURES:
-            file.write_bytes(packed_figure(self._figure(), form))
+            file.write_bytes(packed_figure(figure_of(self), form))
         else:
             raise ValueError(f"path {str(path)!r} ends in none of .html, .{', .'.join(PICTURES)}; give one of these")
         return file
@@ -102,12 +102,9 @@ class RunReport:
     def _repr_html_(self) -> str:
         return tables_of(self.title, self.figures, self.components) + self._plots()
 
-    def _figure(self) -> Figure:
-        return figure_of(self.done, self.failing, self.history, self.components)
-
     def _plots(self) -> Markup:
         try:
-            figure = self._figure()
+            figure = figure_of(self)
         except ModuleNotFoundError:
             return paragraph(NOT_INSTALLED)
         content = base64.b64encode(packed_figure(figure, "svg")).decode("ascii")
@@ -146,14 +143,8 @@ _DONE, _FAILED, _WAVE = "#1a7f37", "#cf222e", "#0969da"
 _SINCE_START = "seconds since the first wave"
 
 
-def figure_of(done: str, failing: str, history: RunHistory, components: Mapping[str, ComponentMetrics]) -> Figure:
+def figure_of(report: RunReport) -> Figure:
     """Returns four plots of a run: results over time, wave times, tuples by component, and failures.
-
-    Args:
-        done: what is counted as a result, such as "committed transactions".
-        failing: what may fail, such as "attempts".
-        history: the course of the run.
-        components: component id -> what it did.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed; the message says what to do.
@@ -164,10 +155,10 @@ def figure_of(done: str, failing: str, history: RunHistory, components: Mapping[
         raise ModuleNotFoundError(NOT_INSTALLED, name=error.name) from error
     figure = Figure(figsize=(10, 6.5), layout="constrained")
     ((results, waves), (tuples, failures)) = figure.subplots(2, 2)
-    _draw_steps(results, history, done, _DONE)
-    _draw_waves(waves, history)
-    _draw_components(tuples, components)
-    _draw_steps(failures, history, f"failed {failing}", _FAILED, is_failed=True)
+    _draw_steps(results, report.history, report.done, _DONE)
+    _draw_waves(waves, report.history)
+    _draw_components(tuples, report.components)
+    _draw_steps(failures, report.history, f"failed {report.failing}", _FAILED, is_failed=True)
     return figure
 
 
