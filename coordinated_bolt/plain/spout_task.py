@@ -16,7 +16,7 @@ from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.outboxes import RootOutbox
 from coordinated_bolt.plain.output_collector import TreeSpoutOutputCollector
-from coordinated_bolt.plain.user_calls import UserCalls
+from coordinated_bolt.plain.user_calls import UserCalls, end_on
 from coordinated_bolt.streams.pending_message import PendingMessage
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.watching.hook_observer import HookObserver
@@ -184,3 +184,19 @@ class SpoutTask:
             if failure is not None:
                 return failure
         return None
+
+
+def emitted_now(spout: SpoutTask) -> int:
+    """Asks a spout for a tuple, if it may emit; returns how many it emitted.
+
+    Raises:
+        UserCodeError: the spout raised.
+    """
+    if not spout.is_ready():
+        return 0
+    collector = spout.collector
+    before = collector.emitted_count
+    failure = spout.next_tuple()
+    if failure is not None:
+        end_on(failure)
+    return collector.emitted_count - before

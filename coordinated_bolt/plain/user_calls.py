@@ -44,3 +44,13 @@ def close_all(closings: Iterable[Callable[[], Failure | None]]) -> Failure | Non
     """Calls each in order, and only then returns the first failure, if any."""
     failures = [close() for close in closings]
     return next((failure for failure in failures if failure is not None), None)
+
+
+def end_on(failure: Failure | None) -> None:
+    """Raises the failure that a task returned; does nothing if it returned none.
+
+    Raises:
+        UserCodeError, SourceError, StateRefusedError: see `Failure.to_error`.
+    """
+    if failure is not None:
+        raise failure.to_error()

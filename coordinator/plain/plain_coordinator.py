@@ -15,11 +15,10 @@ from typing import Any
 
 from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
-from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinated_bolt.plain.user_calls import close_all
+from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId, pack_wave_frame
 from coordinated_bolt.wiring import TaskWiring
-from coordinator.plain.driving import emitted_now, end_on
 from coordinator.plain.plain_engine import PlainEngine, PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan

@@ -23,8 +23,8 @@ from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.plain.messages import Message, tick_message
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.outboxes import MessageOutbox
-from coordinated_bolt.plain.spout_task import SpoutTask
-from coordinated_bolt.plain.user_calls import close_all
+from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple
@@ -34,7 +34,6 @@ from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.engines.local.recorder import Recorder
 from coordinator.engines.local.timers import Timers
-from coordinator.plain.driving import emitted_now, end_on
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.spouts.memory import FeederSpout
 from state.codec import digest64, pack, unpack

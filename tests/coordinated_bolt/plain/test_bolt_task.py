@@ -11,9 +11,9 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message, tuple_message
 from coordinated_bolt.plain.outboxes import MessageOutbox
+from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
 from coordinated_bolt.watching.task_observer import TaskObserver
-from coordinator.plain.driving import end_on
 from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.support.tasks.wirings import Calls, wire
 

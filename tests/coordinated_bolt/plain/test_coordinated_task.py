@@ -26,12 +26,12 @@ from coordinated_bolt.plain.messages import (
     tuple_message,
 )
 from coordinated_bolt.plain.outboxes import MessageOutbox
+from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
-from coordinator.plain.driving import end_on
 from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, output, wire
 

@@ -9,11 +9,11 @@ import pytest
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
 from coordinated_bolt.plain.outboxes import MessageOutbox
-from coordinated_bolt.plain.spout_task import SpoutTask
+from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.watching.task_observer import TaskObserver
-from coordinator.plain.driving import emitted_now, end_on
 from state.errors import ProtocolError, UserCodeError
 from tests.support.tasks.wirings import Calls, output, wire
 
