@@ -27,9 +27,8 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
-from coordinator.watching.run_observer import Observer
+from coordinator.watching.run_observer import Observation, Observer, RunBegan, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
 from state.printable import one_line
@@ -194,6 +193,31 @@ def _observers(request: RunRequest, store: RedisStore, options: RunOptions, mast
         *([pulse_observer(store, durability=durability, history=history, master=master)] if options.pulse else []),
         *request.observers,
     ]
+
+
+class ProgressCallback:
+    """Observes a run and calls back after each turn in which something has ended.
+
+    Args:
+        on_progress: called with the statistics, on the run's thread; one that raises is called again the next time.
+    """
+
+    def __init__(self, on_progress: Callable[[RunStatistics], None]) -> None:
+        self._on_progress = on_progress
+        self._statistics = RunStatistics()
+
+    def __call__(self, observation: Observation) -> None:
+        """Takes what has happened; see `coordinator.watching.run_observer`."""
+        match observation:
+            case RunBegan(statistics=RunStatistics() as statistics):
+                self._statistics = statistics
+            case TurnEnded(has_progressed=True):
+                try:
+                    self._on_progress(self._statistics)
+                except Exception:  # noqa: BLE001 - a callback must not end a run
+                    _LOG.exception("the on_progress callback raised")
+            case _:
+                pass
 
 
 @contextmanager

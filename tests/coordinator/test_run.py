@@ -1,4 +1,4 @@
-"""Where `run` keeps the state: by the same rule as the command line."""
+"""Where `run` keeps the state: by the same rule as the command line; and how it shows progress."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from coordinator.run import COLLECTOR_THRESHOLDS, rare_collections, run
+from coordinator.run import COLLECTOR_THRESHOLDS, ProgressCallback, rare_collections, run
 from coordinator.server_choice import choose_server
+from coordinator.watching.run_observer import RunBegan, TurnEnded
+from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 from state.redis_topology.reader import URL_VARIABLE
 from tests.support.runs.whole_runs import Count0
@@ -72,3 +74,27 @@ def test_the_cycle_collector_looks_rarely_during_a_run_and_as_before_afterwards_
     with pytest.raises(ValueError, match="over"), rare_collections():
         raise ValueError("over")
     assert gc.get_threshold() == before
+
+
+def test_a_turn_in_which_nothing_has_ended_shows_nothing() -> None:
+    shown: list[RunStatistics] = []
+    progress, statistics = ProgressCallback(shown.append), RunStatistics()
+    progress(RunBegan("test", statistics, None))
+    progress(TurnEnded(is_idle=True))
+    assert shown == []
+    progress(TurnEnded(is_idle=False, has_progressed=True))
+    assert [each is statistics for each in shown] == [True]
+
+
+def test_a_callback_that_raised_is_called_again_and_each_time_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    calls: list[RunStatistics] = []
+
+    def broken(statistics: RunStatistics) -> None:
+        calls.append(statistics)
+        raise ValueError("mine")
+
+    progress = ProgressCallback(broken)
+    for _ in range(2):
+        progress(TurnEnded(is_idle=False, has_progressed=True))
+    assert (len(calls), len(caplog.records)) == (2, 2)
+    assert caplog.messages[0] == "the on_progress callback raised"

@@ -12,6 +12,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinator.run import ProgressCallback
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.planning.plan import Plan
@@ -25,7 +26,6 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import Observer, Observers
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply

@@ -20,14 +20,13 @@ from typing import Any
 from coordinator.operating.cli.exits import ExitCode, errors_reported, exit_code_of
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute
-from coordinator.run import run_as
+from coordinator.run import ProgressCallback, run_as
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
-from coordinator.watching.telemetry.progress_callback import ProgressCallback
 from state import fault_points
 from state.errors import TransactionError
 from state.redis_client import connection as redis_connection
