@@ -9,8 +9,7 @@ from functools import partial
 from random import Random
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.simulated.fault_plan import Strike
-from coordinator.engines.simulated.reduce import fewest
+from coordinator.engines.simulated.fault_plan import Strike, fewest
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.proving.evidence import mistakes_in, place_of_class, watched_runs
 from coordinator.proving.forked import in_a_copy

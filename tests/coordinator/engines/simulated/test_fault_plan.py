@@ -1,12 +1,11 @@
-"""Faults are left out until each of the rest is needed."""
+"""Faults strike as planned; those of a failure are left out until each of the rest is needed."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.engines.simulated.fault_plan import FaultPlan, Strike, swarm_of
-from coordinator.engines.simulated.reduce import fewest
+from coordinator.engines.simulated.fault_plan import FaultPlan, Strike, fewest, swarm_of
 
 FAULTS = [Strike(fault, place) for fault in "abc" for place in range(5)]
 
