@@ -13,7 +13,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.operating.inspection.finding import Finding, fail, from_error, ok, warn
@@ -49,38 +48,31 @@ Load = Callable[[], tuple[AnyTopology, str]]
 """Makes the topology, and returns it with the name of its factory's module."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patient:
-    """What to examine; without a master Spark is left out, and without `load` the code.
-
-    Attributes:
-        server: would hold the state.
-        target: ``MODULE:FACTORY`` as typed.
-    """
-
-    server: ServerChoice
-    master: str | None
-    conf: Mapping[str, str]
-    target: str = ""
-    load: Load | None = None
-
-
-def examine(patient: Patient, environment: Mapping[str, str] = os.environ) -> list[Finding]:
+def examine(
+    server: ServerChoice,
+    *,
+    conf: Mapping[str, str],
+    master: str | None = None,
+    target: str = "",
+    load: Load | None = None,
+) -> list[Finding]:
     """Examines everything in turn: the code, the server, this machine, Spark.
+
+    Without a master Spark is left out, and without `load` the code, whose factory was typed as `target`.
 
     Raises:
         TopologyError: the server's address is malformed.
     """
     findings: list[Finding] = []
     topology, module = None, ""
-    if patient.load is not None:
-        findings, topology, module = _examine_code(patient.target, patient.load)
+    if load is not None:
+        findings, topology, module = _examine_code(target, load)
     if not isinstance(topology, PlainTopology):
         topology_id, expires = (STAND_IN_ID, None) if topology is None else (topology.topology_id, topology.expires)
-        findings += examine_server(patient.server, topology_id, expires=expires)
-    findings += _examine_machine(patient, environment)
-    if patient.master is not None:
-        findings += _examine_spark(patient.master, patient.conf, topology, module)
+        findings += examine_server(server, topology_id, expires=expires)
+    findings += _examine_machine(server, master, conf, os.environ)
+    if master is not None:
+        findings += _examine_spark(master, conf, topology, module)
     return findings
 
 
@@ -173,14 +165,16 @@ def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
         return [fail("private server", found, "without --redis it holds the state", "choose another --data-dir")]
 
 
-def _examine_machine(patient: Patient, environment: Mapping[str, str]) -> list[Finding]:
+def _examine_machine(
+    server: ServerChoice, master: str | None, conf: Mapping[str, str], environment: Mapping[str, str]
+) -> list[Finding]:
     folders = []
-    if patient.server.redis_url is None:
-        folders.append(measure_folder("data directory", patient.server.data_dir, "--data-dir"))
-    if patient.master is not None and patient.master.startswith("local"):
+    if server.redis_url is None:
+        folders.append(measure_folder("data directory", server.data_dir, "--data-dir"))
+    if master is not None and master.startswith("local"):
         given = environment.get(LOCAL_DIRS_VARIABLE, "")
         setting = LOCAL_DIRS_VARIABLE if given else f"--conf {LOCAL_DIR}=DIR"
-        named = given or patient.conf.get(LOCAL_DIR) or tempfile.gettempdir()
+        named = given or conf.get(LOCAL_DIR) or tempfile.gettempdir()
         paths = [Path(part.strip()) for part in named.split(",") if part.strip()]
         folders += [measure_folder("Spark's scratch folder", path, setting, is_shared=not given) for path in paths]
     return [check_python(tuple(sys.version_info[:3])), *map(check_folder, folders)]

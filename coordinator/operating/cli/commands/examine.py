@@ -16,7 +16,7 @@ from coordinator.operating.cli.command import AsJson, Parameters, ServerOptions,
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
-from coordinator.operating.inspection.examination import Patient, examine
+from coordinator.operating.inspection.examination import examine
 from coordinator.operating.inspection.finding import Finding, Weight, count_of, has_failed
 from coordinator.operating.inspection.verify.refold import Runner, on_spark, refold, refuse_unrepeatable, scratch_server
 from coordinator.operating.inspection.verify.verifier import Refold, Verification, Verifier
@@ -49,10 +49,9 @@ def doctor(
     if target is None and parameters:
         raise TopologyError("-p is for a factory, which was not given; leave it out, or give MODULE:FACTORY")
     load = None if target is None else partial(load_topology, target, parameters)
-    master = spark.master if with_spark else None
-    patient = Patient(typed.choice(), master, spark.settings(), target or "", load)
+    server, master, conf = typed.choice(), spark.master if with_spark else None, spark.settings()
     with user_output_aside():
-        findings = examine(patient)
+        findings = examine(server, master=master, conf=conf, target=target or "", load=load)
     failed, warned = (count_of(findings, weight) for weight in (Weight.FAIL, Weight.WARN))
     if as_json:
         say_json({"is_fit": not has_failed(findings), "findings": [finding.to_dict() for finding in findings]})

@@ -14,7 +14,6 @@ import redis
 from coordinator.operating.inspection import examination
 from coordinator.operating.inspection.examination import (
     AnyTopology,
-    Patient,
     check_encryption,
     examine,
     examine_server,
@@ -250,63 +249,62 @@ def of_code(findings: list[Finding]) -> dict[str, Weight]:
     return {each.subject: each.weight for each in findings if each.subject in ("factory", "pickling", "input")}
 
 
-def patient_of(made: AnyTopology | Exception, tmp_path: Path) -> Patient:
+def examined_with(made: AnyTopology | Exception) -> list[Finding]:
     def load() -> tuple[AnyTopology, str]:
         if isinstance(made, Exception):
             raise made
         return made, __name__
 
-    return Patient(choice(EXTERNAL), None, {}, "jobs:topology", load)
+    return examine(choice(EXTERNAL), conf={}, target="jobs:topology", load=load)
 
 
-def test_code_is_walked_up_to_the_step_that_fails(tmp_path):
+def test_code_is_walked_up_to_the_step_that_fails():
     ok, bad = Weight.OK, Weight.FAIL
-    findings = examine(patient_of(kept_topology(), tmp_path))
+    findings = examined_with(kept_topology())
     assert of_code(findings) == {"factory": ok, "pickling": ok, "input": ok}
     assert findings[0].found == "jobs:topology makes topology 'kept' of 2 components"
-    findings = examine(patient_of(TopologyError("it is broken; fix it; then run it"), tmp_path))
+    findings = examined_with(TopologyError("it is broken; fix it; then run it"))
     assert of_code(findings) == {"factory": bad}
     assert (findings[0].found, findings[0].remedy) == ("it is broken", "fix it; then run it")
 
 
-def test_an_error_without_a_remedy_still_says_where_to_look(tmp_path):
-    findings = examine(patient_of(TopologyError("gone"), tmp_path))
+def test_an_error_without_a_remedy_still_says_where_to_look():
+    findings = examined_with(TopologyError("gone"))
     assert (findings[0].found, findings[0].remedy) == ("gone", "see what it says")
 
 
-def test_a_spout_that_does_not_find_its_input_is_told(tmp_path, monkeypatch):
+def test_a_spout_that_does_not_find_its_input_is_told(monkeypatch):
     topology = kept_topology()
 
     def fingerprint(self: object) -> str:
         raise FileNotFoundError("input.txt")
 
     monkeypatch.setattr(type(topology.spout.spec), "fingerprint", fingerprint)
-    findings = examine(patient_of(topology, tmp_path))
+    findings = examined_with(topology)
     assert of_code(findings)["input"] is Weight.FAIL
     assert any("input.txt" in finding.found + finding.remedy for finding in findings)
 
 
-def test_a_component_that_cannot_be_pickled_is_told(tmp_path):
+def test_a_component_that_cannot_be_pickled_is_told():
     topology = kept_topology()
     topology.components[1].spec.lock = threading.Lock()  # type: ignore[union-attr]
-    findings = examine(patient_of(topology, tmp_path))
+    findings = examined_with(topology)
     assert of_code(findings) == {"factory": Weight.OK, "pickling": Weight.FAIL}
 
 
-def test_a_plain_topology_needs_no_server(tmp_path):
+def test_a_plain_topology_needs_no_server():
     builder = TopologyBuilder("plain")
     builder.set_spout("numbers", Numbers(3))
     builder.set_bolt("sink", Sink()).shuffle_grouping("numbers")
-    findings = examine(patient_of(builder.build(), tmp_path))
+    findings = examined_with(builder.build())
     assert of_code(findings) == dict.fromkeys(("factory", "pickling", "input"), Weight.OK)
     assert "encryption" not in {finding.subject for finding in findings}
 
 
 def test_what_the_environment_names_as_scratch_is_examined(tmp_path):
     tmp_path.chmod(0o755)
-    patient = Patient(choice(EXTERNAL), "local[1]", {})
     environment = {"SPARK_LOCAL_DIRS": f"{tmp_path},/none/at/all"}
-    findings = examination._examine_machine(patient, environment)
+    findings = examination._examine_machine(choice(EXTERNAL), "local[1]", {}, environment)
     assert [finding.weight for finding in findings[1:]] == [
         Weight.WARN,
         Weight.OK if os.access("/", os.W_OK) else Weight.FAIL,
