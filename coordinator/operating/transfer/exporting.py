@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import IO, Any
 
@@ -18,17 +17,6 @@ from state.troubles import Trouble
 VERSION = 1
 EXPORTED_FIELDS = ("committed", "source_fingerprint", "topology", "metadata_sum", "format", "told", "history_from")
 """What the control hash tells of the position; the rest is of one life of the topology on one server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """An export.
-
-    The first and the last line count, too.
-    """
-
-    committed_txid: int
-    line_count: int
 
 
 class LineWriter:
@@ -49,8 +37,8 @@ class LineWriter:
         self._out.write(json_line(ending).encode() + b"\n")
 
 
-def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
-    """Writes an export; called once by `txbatch state export`, at any time.
+def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
+    """Writes an export; called once by `txbatch state export`, at any time; returns (committed txid, lines).
 
     Args:
         export: reads the server.
@@ -102,7 +90,7 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
         ).about(Trouble.DAMAGED) from None
 
 
-def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
+def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
     states = described_states(keys, export.control())
     kinds = {name: state.kind for name, state in states.items()}
     with_parts = frozenset(name for name, state in states.items() if state.part_type is not None)
@@ -118,4 +106,4 @@ def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> Exported:
             for line in lines_of(piece, states):
                 writer.write(line)
     writer.end()
-    return Exported(committed, writer.line_count)
+    return committed, writer.line_count

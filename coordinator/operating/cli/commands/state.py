@@ -91,9 +91,9 @@ def export_states(
     """
     server = typed.choice()
     with server.store(topology_id) as store, _destination(output) as out:
-        done = export_state(store.export(), store.keys, out)
+        committed_txid, line_count = export_state(store.export(), store.keys, out)
     say(
-        f"exported topology {topology_id!r} as of txid {done.committed_txid:,}: {counted(done.line_count, 'line')}"
+        f"exported topology {topology_id!r} as of txid {committed_txid:,}: {counted(line_count, 'line')}"
         f"{f' in {str(output)!r}' if output else ''}",
         to=sys.stderr,
     )
