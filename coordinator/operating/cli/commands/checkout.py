@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -21,16 +20,13 @@ from coordinator.operating.cli.terminal import say
 from state.errors import TopologyError
 
 BENCHMARK = Path("benchmarks") / "suite" / "__main__.py"
-PASSES_ON: dict[str, Any] = {
-    "add_help_option": False,
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-}
-"""The settings of a command that hands on whatever was typed."""
 
 bench = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@bench.command("bench", **PASSES_ON)
+@bench.command(
+    "bench", add_help_option=False, context_settings={"allow_extra_args": True, "ignore_unknown_options": True}
+)
 def bench_command(context: typer.Context) -> None:
     """Run the benchmark of this checkout, with the arguments that follow: --quick, --sides, --help."""
     with command_errors():
@@ -43,7 +39,8 @@ def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Pa
 
     Without `checkout`, the folder that holds our packages counts; without `folder`, the current one is the other place.
     """
-    own, here = checkout or _own_root(), (folder or Path.cwd()).resolve()
+    own = checkout or Path(coordinator.__file__).resolve().parent.parent
+    here = (folder or Path.cwd()).resolve()
     root = next((found for found in (own, here) if (found / BENCHMARK).is_file()), None)
     if root is None:
         raise TopologyError(
@@ -53,22 +50,13 @@ def run_bench(arguments: Sequence[str], checkout: Path | None = None, folder: Pa
         )
     if root != own:
         say(f"txbatch bench: measuring the checkout {root}, not the installed package in {own}", to=sys.stderr)
-    process = subprocess.Popen(_module("benchmarks.suite", arguments), env=_environment(root))
+    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "benchmarks.suite", *arguments],  # -P: not that of the current folder
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
     while True:
         try:
             return process.wait()
         except KeyboardInterrupt:
             continue  # Ctrl-C has reached the child, too, which still has its report to write
-
-
-def _own_root() -> Path:
-    return Path(coordinator.__file__).resolve().parent.parent
-
-
-def _module(name: str, arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-P", "-m", name, *arguments]  # -P: not the module of that name in the current folder
-
-
-def _environment(root: Path) -> dict[str, str]:
-    paths = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
