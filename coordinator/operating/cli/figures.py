@@ -5,7 +5,6 @@ Progress asks the same of every kind of run; each kind counts something else.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -13,10 +12,10 @@ from coordinator.operating.cli.estimates import DonePart, TimeLeft, shown_time
 from coordinator.watching.failure_cause import FailureCause
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import RecentRates
 from state.printable import counted
 
 Statistics_contra = TypeVar("Statistics_contra", contravariant=True)
-RATES_WINDOW_S = 10.0
 
 
 class ShownFigures(Protocol[Statistics_contra]):
@@ -44,51 +43,22 @@ class ShownFigures(Protocol[Statistics_contra]):
         """Returns the part of the input that is committed, from 0 to 1; None if the size of the input is unknown."""
 
 
-class RecentRates:
-    """The growth per second of some counts, over about the last `RATES_WINDOW_S` seconds."""
-
-    def __init__(self, clock: Callable[[], float], figure_count: int) -> None:
-        self._clock = clock
-        self._none = (0,) * figure_count
-        self._samples: deque[tuple[float, tuple[int, ...]]] = deque([(clock(), self._none)])
-
-    def update(self, first_wave_s: float | None, *counts: int) -> None:
-        """Takes the current counts.
-
-        Rates leave out the time before the first wave, when Spark starts. The counts are totals since the start of the
-        run, always in the same order.
-        """
-        now_s = self._clock()
-        if len(self._samples) == 1 and first_wave_s is not None:
-            self._samples[0] = (first_wave_s, self._none)
-        self._samples.append((now_s, counts))
-        while len(self._samples) > 2 and self._samples[1][0] < now_s - RATES_WINDOW_S:
-            self._samples.popleft()
-
-    def per_second(self) -> tuple[float, ...]:
-        (started_s, before), (_, counts) = self._samples[0], self._samples[-1]
-        seconds = self._clock() - started_s
-        if seconds <= 0:
-            return (0.0,) * len(self._none)
-        return tuple((count - earlier) / seconds for count, earlier in zip(counts, before, strict=True))
-
-
 class TransactionalFigures:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._rates = RecentRates(clock, 2)
+        self._rates = RecentRates(2)
         self._done, self._left = DonePart(), TimeLeft(clock)
         self.statistics = RunStatistics()
 
     def update(self, statistics: RunStatistics) -> None:
         self.statistics = statistics
-        self._rates.update(statistics.first_wave_s, statistics.committed, statistics.tuples)
+        self._rates.update(self._clock(), statistics.first_wave_s, statistics.committed, statistics.tuples)
         self._done.update(statistics.last_txid, statistics.cut_txid, statistics.fraction)
         if statistics.committed:
             self._left.update(self._done.fraction())
 
     def rates(self) -> tuple[float, float]:
-        transactions, tuples = self._rates.per_second()
+        transactions, tuples = self._rates.per_second(self._clock())
         return transactions, tuples
 
     def lag_s(self) -> float:
@@ -156,15 +126,16 @@ class TransactionalFigures:
 
 class PlainFigures:
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._rates = RecentRates(clock, 1)
+        self._clock = clock
+        self._rates = RecentRates(1)
         self.statistics = PlainStatistics()
 
     def update(self, statistics: PlainStatistics) -> None:
         self.statistics = statistics
-        self._rates.update(statistics.first_wave_s, statistics.emitted)
+        self._rates.update(self._clock(), statistics.first_wave_s, statistics.emitted)
 
     def rate(self) -> float:
-        (emitted,) = self._rates.per_second()
+        (emitted,) = self._rates.per_second(self._clock())
         return emitted
 
     def line(self) -> str:

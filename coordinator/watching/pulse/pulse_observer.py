@@ -22,6 +22,7 @@ from coordinator.watching.run_observer import (
     WaveEnded,
 )
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import RecentRates
 from state.errors import Interruption
 from state.records.run_pulse import (
     PULSE_EVERY_S,
@@ -36,7 +37,6 @@ from state.records.run_pulse import (
 
 RECENT = 512
 """How many durations a spread is made of."""
-RATE_SPAN_S = 10.0
 BY_NAME = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
 """Figures that the statistics have under the same name: a new one is declared in both, and stored."""
 
@@ -56,7 +56,7 @@ class PulseBook:
         self._last_failure: LastFailure | None = None
         self.stories = Stories(epoch_s)
         self._latencies, self._commits, self._waves = (deque[float](maxlen=RECENT) for _ in range(3))
-        self._totals: deque[tuple[float, int, int]] = deque()
+        self._rates = RecentRates(2)
         self._error = ""
         self._end: RunState | None = None
         self._has_been_idle = False
@@ -90,7 +90,8 @@ class PulseBook:
 
     def figures(self, statistics: RunStatistics, condition: RunCondition, now_s: float) -> RunFigures:
         """Returns the figures at this moment; called about once a second."""
-        transactions_per_s, tuples_per_s = self._rates(statistics, now_s)
+        self._rates.update(now_s, statistics.first_wave_s, statistics.committed, statistics.tuples)
+        transactions_per_s, tuples_per_s = self._rates.per_second(now_s)
         figures: dict[str, Any] = {name: getattr(statistics, name) for name in BY_NAME}
         figures |= {
             "at": round(self._epoch_s + now_s, 3),
@@ -122,20 +123,6 @@ class PulseBook:
             return RunState.DRAINING
         has_begun = self._has_been_idle or statistics.first_wave_s is not None
         return RunState.RUNNING if has_begun else RunState.STARTING
-
-    def _rates(self, statistics: RunStatistics, now_s: float) -> tuple[float, float]:
-        """Returns transactions and tuples committed a second, over about the last `RATE_SPAN_S` seconds."""
-        totals = self._totals
-        if not totals and statistics.first_wave_s is not None:
-            totals.append((statistics.first_wave_s, 0, 0))
-        totals.append((now_s, statistics.committed, statistics.tuples))
-        while len(totals) > 2 and totals[1][0] <= now_s - RATE_SPAN_S:
-            totals.popleft()
-        started_s, transactions, tuples = totals[0]
-        seconds = now_s - started_s
-        if seconds <= 0:
-            return 0.0, 0.0
-        return (statistics.committed - transactions) / seconds, (statistics.tuples - tuples) / seconds
 
 
 def sample_of(figures: RunFigures) -> PulseSample:

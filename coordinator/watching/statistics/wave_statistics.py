@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -9,6 +10,7 @@ from coordinated_bolt.watching.metrics import ComponentMetrics
 
 POINTS_MAX = 1_000
 """Most points that a series keeps; a plot of more looks the same."""
+RATES_SPAN_S = 10.0
 
 Point = TypeVar("Point")
 
@@ -75,6 +77,35 @@ class Series(Generic[Point]):
         series._kept, series._last = [*self._kept], self._last
         series._count, series._stride = self._count, self._stride
         return series
+
+
+class RecentRates:
+    """The growth per second of some counts, over about the last `RATES_SPAN_S` seconds."""
+
+    def __init__(self, figure_count: int) -> None:
+        self._none = (0,) * figure_count
+        self._samples: deque[tuple[float, tuple[int, ...]]] = deque()
+
+    def update(self, now_s: float, first_wave_s: float | None, *counts: int) -> None:
+        """Takes the current counts.
+
+        Rates leave out the time before the first wave, when Spark starts. The counts are totals since the start of the
+        run, always in the same order.
+        """
+        if not self._samples:
+            self._samples.append((now_s if first_wave_s is None else first_wave_s, self._none))
+        self._samples.append((now_s, counts))
+        while len(self._samples) > 2 and self._samples[1][0] <= now_s - RATES_SPAN_S:
+            self._samples.popleft()
+
+    def per_second(self, now_s: float) -> tuple[float, ...]:
+        """Returns the rates in the order of the counts, zeros as long as no time has passed."""
+        started_s, before = self._samples[0] if self._samples else (now_s, self._none)
+        seconds = now_s - started_s
+        if seconds <= 0:
+            return (0.0,) * len(self._none)
+        _, counts = self._samples[-1]
+        return tuple((count - earlier) / seconds for count, earlier in zip(counts, before, strict=True))
 
 
 @dataclass(slots=True)
