@@ -41,18 +41,13 @@ class PlainCoordinator:
     """One run of a plain topology: call `run` once, on one thread.
 
     Args:
-        plan: of the topology.
         engine: runs its waves; closed by the caller.
-        options: limits of the run.
         clock: seconds, monotonic.
         clock_ns: the same in nanoseconds, read several times for every message; None derives it from `clock`.
         sleep: waits that many seconds, from 1 to 100 ms; called when no spout had a tuple.
         draw_bits: number of bits -> a random number, for wave ids and the spouts' random draws.
         on_progress: called with the statistics after every wave, on the calling thread.
         observers: told what happens; see `coordinator.watching.run_observer`.
-
-    Attributes:
-        statistics: of the run so far.
     """
 
     def __init__(
@@ -251,7 +246,6 @@ class SpoutWave:
     """A wave while it is filled (driver).
 
     Args:
-        wave_id: its identity.
         outboxes: spout task id -> its outbox, which from now on puts everything into this wave.
 
     Attributes:
@@ -283,11 +277,7 @@ class SpoutWave:
 
 
 class SpoutOutbox:
-    """The `RootOutbox` of a spout task, which outlives the waves that it fills (driver).
-
-    Args:
-        wiring: the task.
-    """
+    """The `RootOutbox` of a spout task, which outlives the waves that it fills (driver)."""
 
     add: Callable[[int, int, list[Any], dict[int, int]], None]
 
@@ -299,10 +289,7 @@ class SpoutOutbox:
     def begin(self, wave_id: WaveId, keep: Callable[[WaveFrame], None], roots: list[tuple[int, int]]) -> MessagePacker:
         """Puts everything into another wave from now on; returns what packs it.
 
-        Args:
-            wave_id: the wave.
-            keep: takes its frames.
-            roots: takes (task, root) of every tree that begins.
+        `keep` takes its frames, and `roots` (task, root) of every tree that begins.
         """
         wiring = self._wiring
         self._roots = roots

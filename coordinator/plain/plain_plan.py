@@ -34,7 +34,6 @@ class PlainPlan(TaskPlan):
         chain: the bolts level by level, then the ackers if there are any.
         chains: the bolts.
         acker_tasks: task ids of the ackers; empty if nothing is tracked.
-        spout_tasks: task ids of all spouts.
         tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
         message_timeout_s: see `PlainTopology`.
         max_spout_pending: see `PlainTopology`.
@@ -54,13 +53,7 @@ class PlainPlan(TaskPlan):
 def make_plain_plan(
     topology: PlainTopology, pickle_spec: PickleSpec, *, worker_count: int = 0, is_chained: bool = True
 ) -> PlainPlan:
-    """Plans a plain topology.
-
-    Args:
-        topology: a checked topology.
-        pickle_spec: pickles what is shipped.
-        worker_count: see `make_plan`.
-        is_chained: see `make_plan`.
+    """Plans a plain topology; see `make_plan`.
 
     Raises:
         TopologyError: `pickle_spec` refused a component, or the period of a bolt's tick tuples is invalid.

@@ -29,7 +29,6 @@ class WatchedRuns:
     """Two quiet runs, one after the other in one process, of which the first was watched.
 
     Attributes:
-        first: the first of them.
         second: the other; its error if it raised one.
         seen: what was seen in the first.
         kept: names in the user's modules and classes whose values the runs have changed, with their places.
@@ -58,13 +57,7 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
 
 
 def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Iterator[FoundMistake]:
-    """Yields what is wrong with a topology even if nothing goes wrong.
-
-    Args:
-        runs: two runs in one process.
-        other: a run in another process.
-        topology: what ran.
-    """
+    """Yields what is wrong with a topology even if nothing goes wrong; `other` ran in another process."""
     for seen in runs.seen.effects:
         yield FoundMistake(Mistake.EFFECT, seen.component_id, seen.place, seen.what)
     for seen in runs.seen.changed:

@@ -82,8 +82,6 @@ class _FailedSchedule:
     """A schedule that has left something else.
 
     Attributes:
-        schedule: what was played.
-        played: how it has ended.
         differing: (state, sentence) of what differs.
     """
 

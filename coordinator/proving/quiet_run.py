@@ -54,7 +54,6 @@ class QuietRun:
     Attributes:
         transactions: all that it ran, from txid 1.
         is_whole: whether the input had no more.
-        kept: what it has left.
     """
 
     transactions: Sequence[QuietTransaction]

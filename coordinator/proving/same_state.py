@@ -23,12 +23,8 @@ def differences(
 ) -> list[tuple[str, str]]:
     """Returns the states that differ, each with a sentence that says how; "" stands for the dead letters.
 
-    Args:
-        expected: what a quiet run has left.
-        found: what another one has left.
-        handles: the states, as declared.
-        is_rearranged: whether tuples were dealt or ordered otherwise. Sums of floats may then differ in their last
-            digits, lists in the order of what one transaction appends, and of a bounded list in what is kept.
+    `is_rearranged` says whether tuples were dealt or ordered otherwise. Sums of floats may then differ in their last
+    digits, lists in the order of what one transaction appends, and of a bounded list in what is kept.
     """
     sentences = []
     for handle in handles:

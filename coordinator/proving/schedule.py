@@ -41,7 +41,6 @@ class Schedule:
     """One schedule.
 
     Attributes:
-        seed: of everything.
         keeps_tasks: whether every component has the tasks it was declared with.
         exactly: the faults that strike; None for those that the seed draws.
     """

@@ -54,13 +54,7 @@ SAID = {
 
 
 class StagePlay:
-    """One schedule.
-
-    Args:
-        topology: what is run.
-        schedule: what is played.
-        batches: the last transaction.
-    """
+    """One schedule, played up to the transaction `batches`."""
 
     def __init__(self, topology: Topology, schedule: Schedule, batches: int) -> None:
         self._topology, self._schedule, self._batches = topology, schedule, batches

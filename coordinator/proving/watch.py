@@ -72,9 +72,6 @@ class Watch:
 
     Args:
         components: class of a component -> its id.
-
-    Attributes:
-        seen: what was seen so far.
     """
 
     def __init__(self, components: Mapping[type, str]) -> None:

@@ -63,10 +63,8 @@ class ProcessingTask:
     """A task of a bolt of the processing phase.
 
     Args:
-        wiring: of the task.
         carrier: takes what is sent to tasks downstream.
         report: takes the task, an attempt and its result, once per attempt.
-        observer: is notified of what the bolts of all attempts do.
     """
 
     def __init__(
@@ -105,11 +103,8 @@ class CommittingTask:
     again, with new bolts.
 
     Args:
-        wiring: of the task.
-        reader: reads committed state.
-        send: takes the frames for commit tasks downstream.
+        carrier: takes the frames for commit tasks downstream.
         commit_tasks: all tasks of the commit phase; their frames are not kept, because they send them again.
-        observer: is notified of what the bolts of all attempts do.
     """
 
     def __init__(

@@ -34,7 +34,6 @@ class DryComponent:
     """What one component emitted for one batch.
 
     Attributes:
-        component_id: of the component.
         kind: "spout", "bolt" or "committer".
         class_name: of the user's object.
         emitted: (stream id, values) of every tuple, by task.

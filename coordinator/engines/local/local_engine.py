@@ -54,8 +54,6 @@ class LocalEngine:
 
     Args:
         plan: of the topology; its tasks should send frames of one tuple.
-        mailroom: moves the messages.
-        reader: reads committed state for committers.
         frame_fault: loses, doubles, alters or replaces frames; for tests.
         holds: whether to keep a group, whose commit phase has run, from the coordinator; it may be delivered later.
 

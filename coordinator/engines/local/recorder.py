@@ -48,8 +48,6 @@ class Recorder(TaskObserver):
 
     Attributes:
         emissions: (stream id, values) of every tuple emitted, in order.
-        acked_ids: ids of messages that were acked, in order.
-        failed_ids: ids of messages that failed, in order.
         batch_failures: why batches of a sub-topology failed, in order.
     """
 

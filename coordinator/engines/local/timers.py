@@ -8,11 +8,7 @@ from itertools import count
 
 
 class Timers:
-    """Calls actions periodically, on a clock that starts at 0 and is moved by hand.
-
-    Attributes:
-        now_s: the current time, in seconds.
-    """
+    """Calls actions periodically, on a clock that starts at 0 and is moved by hand."""
 
     def __init__(self) -> None:
         self.now_s = 0.0

@@ -44,8 +44,6 @@ class DriverProcess(Process):
     """A run of a transactional topology; window, groups and slots are drawn.
 
     Args:
-        topology: what it runs.
-        pickle_spec: makes shipped specs.
         options: of the run, in addition to those that are drawn.
         replay: the quarantined batches or dead letters that it replays.
 

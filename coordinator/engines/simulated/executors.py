@@ -28,7 +28,6 @@ class Executors:
     """Runs the tasks of one engine.
 
     Args:
-        faults: what goes wrong.
         random: draws the order in which frames arrive.
 
     Attributes:

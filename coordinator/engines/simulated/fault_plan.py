@@ -54,7 +54,6 @@ class FaultPlan:
         exactly: these strike and no others; rates do not count then.
 
     Attributes:
-        struck: everything that has struck so far, in order.
         opportunities: fault -> how often it might have struck.
         has_ended: whether nothing goes wrong any more.
         tell: called with each fault that strikes.
@@ -126,9 +125,7 @@ def swarm_of(choices: Mapping[str, Sequence[float]], seed: object) -> dict[str, 
 def fewest(faults: Iterable[Strike], still_fails: Callable[[list[Strike]], bool]) -> list[Strike]:
     """Returns faults of which none can be left out alone, found by at most some hundred plays.
 
-    Args:
-        faults: with which it fails.
-        still_fails: plays with these faults and no others, and tells whether it fails the same way.
+    `still_fails` plays with these faults and no others, and tells whether it fails the same way.
     """
     left = sorted(faults)
     size = max(1, len(left) // 2)

@@ -22,7 +22,6 @@ class Caller:
     """Who calls: a driver, or an executor of one.
 
     Attributes:
-        name: for the trace.
         wait: lets time pass for this caller; raises `Killed` if it does not live to see the end.
     """
 
@@ -53,11 +52,7 @@ class Process:
     """What every process is; subclasses say what it does.
 
     Args:
-        name: for the trace.
         ended: called once, with the process and the error it ended by, None if it succeeded; not if it was killed.
-
-    Attributes:
-        is_alive: whether the process exists.
     """
 
     def __init__(self, name: str, timeline: Timeline, faults: FaultPlan, ended: Ended) -> None:

@@ -70,7 +70,6 @@ class SimEngine:
     """Runs waves and groups.
 
     Args:
-        plan: what to run.
         reading: what its committers read state with.
         wait: the driver's, for `next_event`.
 

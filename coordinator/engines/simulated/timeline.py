@@ -31,7 +31,6 @@ class Timeline:
     Attributes:
         now_s: virtual seconds.
         story: all that was noted, line by line; equal for equal seeds in every process.
-        happenings: how many things have happened.
     """
 
     def __init__(self, happenings_max: int = 20_000) -> None:
@@ -65,9 +64,7 @@ class Timeline:
     def let_pass(self, seconds: float, until: Callable[[], bool] = lambda: False) -> None:
         """An actor waits: what is due meanwhile happens, but nothing of actors that are waiting themselves.
 
-        Args:
-            seconds: how long.
-            until: ends the wait early once it holds.
+        `until` ends the wait early once it holds.
         """
         end_s = self.now_s + seconds
         while not until() and self._step(end_s):

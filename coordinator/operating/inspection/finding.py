@@ -27,7 +27,6 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        weight: how much it matters.
         subject: the part that was looked at, such as "eviction".
         found: what was found, a sentence without a full stop.
         why: why it matters; empty if all is well.

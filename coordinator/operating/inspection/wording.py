@@ -52,11 +52,7 @@ SOURCES: Mapping[str, Words] = {
 def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
     """Returns scope -> what was read, a line each; scopes that cannot be said in words are left out.
 
-    Called by ``txbatch inspect`` and ``quarantine show``.
-
-    Args:
-        source_fingerprint: of the input, as stored.
-        metadata: scope -> metadata of one transaction.
+    Called by ``txbatch inspect`` and ``quarantine show`` with the metadata of one transaction, by scope.
     """
     words = next((words for begin, words in SOURCES.items() if source_fingerprint.startswith(begin)), None)
     if words is None:

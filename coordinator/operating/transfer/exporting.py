@@ -40,10 +40,7 @@ class LineWriter:
 def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
     """Writes an export; called once by `txbatch state export`, at any time; returns (committed txid, lines).
 
-    Args:
-        export: reads the server.
-        keys: of the topology.
-        out: an empty, seekable file: if a run commits meanwhile, writing starts again from its beginning.
+    `out` is an empty, seekable file: if a run commits meanwhile, writing starts again from its beginning.
 
     Raises:
         TopologyError: nothing is stored.

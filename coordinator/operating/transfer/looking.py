@@ -25,7 +25,6 @@ class StateTotals:
     """One declared state, and how much of it there is.
 
     Attributes:
-        state: as declared.
         key: its Redis key; for a state with parts, the pattern of their keys.
         entry_count: fields, members or items of all parts; values that exist.
         part_count: parts that exist; None for a state with one key.

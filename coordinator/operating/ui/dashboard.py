@@ -67,7 +67,6 @@ class Pages:
     They look at the server one at a time: many readers are one client to it.
 
     Args:
-        onlooker: looks at the server.
         clock: seconds since the epoch.
         zone: in which times are shown.
         hide: removes secrets from a text.
@@ -196,7 +195,6 @@ class Guard:
     this address and read the dashboard through the reader's browser (DNS rebinding).
 
     Args:
-        app: the application.
         names: host names that requests may be addressed to; None for any.
     """
 

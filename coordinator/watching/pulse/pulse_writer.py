@@ -36,13 +36,9 @@ class PulseWriter:
     """Writes one run's pulse; a pulse that fails is logged once and never fails the run.
 
     Args:
-        sender: writes to the server.
         identity: who runs, as text; sent with the first pulse.
         wall_clock: seconds since the epoch.
         kept: how many transactions keep their story.
-
-    Attributes:
-        kept: the same.
     """
 
     def __init__(self, sender: Sender, identity: str, *, wall_clock: Callable[[], float], kept: int) -> None:

@@ -33,8 +33,6 @@ class AttemptTrack:
     """An attempt that a wave has taken; times on the run's clock.
 
     Attributes:
-        attempt: its identity.
-        wave_id: of the wave.
         started_s, ended_s: when the wave was started, and when the attempt failed or was dropped.
         failed: why, in few words; "" while it is under way, or committed.
         reason: the same in a line.
@@ -63,7 +61,6 @@ class Story:
     """One transaction; times on the run's clock.
 
     Attributes:
-        txid: of the transaction.
         epoch_s: what to add to the run's clock to get seconds since the epoch.
         cut_s: when it was first cut, or a wave first took it.
         input_bytes: about how much input it reads.

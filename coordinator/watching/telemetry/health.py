@@ -15,12 +15,7 @@ TIMEOUTS_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """An answer to a probe.
-
-    Attributes:
-        is_good: whether the answer is yes.
-        reason: why, in a few words.
-    """
+    """An answer to a probe."""
 
     is_good: bool
     reason: str

@@ -32,7 +32,6 @@ class _Transaction:
     """The open spans of one transaction.
 
     Attributes:
-        span: of the transaction.
         current: its active attempt; None while it has none.
         attempt: the span of the active attempt.
     """
