@@ -23,7 +23,9 @@ from committers.task_report import TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, too_many_letters
-from state.commits.write_set import Field, OrderMattersError, WriteSet, compose
+from state.commits.state_writes import OrderMattersError
+from state.commits.write_set import WriteSet, compose
+from state.values.state_kind import Field
 
 Read = tuple[str, Field]
 _READ_OTHER = "commit tasks did not read what the processing phase sent"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from state.commits.write_set import Field, StateKind
 from state.errors import FailedException
+from state.values.state_kind import Field, StateKind
 
 
 class RefusingReader:

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
         UserCodeError,
         WaveCrashError,
     )
-    from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+    from state.kinds.hash_state import HashState
+    from state.kinds.member_states import HyperLogLogState, SetState
+    from state.kinds.sorted_set_state import SortedSetState
     from state.kinds.state_family import StateFamily
+    from state.kinds.value_states import ListState, ValueState
     from state.redis_server.embedded import EmbeddedServer
     from state.redis_topology.snapshots import Snapshot, snapshot
 

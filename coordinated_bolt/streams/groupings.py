@@ -24,22 +24,6 @@ from coordinated_bolt.streams.choosers import (
 )
 from state.errors import TopologyError
 
-__all__ = [
-    "AllGrouping",
-    "Chooser",
-    "CustomGrouping",
-    "DirectGrouping",
-    "FieldsGrouping",
-    "GlobalGrouping",
-    "Grouping",
-    "GroupingContext",
-    "LocalOrShuffleGrouping",
-    "NoneGrouping",
-    "PartialKeyGrouping",
-    "ShippedGrouping",
-    "ShuffleGrouping",
-]
-
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 

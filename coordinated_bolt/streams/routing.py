@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.columns import Columns
+from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.streams.groupings import Chooser, Grouping
+from coordinated_bolt.streams.groupings import Grouping
 from coordinated_bolt.streams.rows import ORDINARY, StreamRows, listed
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from state.values.column_values import column_values, is_unordered

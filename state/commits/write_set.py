@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from state.commits.packed_writes import PackedWrites, packed, unpacked
-from state.commits.state_writes import OrderMattersError, StateWrites
-from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, StateKind, ValueType
+from state.commits.state_writes import StateWrites
+from state.values.state_kind import KEEP_ALL, Field, Retention, StateKind, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,19 +32,6 @@ class DeadLetterWrites:
 
     def operations(self) -> int:
         return len(self.added) + len(self.taken)
-
-
-__all__ = [
-    "MAX_INTEGER",
-    "VALUE_FIELD",
-    "Field",
-    "OrderMattersError",
-    "StateKind",
-    "StateWrites",
-    "ValueType",
-    "WriteSet",
-    "compose",
-]
 
 
 @dataclass(slots=True)

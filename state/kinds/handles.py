@@ -14,25 +14,9 @@ from weakref import WeakKeyDictionary
 
 from state.errors import TopologyError
 from state.keys import Keys
-from state.kinds.hash_state import HashState
-from state.kinds.member_states import HyperLogLogState, SetState
 from state.kinds.session import StateSession
-from state.kinds.sorted_set_state import SortedSetState
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle
-from state.kinds.value_states import ListState, ValueState
-
-__all__ = [
-    "HashState",
-    "HyperLogLogState",
-    "ListState",
-    "SetState",
-    "SortedSetState",
-    "ValueState",
-    "bind_states",
-    "declared_states",
-    "key_shown",
-]
 
 DeclaredState = StateHandle | StateFamily[Any]
 

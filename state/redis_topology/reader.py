@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from state.commits.write_set import Field, StateKind
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
 from state.redis_client.address import redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.troubles import Trouble
+from state.values.state_kind import Field, StateKind
 
 READ_TIMEOUT_S = 10.0
 URL_VARIABLE = "TXBATCH_REDIS_URL"

@@ -18,11 +18,13 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state import HashState
 from state.attempt import TransactionAttempt
 from state.commits import packed_writes
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.errors import FailedException
-from state.kinds.handles import HashState
+from state.values.state_kind import StateKind, ValueType
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone, arrived

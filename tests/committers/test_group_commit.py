@@ -15,7 +15,9 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet, compose
+from state.values.state_kind import StateKind, ValueType
 
 A = tuple(TransactionAttempt(txid, 100 + txid) for txid in range(4, 8))
 """The group: txids 4 to 7."""

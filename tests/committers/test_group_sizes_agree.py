@@ -30,11 +30,11 @@ from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import Plan, make_plan
+from state import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.commits.write_set import VALUE_FIELD
 from state.errors import FailedException
-from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+from state.values.state_kind import VALUE_FIELD
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone

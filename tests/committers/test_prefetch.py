@@ -12,10 +12,10 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
+from state import HashState, SetState, ValueState
 from state.commits.packed_writes import unpacked
 from state.errors import TopologyError
 from state.kinds import session
-from state.kinds.handles import HashState, SetState, ValueState
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone

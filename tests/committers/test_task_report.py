@@ -13,7 +13,9 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
 from state.commits.packed_writes import PackedWrites
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet, compose
+from state.values.state_kind import StateKind, ValueType
 
 Increments = dict[Any, int]
 

@@ -13,9 +13,9 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.streams.tuples import Tuple, shortened
 from coordinated_bolt.user_traceback import user_traceback
+from state import HashState
 from state.codec import pack
 from state.errors import FailedException
-from state.kinds.handles import HashState
 from tests.support.tasks.collectors import make
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, wire
 

@@ -13,13 +13,14 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.server_checks import check_server
 from coordinator.transactional.options import RunOptions
 from state.commits.commit import CommitStatus
-from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import Durability, DurabilityLevel
 from state.redis_client.connection import RedisConnection
 from state.redis_server.measured_facts import measure
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.support.stores.builders import acquire, commit_of, writes
 from tests.support.stores.service_profiles import PROFILES, Profile, ServiceClient, service
 from tests.support.topologies.words import WORDS, counts_of_words, words_topology

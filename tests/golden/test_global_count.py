@@ -10,7 +10,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state.kinds.handles import HashState, ValueState
+from state import HashState, ValueState
 from tests.support.runs.whole_runs import run
 from tests.support.stores.memory_store import MemoryStore
 

@@ -19,8 +19,8 @@ from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import FailedException, FencedError, ReplayLimitError
-from state.kinds.handles import HashState
 from tests.support.tasks.wirings import RecordingBolt, Sent, attempt, origin_of, wire
 from tests.support.topologies.components import Lines, Pass
 

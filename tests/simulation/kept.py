@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from state.kinds.handles import HashState, ListState, SortedSetState
+from state import HashState, ListState, SortedSetState
 from tests.simulation.invariants import ViolatedError, state_of
 from tests.simulation.memory_redis import MemoryRedis
 from tests.simulation.scenario import Scenario

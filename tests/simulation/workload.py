@@ -32,10 +32,10 @@ from coordinator.spouts.run_so_far import PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.attempt import TransactionAttempt
-from state.commits.write_set import MAX_INTEGER
 from state.errors import FailedException
-from state.kinds.handles import HashState
+from state.values.state_kind import MAX_INTEGER
 
 PARTITIONS, ROWS, ACCOUNTS, SHARDS = 3, 24, 5, 3
 TAKE, TAKES = 3, (0, 0, 1, 3, 6)

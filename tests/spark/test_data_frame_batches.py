@@ -13,8 +13,8 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches, InputFiles, Versions
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import FailedException, SourceError, TopologyError
-from state.kinds.handles import HashState
 from tests.spark.conftest import Cluster
 from tests.support.spark.bolts import once
 from tests.support.spark.faults import OneFrame, tasks_of

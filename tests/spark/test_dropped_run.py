@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from state import HashState
 from state.errors import FencedError
-from state.kinds.handles import HashState
 from state.redis_topology.store import RedisStore
 from tests.support.spark.bolts import Store, numbers_topology
 

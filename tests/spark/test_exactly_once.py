@@ -18,8 +18,8 @@ from coordinator.sources.micro_batches import MicroBatches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples.streaming_bridge import topology
+from state import HashState
 from state.errors import TopologyError
-from state.kinds.handles import HashState
 from tests.support.spark.bolts import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]

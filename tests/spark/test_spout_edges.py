@@ -11,8 +11,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import FailedException, SourceError, StateRefusedError, UserCodeError
-from state.kinds.handles import HashState
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 ROWS = [["a"], ["b"]]

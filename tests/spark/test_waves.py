@@ -15,7 +15,7 @@ from coordinator.run import run
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from examples import word_count
-from state.kinds.handles import HashState
+from state import HashState
 from tests.support.spark.bolts import (
     Numbers,
     Pass,

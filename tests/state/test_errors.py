@@ -10,7 +10,7 @@ import pytest
 
 from state import errors
 from state.codec import CodecError
-from state.commits.write_set import OrderMattersError
+from state.commits.state_writes import OrderMattersError
 from state.redis_topology.arguments import CommitTooLargeError
 
 ARGUMENTS: dict[type, Any] = {

@@ -18,8 +18,8 @@ from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import Sent as Amount
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.watching.metrics import TaskMetrics
+from state import HashState
 from state.codec import pack, unpack
-from state.kinds.handles import HashState
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, wire
 from tests.support.topologies.components import Commit, build, plan

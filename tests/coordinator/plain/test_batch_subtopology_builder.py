@@ -19,8 +19,8 @@ from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
+from state import HashState
 from state.errors import TopologyError
-from state.kinds.handles import HashState
 
 
 class Batch(BaseBatchBolt):

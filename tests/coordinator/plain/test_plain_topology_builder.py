@@ -19,8 +19,8 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology import ComponentKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import TopologyError
-from state.kinds.handles import HashState
 from tests.support.topologies.components import Lines, shape_of
 from tests.support.topologies.components import Pass as BatchPass
 

@@ -32,9 +32,9 @@ from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import ListState
 from state.codec import pack, unpack
 from state.errors import FailedException, FencedError, SourceError, StateRefusedError, UserCodeError
-from state.kinds.handles import ListState
 from state.redis_topology.topology import RedisTopology
 
 TOPOLOGY_ID = "source_contract"

@@ -15,8 +15,8 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
-from state.kinds.handles import HashState
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]

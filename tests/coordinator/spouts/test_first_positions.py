@@ -19,8 +19,8 @@ from coordinator.spouts.opaque import (
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.run_so_far import EverySpoutCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import ListState
 from state.errors import FailedException, FencedError, SourceError, UserCodeError
-from state.kinds.handles import ListState
 from state.redis_topology.topology import RedisTopology
 
 LEFT_OUT = -1

@@ -22,7 +22,8 @@ from coordinator.transactional.engine import GroupExecuted, WaveProcessed
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import CrashKind
 from state.commits.commit import CommitReply, CommitStatus
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.errors import (
     EngineError,
     FailedException,
@@ -34,6 +35,7 @@ from state.errors import (
     StateUnreachableError,
     UserCodeError,
 )
+from state.values.state_kind import StateKind, ValueType
 from tests.support.runs.answers import (
     SOURCE,
     USER,

@@ -7,8 +7,10 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinator.transactional.engine import GroupExecuted
 from state.commits.commit import CommitReply, CommitStatus
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.errors import UserCodeError
+from state.values.state_kind import StateKind, ValueType
 from tests.support.runs.answers import USER, Endless, committing_fails_at, everything, failing_at, once, with_metadata
 from tests.support.runs.scripted import Run, counted, failed
 from tests.support.topologies.components import Commit, Count, Pass, build, plan

@@ -8,9 +8,11 @@ from coordinator.transactional.machine.run_events import Publish, Published, Ref
 from coordinator.transactional.publisher import Publisher
 from state.attempt import TransactionAttempt
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError, TransactionTooLargeError
 from state.metadata import MetadataChanges
+from state.values.state_kind import StateKind, ValueType
 from tests.support.stores.memory_store import MemoryStore
 
 GROUP = (TransactionAttempt(1, 10), TransactionAttempt(2, 20))

@@ -21,7 +21,9 @@ from state.commits.packed_writes import (
     packed,
     unpacked,
 )
-from state.commits.write_set import MAX_INTEGER, OrderMattersError, StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import OrderMattersError, StateWrites
+from state.commits.write_set import WriteSet, compose
+from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 from tests.support.stores.builders import attempt, commit_of, writes
 
 HASH, INT = StateKind.HASH, ValueType.INT

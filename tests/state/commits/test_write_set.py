@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 
 from state.codec import pack, unpack
 from state.commits.packed_writes import unpacked
-from state.commits.write_set import (
-    VALUE_FIELD,
-    IncrementColumns,
-    OrderMattersError,
-    StateKind,
-    StateWrites,
-    TaskWriteSet,
-    ValueType,
-    WriteSet,
-    compose,
-)
-from state.values.state_kind import KEEP_ALL
+from state.commits.state_writes import OrderMattersError, StateWrites
+from state.commits.write_set import IncrementColumns, TaskWriteSet, WriteSet, compose
+from state.values.state_kind import KEEP_ALL, VALUE_FIELD, StateKind, ValueType
 
 FIELDS = ["a", "b", "c"]
 INT_HASH = (StateKind.HASH, ValueType.INT)

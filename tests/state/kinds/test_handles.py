@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.commits.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
+from state import HashState, ListState, SetState, SortedSetState, ValueState
+from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError, TopologyError
 from state.kinds import handles
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState, bind_states
+from state.kinds.handles import bind_states
 from state.kinds.session import StateSession
+from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType
 
 
 class Stored:

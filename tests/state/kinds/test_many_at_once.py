@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state.commits.write_set import MAX_INTEGER
+from state import HashState, ListState, SetState, SortedSetState
 from state.errors import TopologyError
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState
 from state.kinds.session import StateSession
+from state.values.state_kind import MAX_INTEGER
 from tests.support.case_names import shown
 
 odd = st.sampled_from([True, None, 1.5, "a\ud800", b"x", Decimal(1), float("nan"), 2**60, -(2**53), "wörd"])

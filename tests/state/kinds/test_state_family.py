@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from state import HashState, SetState, ValueState
 from state.errors import TopologyError
 from state.keys import PART_LENGTH_MAX, Keys, member_name, split_member
-from state.kinds.handles import HashState, SetState, ValueState, declared_states
+from state.kinds.handles import declared_states
 from state.kinds.session import StateSession
 from state.kinds.state_family import PartType, part_of_text, part_text
 from state.values.state_kind import MAX_INTEGER

@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from state.commits.commit import CommitStatus
-from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.durability import Durability, DurabilityLevel, ServerDurability
@@ -22,6 +22,7 @@ from state.redis_client.function_library import library_code
 from state.redis_client.rights import COMMANDS, COMMANDS_ON_KEYS, COMMANDS_TO_VERIFY, acl_rules, require_all_rights
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.conftest import redis_program, running_server
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
 

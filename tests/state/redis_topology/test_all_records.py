@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from state.commits.write_set import StateKind
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.records.stored_records import StoredKey
@@ -12,6 +11,7 @@ from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.rights import acl_rules
 from state.redis_topology import all_records as redis_records
 from state.redis_topology.all_records import RedisRecords
+from state.values.state_kind import StateKind
 from tests.conftest import Backend
 
 CONTROL, METADATA, RECEIPTS = (f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts"))

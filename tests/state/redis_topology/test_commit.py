@@ -6,11 +6,12 @@ import pytest
 
 from state.codec import CodecError
 from state.commits.commit import Commit, CommitStatus
-from state.commits.write_set import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology import arguments as redis_arguments
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged, writes
 
 MAX_TXID = 2**53 - 1

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from state import SortedSetState
 from state.commits.commit import CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE, add_letters, pack_letter
 from state.commits.write_set import WriteSet
 from state.errors import StateRefusedError, TopologyError
-from state.kinds.handles import SortedSetState
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import attempt, commit_of, counts, dump, unanswered, unchanged

@@ -9,13 +9,13 @@ import pytest
 import redis
 
 from state.commits.commit import CommitStatus
-from state.commits.write_set import StateKind
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.rights import acl_rules
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import StateKind
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, unchanged
 
 pytestmark = pytest.mark.redis

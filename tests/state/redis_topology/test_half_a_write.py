@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from state import HashState
 from state.commits.commit import CommitStatus
 from state.errors import StateRefusedError
-from state.kinds.handles import HashState
 from state.records.stored_records import StoredPiece
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.program import find_server_program

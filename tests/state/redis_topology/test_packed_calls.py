@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 
 from state.commits.commit import Commit, CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.commits.write_set import VALUE_FIELD, DeadLetterWrites, StateKind, ValueType, WriteSet
+from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.keys import Keys
 from state.redis_client import packed_call as packing
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.simulation.memory_redis import MemoryRedis
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
 from tests.support.stores.random_commits import play

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from state import HashState, HyperLogLogState, ListState, SortedSetState, ValueState
 from state.commits.commit import CommitStatus
 from state.commits.packed_writes import SECTION_LIMIT
 from state.commits.write_set import WriteSet
-from state.kinds.handles import HashState, HyperLogLogState, ListState, SortedSetState, ValueState
 from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, unanswered, unchanged

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from state import HashState, ListState, SetState, SortedSetState, ValueState
 from state.errors import StateRefusedError
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from state.redis_topology.snapshots import snapshot
 
 HANDLES = [

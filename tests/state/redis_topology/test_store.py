@@ -8,13 +8,14 @@ import pytest
 
 from state.codec import CodecError
 from state.commits.commit import CommitStatus
-from state.commits.write_set import VALUE_FIELD, StateKind, ValueType, WriteSet
+from state.commits.write_set import WriteSet
 from state.errors import FencedError, ProtocolError, StaleReadError, StateRefusedError
 from state.records.durability import Durability, DurabilityLevel
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import LIBRARY_NAME, STORED_FORMAT, library_code
 from state.redis_topology.reader import RedisReader, load_redis_url, save_redis_url
+from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.support.stores.builders import (
     GENERATION,
     NONCE,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from state import HashState, ListState, ValueState
 from state.errors import StateRefusedError, TopologyError
-from state.kinds.handles import HashState, ListState, ValueState
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER, ValueType
 from state.values.value_form import SCALE_MAX, canonical_json, decode_stored, scaled, unscaled

@@ -17,7 +17,7 @@ from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from examples.kafka_to_redis import topology as page_views
-from state.kinds.handles import HashState
+from state import HashState
 
 TOPOLOGY_ID = "sources"
 KEYS = 17

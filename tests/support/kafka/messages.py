@@ -15,8 +15,8 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState, ListState
 from state.attempt import TransactionAttempt
-from state.kinds.handles import HashState, ListState
 
 FLUSH_S = 30.0
 PATIENCE_S = 60.0

@@ -42,8 +42,10 @@ from coordinator.transactional.options import RunOptions
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import pack
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet, compose
 from state.errors import StateRefusedError
+from state.values.state_kind import StateKind, ValueType
 from tests.support.machine.links import linked
 
 TASK = 7

@@ -55,7 +55,8 @@ from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, At
 from state.attempt import Attempts, TransactionAttempt
 from state.codec import unpack
 from state.commits.packed_writes import unpacked
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet, compose
 from state.errors import (
     EngineError,
     NotDurableError,
@@ -65,6 +66,7 @@ from state.errors import (
     TransactionError,
     UserCodeError,
 )
+from state.values.state_kind import StateKind, ValueType
 from tests.support.machine.links import linked
 
 TASKS = {7: "count", 8: "sum"}

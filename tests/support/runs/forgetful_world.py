@@ -23,8 +23,8 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from state import HashState, ValueState
 from state.errors import TransactionError
-from state.kinds.handles import HashState, ValueState
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore

@@ -23,8 +23,8 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import RepublishChoice
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from state import HashState
 from state.errors import FailedException, StateRefusedError
-from state.kinds.handles import HashState
 from state.redis_client.connection import RedisConnection
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.reader import RedisReader

@@ -29,7 +29,9 @@ from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.attempt import TransactionAttempt
 from state.codec import unpack
 from state.commits.commit import Commit, CommitReply
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet, compose
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet, compose
+from state.values.state_kind import StateKind, ValueType
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.topologies.components import Count, LinesCoordinator, build, plan
 

@@ -24,9 +24,9 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.start.spout_start import SpoutStart
+from state import HashState
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
-from state.kinds.handles import HashState
 from tests.support.runs.in_process_engine import InProcessEngine
 from tests.support.runs.scripted import validated
 from tests.support.stores.memory_store import MemoryStore

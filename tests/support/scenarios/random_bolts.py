@@ -15,8 +15,8 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
+from state import HashState, ListState, SetState, SortedSetState, ValueState
 from state.errors import FailedException
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
 from tests.support.scenarios.behaviours import code, fate, mapped, neighbour, sums
 from tests.support.scenarios.random_topologies import Input, Part, Scenario
 

@@ -17,8 +17,8 @@ from coordinator.sources.files.line_files import TextFiles
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import ListState
 from state.fault_points import installed
-from state.kinds.handles import ListState
 
 
 class Keep(BaseBatchBolt, ICommitter):

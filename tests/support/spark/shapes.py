@@ -7,7 +7,7 @@ from collections import Counter
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, ListState
+from state import HashState, ListState
 from tests.support.spark.bolts import NumberEmitter, Numbers, Store
 
 TRANSACTIONS, SIZE = 6, 8

@@ -9,11 +9,13 @@ from typing import Any
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
-from state.commits.write_set import StateKind, StateWrites, ValueType, WriteSet
+from state.commits.state_writes import StateWrites
+from state.commits.write_set import WriteSet
 from state.metadata import MetadataSum
 from state.records.topology_overview import FoundTopology
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import StateKind, ValueType
 
 NONCE, GENERATION = "a" * 32, "b" * 32
 EXPORTED = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from state.commits.commit import Commit, CommitReply
-from state.commits.write_set import VALUE_FIELD
+from state.values.state_kind import VALUE_FIELD
 from tests.support.stores.memory_store import MemoryStore
 
 

@@ -15,11 +15,12 @@ import redis
 from state.attempt import TransactionAttempt
 from state.commits.commit import Commit
 from state.commits.dead_letters import add_letters, pack_letter
-from state.commits.write_set import VALUE_FIELD, StateKind, WriteSet
+from state.commits.write_set import WriteSet
 from state.errors import TransactionError
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
+from state.values.state_kind import VALUE_FIELD, StateKind
 from tests.support.stores.builders import attempt
 from tests.support.stores.random_writes import random_write_set
 

@@ -11,7 +11,7 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from coordinator.topology.building.topology import ComponentGraph, Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import Plan, make_plan
-from state.kinds.handles import HashState
+from state import HashState
 
 
 def shape_of(topology: ComponentGraph) -> list[str]:

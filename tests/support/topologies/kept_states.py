@@ -9,7 +9,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state import HashState, ListState, SetState, SortedSetState, ValueState
 
 LINES = tuple(f"word{number % 7}" for number in range(40))
 TOPOLOGY_ID = "kept"

@@ -12,9 +12,9 @@ from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DeadLetter
-from state.kinds.handles import HashState
 
 Refused = tuple[int, str, int]
 """(txid, component, number)."""

@@ -11,7 +11,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
+from state import HashState, HyperLogLogState, ListState, SetState, SortedSetState, ValueState
 
 TOPOLOGY_ID = "typed"
 WORDS = tuple(f"wörd/{number % 7}" for number in range(40))

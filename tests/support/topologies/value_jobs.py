@@ -11,7 +11,7 @@ from coordinated_bolt.components.spouts import BaseSpout
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, ListState, SetState, ValueState
+from state import HashState, ListState, SetState, ValueState
 from tests.support.spark.bolts import note
 
 

@@ -9,7 +9,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, ListState
+from state import HashState, ListState
 
 WORDS = ("nathan", "bob", "joey", "nathan")
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from coordinator.topology.building.topology_description import DescribedState
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.commits.write_set import MAX_INTEGER, StateKind, ValueType
 from state.keys import Keys, split_member
 from state.kinds.state_family import part_of_text
 from state.printable import counted, one_line
 from state.records.stored_records import StoredKey
+from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 
 SHOWN = 5
 """Most items that one finding names."""

@@ -17,13 +17,13 @@ from coordinator.transactional.start.input_checks import (
 )
 from state.commits.dead_letters import letter_of
 from state.commits.quarantine import unpack_record
-from state.commits.write_set import MAX_INTEGER
 from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
 from state.metadata import MetadataSum, unpack_metadata
 from state.printable import counted, one_line
 from state.records.stored_records import StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
+from state.values.state_kind import MAX_INTEGER
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
 _FENCE = re.compile(

@@ -30,12 +30,12 @@ from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.watching.run_observer import Observation, TurnEnded
 from state.codec import unpack
-from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.stored_records import StoredRecords
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.topology import RedisTopology
+from state.values.state_kind import StateKind
 
 SCRATCH_PREFIX = "refold-"
 NAME_LENGTH_MAX = 64

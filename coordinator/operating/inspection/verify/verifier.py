@@ -23,12 +23,12 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import DescribedState, changes, declared_states_of, described
 from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.commits.write_set import StateKind
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.stored_records import MISSING, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
+from state.values.state_kind import StateKind
 
 IMAGE_TRIES = 5
 """How often records and states are read before they are of one transaction; a run may commit in between."""

@@ -17,9 +17,9 @@ from coordinated_bolt.transport.single_frames import SingleFrames
 from coordinator.engines.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
-from state.kinds.handles import HashState
 from tests.support.scenarios.playing import task_leftovers
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox

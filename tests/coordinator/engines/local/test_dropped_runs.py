@@ -8,9 +8,9 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from state import HashState
 from state.errors import FencedError, StateRefusedError
 from state.keys import Keys
-from state.kinds.handles import HashState
 from state.redis_topology.store import RedisStore
 from tests.support.topologies.components import Count, build
 

@@ -12,8 +12,8 @@ from coordinator import FixedBatchesSpout, TransactionalTopologyBuilder
 from coordinator.engines.local.dry_run import DryChange, dry_run
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from examples.word_count import CountWords, StoreCounts
+from state import HashState, ListState, SetState, ValueState
 from state.errors import FailedException, ReplayLimitError, TopologyError, UserCodeError
-from state.kinds.handles import HashState, ListState, SetState, ValueState
 from tests.support.topologies.components import Pass
 from tests.support.topologies.example_topologies import EXAMPLES
 

@@ -20,9 +20,9 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state.commits.write_set import MAX_INTEGER
+from state import HashState, SortedSetState, ValueState
 from state.errors import StateRefusedError
-from state.kinds.handles import HashState, SortedSetState, ValueState
+from state.values.state_kind import MAX_INTEGER
 
 SIZES = (1, 2, 7, 64)
 HUGE = sys.float_info.max

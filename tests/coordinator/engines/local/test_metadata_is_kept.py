@@ -17,8 +17,8 @@ from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEm
 from coordinator.spouts.transactional import SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import ListState
 from state.errors import FailedException
-from state.kinds.handles import ListState
 from tests.support.topologies.spout_kinds import OpaqueSpout, PartitionedSpout, WholeSpout
 
 ROWS, TAKE = 24, 2

@@ -11,8 +11,8 @@ from coordinator.engines.local.attempt_book import AttemptEnd
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import FailedException, ReplayLimitError, StateRefusedError, TopologyError, UserCodeError
-from state.kinds.handles import HashState
 from tests.support.scenarios.playing import leftovers
 from tests.support.topologies.components import Count, Lines, Pass, build
 

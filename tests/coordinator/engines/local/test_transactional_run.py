@@ -13,6 +13,7 @@ from coordinated_bolt.transport.frames import Frame
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import (
     FailedException,
     FencedError,
@@ -22,7 +23,6 @@ from state.errors import (
     TransactionTooLargeError,
     UserCodeError,
 )
-from state.kinds.handles import HashState
 from tests.support.scenarios.playing import leftovers, play
 from tests.support.scenarios.random_bolts import LocalTally, topology_of
 from tests.support.scenarios.random_topologies import Input, Part, Scenario, Trip

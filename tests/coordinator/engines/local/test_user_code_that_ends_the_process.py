@@ -17,8 +17,8 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import Interruption, UserCodeError
-from state.kinds.handles import HashState
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]

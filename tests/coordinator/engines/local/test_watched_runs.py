@@ -14,8 +14,8 @@ from coordinated_bolt.components.task_hook import ITaskHook
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import FailedException
-from state.kinds.handles import HashState
 from tests.support.topologies.components import Lines
 
 

@@ -10,8 +10,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import FailedException, StateRefusedError
-from state.kinds.handles import HashState
 from tests.conftest import Backend
 
 

@@ -11,7 +11,7 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout, FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState
+from state import HashState
 
 ROWS = [[number] for number in range(12)]
 

@@ -19,7 +19,7 @@ from coordinator.operating.cli.terminal import console, say, say_json
 from coordinator.spouts.memory import FixedBatchesSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state.kinds.handles import HashState, ListState, SetState, SortedSetState, ValueState
+from state import HashState, ListState, SetState, SortedSetState, ValueState
 from tests.conftest import Backend
 
 FORGED = "a\x1b[2J\r\ncommitted\tup to\u2028txid 9\u2029\u202eesrever\u2066\x9b31m\x7f\x85ü"

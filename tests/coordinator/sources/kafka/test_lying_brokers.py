@@ -26,8 +26,8 @@ from coordinator.sources.kafka.plain.retry_manager import RetryRules
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import ListState
 from state.errors import SourceError, TransactionError, UserCodeError
-from state.kinds.handles import ListState
 from tests.support.kafka.lying_brokers import BENIGN, SERVERS, TOPIC, Lie, LyingBrokers, Struck, forget_workers
 from tests.support.kafka.messages import context
 from tests.support.kafka.scripted_topic import Emissions

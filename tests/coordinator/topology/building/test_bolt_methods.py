@@ -12,8 +12,8 @@ from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import TopologyError
-from state.kinds.handles import HashState
 from tests.support.topologies.components import Lines, Pass
 
 

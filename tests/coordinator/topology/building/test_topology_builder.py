@@ -18,8 +18,8 @@ from coordinator.topology.building import topology_description
 from coordinator.topology.building.topology import ComponentKind, Subscription
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.planning.plan import make_plan
+from state import HashState, SetState
 from state.errors import TopologyError
-from state.kinds.handles import HashState, SetState
 from tests.support.topologies.components import Commit, Count, Lines, Pass, Sink, build, plan, shape_of
 
 

@@ -23,8 +23,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import SourceError, StateRefusedError, TopologyError, UserCodeError
-from state.kinds.handles import HashState
 from tests.support.runs.whole_runs import Count0
 from tests.support.topologies.components import Lines, LinesCoordinator, build
 

@@ -15,8 +15,8 @@ from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpou
 from coordinator.spouts.run_so_far import InputChange
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from state import HashState, ListState
 from state.errors import SourceError, StateRefusedError, UserCodeError
-from state.kinds.handles import HashState, ListState
 from tests.support.case_names import shown
 
 ROWS = [["a"], ["b"]]

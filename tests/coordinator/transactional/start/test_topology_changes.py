@@ -16,9 +16,9 @@ from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
 from coordinator.transactional.options import RunOptions
+from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
-from state.kinds.handles import HashState, SetState, ValueState
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"

@@ -29,8 +29,8 @@ from coordinator.spouts.run_so_far import PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState, ValueState
 from state.attempt import TransactionAttempt
-from state.kinds.handles import HashState, ValueState
 from tests.support.chaos.nemesis.transfers import PARTITIONS, chained, transfer, weight
 
 TAKE = 4

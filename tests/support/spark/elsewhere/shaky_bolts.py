@@ -12,7 +12,7 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.kinds.handles import HashState, SetState
+from state import HashState, SetState
 
 LANES = ("a", "d")
 """They hash to different tasks of two."""

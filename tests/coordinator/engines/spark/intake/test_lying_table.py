@@ -18,8 +18,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.spark.intake.row_intake import DIGEST_SCOPE
 from coordinator.sources.data_frame_batches import ColumnRanges, DataFrameBatches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state import HashState
 from state.errors import FailedException, SourceError
-from state.kinds.handles import HashState
 from tests.support.runs.lying_table import ROWS, Lie, LyingTable, TableEngine, row_hash
 from tests.support.runs.whole_runs import Crash, CrashingStore, bounds, crash_points, run
 from tests.support.topologies.components import plan

@@ -31,12 +31,12 @@ from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.codec import pack
-from state.commits.write_set import StateKind
 from state.errors import TopologyError, UserCodeError
 from state.metadata import MetadataSum
 from state.records.stored_records import StateImage
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
+from state.values.state_kind import StateKind
 from tests.conftest import Backend
 from tests.support.stores.builders import dump
 from tests.support.topologies.components import Count, Lines, build
