@@ -97,19 +97,19 @@ class Coordinator:
 
     def drain(self) -> None:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
-        self._spout.drain()
+        self._spout.guarded.draining = True
 
     def condition(self) -> RunCondition:
         """Returns how the run stands; called on the run's thread."""
-        return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.is_draining)
+        return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.guarded.draining)
 
     def deactivate(self) -> None:
         """Cuts no new transactions until `activate`; those in flight commit, and the run waits. Any thread."""
-        self._spout.deactivate()
+        self._spout.guarded.active = False
 
     def activate(self) -> None:
         """Cuts transactions again after `deactivate`. Any thread."""
-        self._spout.activate()
+        self._spout.guarded.active = True
 
     def run(self) -> RunStatistics:
         """Runs to the end of the input, or until it is drained.
@@ -159,7 +159,7 @@ class Coordinator:
         if not machine.is_halted():
             self._publisher.look()
             self._note_absences()
-            self._spout.tell_activity()
+            self._spout.guarded.tell_activity()
         self._spout.note_committed(machine.currtx - 1)
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         self._handle(Turn(clock(), limit, is_awaited))

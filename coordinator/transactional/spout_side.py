@@ -23,10 +23,10 @@ from state.errors import FailedException
 
 
 class SpoutSide:
-    """The spout of one run; used on the run's thread, except for `drain`, `deactivate` and `activate`.
+    """The spout of one run; used on the run's thread.
 
     Args:
-        spout: calls its coordinator.
+        guarded: calls its coordinator.
         committer: calls its committer, if there is one.
         clock: seconds, monotonic.
         metadata: knows which transactions republish quarantined batches; the spout does not count these.
@@ -34,11 +34,14 @@ class SpoutSide:
         first_positions: scope -> where a partition begins that was never read; calls user code.
         untold: what earlier runs committed and may not have told.
         withheld: returns the txids whose batches are quarantined.
+
+    Attributes:
+        guarded: as given; any thread may pause or drain it.
     """
 
     def __init__(
         self,
-        spout: GuardedSpout,
+        guarded: GuardedSpout,
         committer: GuardedSpoutCommitter,
         *,
         clock: Callable[[], float],
@@ -48,7 +51,7 @@ class SpoutSide:
         untold: tuple[TransactionAttempt, ...] = (),
         withheld: Callable[[], Collection[int]] = tuple,
     ) -> None:
-        self._spout = spout
+        self.guarded = guarded
         self._committer = committer
         self._clock = clock
         self._metadata = metadata
@@ -58,30 +61,9 @@ class SpoutSide:
         self._withheld = withheld
         self._has_resumed = self._has_first_positions = False
 
-    def drain(self) -> None:
-        """Stops cutting for the rest of the run. Any thread."""
-        self._spout.draining = True
-
-    @property
-    def is_draining(self) -> bool:
-        """Whether `drain` was called."""
-        return self._spout.draining
-
-    def deactivate(self) -> None:
-        """Stops cutting until `activate`. Any thread."""
-        self._spout.active = False
-
-    def activate(self) -> None:
-        """Cuts again after `deactivate`. Any thread."""
-        self._spout.active = True
-
-    def tell_activity(self) -> None:
-        """Tells the spout of a pause or its end."""
-        self._spout.tell_activity()
-
     def note_committed(self, txid: int) -> None:
         """Notes how far the run is; called before anything is asked of the spout."""
-        self._spout.committed_txid = self._metadata.number_of(txid)
+        self.guarded.committed_txid = self._metadata.number_of(txid)
 
     def resume(self) -> Resumed | None:
         """Returns, once, what earlier runs committed and may not have told; None from then on."""
@@ -90,10 +72,10 @@ class SpoutSide:
 
     def first_positions(self) -> FirstPositions | None:
         """Returns, once, where partitions begin that were never read; None if there are none, or the spout fails."""
-        if self._has_first_positions or self._spout.error is not None:
+        if self._has_first_positions or self.guarded.error is not None:
             return None
         try:
-            positions = self._spout.first_positions(self._ask_first_positions)
+            positions = self.guarded.first_positions(self._ask_first_positions)
         except FailedException:
             return None  # it is asked again in the next turn, and nothing is cut before
         self._has_first_positions = True
@@ -119,17 +101,17 @@ class SpoutSide:
         if not self._has_first_positions:
             return NothingToCut(cut.txid, self._clock())
         try:
-            if cut.is_new and not self._spout.is_ready():
+            if cut.is_new and not self.guarded.is_ready():
                 return NothingToCut(cut.txid, self._clock())
-            metadata = self._spout.initialize_transaction(self._metadata.number_of(cut.txid), cut.previous)
+            metadata = self.guarded.initialize_transaction(self._metadata.number_of(cut.txid), cut.previous)
         except FailedException:
             return NothingToCut(cut.txid, self._clock())
-        byte_count = self._spout.estimated_bytes(metadata)
+        byte_count = self.guarded.estimated_bytes(metadata)
         return BatchCut(cut.txid, metadata, self._clock(), byte_count, self._notes_of(metadata))
 
     def input_state(self, last_metadata: object) -> InputState:
         """Returns how the input stands; a spout that has raised or is paused is not asked whether it has ended."""
-        spout = self._spout
+        spout = self.guarded
         if spout.error is not None or not (spout.active or spout.draining):
             return InputState(error=spout.error)
         return InputState(
@@ -140,11 +122,11 @@ class SpoutSide:
 
     def progress(self, last_metadata: object) -> float | None:
         """Returns the part of the input that is cut, from 0 to 1; None if it is unknown."""
-        return self._spout.progress(last_metadata)
+        return self.guarded.progress(last_metadata)
 
 
 class RepublishSide(SpoutSide):
-    """Answers what the machine asks of the spout; used on the run's thread, except for `drain` and its kin.
+    """Answers what the machine asks of the spout; used on the run's thread.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
     transaction. The spout's committer is told of it under its old number. A drain leaves out the batches that were not
@@ -162,7 +144,7 @@ class RepublishSide(SpoutSide):
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Returns the next quarantined batch, if there is one and the run is neither paused nor drained."""
-        may_begin = self._spout.active and not self._spout.draining
+        may_begin = self.guarded.active and not self.guarded.draining
         if not self._waiting or not may_begin:
             return NothingToCut(cut.txid, self._clock())
         republished = self._waiting.popleft()
@@ -170,8 +152,8 @@ class RepublishSide(SpoutSide):
 
     def input_state(self, last_metadata: object) -> InputState:
         """Returns whether every batch was handed out; the spout's own input does not count."""
-        draining = self._spout.draining
-        if not (self._spout.active or draining):
+        draining = self.guarded.draining
+        if not (self.guarded.active or draining):
             return InputState()
         return InputState(is_exhausted=not self._waiting, is_draining=draining, is_finite=draining)
 
