@@ -20,7 +20,7 @@ from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTupl
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage, TupleStretch
-from coordinated_bolt.plain.outboxes import EDGE_BITS, AckerMessages, SubtopologyOutbox, TreeOutbox
+from coordinated_bolt.plain.outboxes import EDGE_BITS, MessageOutbox, SubtopologyOutbox, TreeOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
@@ -79,7 +79,7 @@ class CoordinatedTask:
         self._wiring = wiring
         self._coordination: Coordination = wiring.coordination
         self._send = send
-        self._ackers = AckerMessages(wiring.task_id, wiring.acker_tasks, send)
+        self._ackers = MessageOutbox(wiring.task_id, wiring.acker_tasks, send)
         self._random = random
         self._observer = observer or TaskObserver()
         self._begun_count = 0

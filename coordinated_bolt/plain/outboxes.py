@@ -61,17 +61,22 @@ class TreeOutbox(Protocol):
         """Sends any message; tasks of sub-topologies send nothing else."""
 
 
-class AckerMessages:
-    """Sends messages about trees, for the collectors and tasks that grow them (executor, or driver for spouts).
+class MessageOutbox:
+    """The outbox of any task that sends a message for everything (executor, or driver for spouts).
 
     Args:
         task_id: the sender.
-        acker_tasks: every acker task; without any, nothing may be sent.
+        acker_tasks: every acker task; without any, nothing about trees may be sent.
         send: takes the messages.
     """
 
     def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
-        self._task_id, self._acker_tasks, self._send = task_id, acker_tasks, send
+        self._task_id, self._acker_tasks = task_id, acker_tasks
+        self.send = send
+
+    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
+        """Sends a TUPLE."""
+        self.send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
 
     def init(self, root: int, edges: int) -> None:
         """Sends that a spout has begun a tree; `edges` is the xor of its first edges."""
@@ -90,29 +95,10 @@ class AckerMessages:
         self._send_root(MessageKind.RESET_TIMEOUT, root)
 
     def _send_edges(self, kind: MessageKind, root: int, edges: int) -> None:
-        self._send(edges_message(kind, self._task_id, acker_of(root, self._acker_tasks), root=root, edges=edges))
+        self.send(edges_message(kind, self._task_id, acker_of(root, self._acker_tasks), root=root, edges=edges))
 
     def _send_root(self, kind: MessageKind, root: int) -> None:
-        self._send(tree_message(kind, self._task_id, acker_of(root, self._acker_tasks), root))
-
-
-class MessageOutbox(AckerMessages):
-    """The outbox of any task that sends a message for everything.
-
-    Args:
-        task_id: the sender.
-        acker_tasks: every acker task.
-        send: takes the messages.
-    """
-
-    def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
-        super().__init__(task_id, acker_tasks, send)
-        self.send = send
-        self._sender = task_id
-
-    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Sends a TUPLE."""
-        self.send(tuple_message(self._sender, target, stream_index=stream_index, values=row, roots=roots))
+        self.send(tree_message(kind, self._task_id, acker_of(root, self._acker_tasks), root))
 
 
 class SubtopologyOutbox:
