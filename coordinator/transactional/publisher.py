@@ -24,6 +24,7 @@ from state.errors import (
 from state.printable import counted, one_line
 from state.redis_server.fitness import ServerWatch
 from state.redis_topology.refusals import state_not_as_left, trouble_of
+from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
@@ -40,25 +41,6 @@ class Store(Protocol):
 
     def confirm(self) -> None:
         """Checks that the store has lost nothing that it confirmed."""
-
-
-class Barriers(Protocol):
-    """The part of `RedisStore` that confirms how durable commits are.
-
-    Attributes:
-        unreachable_timeout_s: how long a run may have nothing to do but wait for a confirmation.
-    """
-
-    unreachable_timeout_s: float
-
-    def ask_barrier(self, confirmed_txid: int) -> None:
-        """Asks whether everything written so far is as durable as the run has asked."""
-
-    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
-        """Returns whether that is confirmed by now, after at most `timeout_s`."""
-
-    def note_durable(self, confirmed_txid: int) -> None:
-        """Stores the last txid that is known to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +94,7 @@ class Publisher:
         history: int = HISTORY_KEPT,
         origin: QuarantineOrigin | None = None,
         server_watch: ServerWatch | None = None,
-        barriers: Barriers | None = None,
+        barriers: RedisStore | None = None,
     ) -> None:
         self._store, self._topology_id, self._clock, self._history = store, topology_id, clock, history
         self._origin = origin
