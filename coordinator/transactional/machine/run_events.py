@@ -13,16 +13,7 @@ from typing import Any
 
 from committers.task_report import TaskReport
 from coordinator.spouts.batch_emitters import Batch
-from coordinator.transactional.engine import (
-    ClusterNoted,
-    EarlyCommit,
-    FailedByHand,
-    GroupCrashed,
-    GroupExecuted,
-    PhaseWaits,
-    WaveCrashed,
-    WaveProcessed,
-)
+from coordinator.transactional.engine import EarlyCommit, Event
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.republication import Republication
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed, AttemptsIssued
@@ -174,7 +165,6 @@ class InputState:
     error: TransactionError | None = None
 
 
-EngineEvent = WaveProcessed | WaveCrashed | GroupExecuted | GroupCrashed | FailedByHand | PhaseWaits | ClusterNoted
 RunEvent = (
     Resumed
     | FirstPositions
@@ -187,7 +177,7 @@ RunEvent = (
     | Refused
     | Told
     | InputState
-    | EngineEvent
+    | Event
 )
 
 # Decisions
