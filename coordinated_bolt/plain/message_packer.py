@@ -233,16 +233,6 @@ def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
     return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
 
 
-def messages_of(frame: WaveFrame) -> list[Message]:
-    """Returns the same as messages, one by one.
-
-    Raises:
-        CodecError: the frame does not hold messages.
-    """
-    contents = contents_of(frame)
-    return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
-
-
 def trees_of(frame: WaveFrame) -> Trees:
     """Returns what a frame tells an acker of trees that begin and grow.
 

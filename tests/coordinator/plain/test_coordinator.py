@@ -9,7 +9,7 @@ import pytest
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.plain.wave_frames import unpack_wave_frame
 from coordinator.plain.plain_engine import WaveDrained
@@ -20,6 +20,7 @@ from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
+from tests.support.tasks.wire import messages_of
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.plain.message_packer import messages_of, trees_of
+from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
 from coordinator.engines.spark.plain_stage import BoltStage
@@ -22,6 +22,7 @@ from coordinator.plain.plain_plan import PlainPlan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from state.errors import UserCodeError
 from tests.support.runs.in_process_plain_engine import InProcessPlainEngine
+from tests.support.tasks.wire import messages_of
 from tests.support.topologies.plain_jobs import Diary, Scripted, Told, coordinator_of, planned
 
 BOLTS = ("spread", "left", "right", "end")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
+from coordinated_bolt.plain.message_packer import contents_of
+from coordinated_bolt.plain.messages import Message, TupleStretch
+from coordinated_bolt.plain.wave_frames import WaveFrame
 from coordinated_bolt.transport.blocks import (
     Arrived,
     Block,
@@ -53,6 +57,12 @@ def alone(frame: Frame, attempts: Sequence[TransactionAttempt]) -> bytes:
     wave = WaveAttempts(attempts if frame.attempt in attempts else [frame.attempt])
     kind, payload = _content(frame, wave.places[frame.attempt])
     return pack_block(Block(wave.key, frame.sender, frame.sequence, frame.target, kind, payload))
+
+
+def messages_of(frame: WaveFrame) -> list[Message]:
+    """What `contents_of` returns, as messages, one by one."""
+    contents = contents_of(frame)
+    return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
 
 
 def arrived(of: TransactionAttempt, frames: Iterable[Frame]) -> Arrived:

@@ -197,11 +197,6 @@ class LocalFile(InputFile):
     def close(self) -> None:
         self._file.close()
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether `close` was called."""
-        return self._file.closed
-
     @contextmanager
     def _explained(self) -> Iterator[None]:
         try:
