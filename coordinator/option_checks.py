@@ -1,4 +1,4 @@
-"""How the options of runs are checked: a field of an option value has its check beside its default."""
+"""How the options of runs and of spouts are checked; a field of an option value has its check beside its default."""
 
 from __future__ import annotations
 
@@ -62,3 +62,15 @@ def one_of(words: Mapping[str, str]) -> Check:
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
     wanted = f"one of these words: {meanings}" if any(words.values()) else f"one of {', '.join(words)}"
     return lambda value: "" if value in words else f"give {wanted}"
+
+
+def positive(owner: str, name: str, given: Any) -> int:
+    """Returns a whole number of at least 1 that a spout was given, on the command line as text.
+
+    Raises:
+        TopologyError: it is something else.
+    """
+    number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
+    return number

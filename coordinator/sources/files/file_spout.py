@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.option_checks import positive
 from coordinator.sources.files.done_files import DoneFiles, FinishedFiles
 from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinator, FoundFile, find_file
 from coordinator.sources.files.file_kind import FileKind
@@ -62,7 +63,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
     ) -> None:
         owner = type(self).__name__
         self.patterns = _patterns(owner, pattern)
-        self.records_per_batch = _positive(owner, batch_parameter, records_per_batch)
+        self.records_per_batch = positive(owner, batch_parameter, records_per_batch)
         self.kind = kind
         self.follow = checked_follow(follow)
         self.destruction = "" if self.follow is None else DESTROYED.get(self.follow.done, "")
@@ -196,14 +197,6 @@ def _pattern(owner: str, given: Any) -> str:
     if not isinstance(text, str) or not text or "\0" in text:
         raise TopologyError(f"pattern {given!r} of {owner} is no path or glob: give a text such as 'logs/*.txt'")
     return text
-
-
-def _positive(owner: str, name: str, given: Any) -> int:
-    """Returns a positive integer, which the command line gives as a string."""
-    number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
-    return number
 
 
 _ADDRESS = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")

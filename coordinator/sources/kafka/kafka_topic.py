@@ -21,6 +21,8 @@ from state.errors import TopologyError
 
 TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+KAFKA_SPOUT = "a Kafka spout"
+"""Whose a wrong parameter is, in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,18 +145,6 @@ def require_topic(given: Any) -> KafkaTopic:
     if not isinstance(given, KafkaTopic):
         raise TopologyError(f"the topic of a Kafka spout is {given!r:.100}; give a KafkaTopic(servers, name)")
     return given
-
-
-def positive(name: str, given: Any) -> int:
-    """Returns a whole number of at least 1, which the command line gives as text.
-
-    Raises:
-        TopologyError: it is something else.
-    """
-    number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise TopologyError(f"{name}={given!r} of a Kafka spout has to be a whole number of at least 1")
-    return number
 
 
 def one_of(name: str, given: Any, known: Iterable[str]) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.sources.kafka.kafka_topic import KafkaTopic, positive, require_topic
+from coordinator.option_checks import positive
+from coordinator.sources.kafka.kafka_topic import KAFKA_SPOUT, KafkaTopic, require_topic
 from coordinator.sources.kafka.offset_ranges import OpaquePosition, words_of
 from coordinator.sources.kafka.opaque_coordinator import OpaqueTopicCoordinator
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
@@ -57,8 +58,8 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
         continuous: bool = False,
     ) -> None:
         self._topic = require_topic(topic)
-        self._messages = positive("messages_per_partition", messages_per_partition)
-        self._bytes = positive("bytes_per_partition", bytes_per_partition)
+        self._messages = positive(KAFKA_SPOUT, "messages_per_partition", messages_per_partition)
+        self._bytes = positive(KAFKA_SPOUT, "bytes_per_partition", bytes_per_partition)
         self._is_continuous = bool(continuous)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:

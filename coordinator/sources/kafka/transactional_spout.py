@@ -12,8 +12,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.option_checks import positive
 from coordinator.sources.kafka.client_settings import READER_DEFAULTS, ClientSettings
-from coordinator.sources.kafka.kafka_topic import KafkaTopic, positive, require_topic
+from coordinator.sources.kafka.kafka_topic import KAFKA_SPOUT, KafkaTopic, require_topic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, share_of, words_of
 from coordinator.sources.kafka.partition_reader import OutOfRangeError
 from coordinator.sources.kafka.starting_point import LOST_COUNTER
@@ -69,8 +70,8 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
             raise TopologyError(f"mirror_group={mirror_group!r} of a Kafka spout is not a group's name")
         self._topic = require_topic(topic)
         self._rules = CuttingRules(
-            messages=positive("messages_per_batch", messages_per_batch),
-            byte_count=positive("bytes_per_batch", bytes_per_batch),
+            messages=positive(KAFKA_SPOUT, "messages_per_batch", messages_per_batch),
+            byte_count=positive(KAFKA_SPOUT, "bytes_per_batch", bytes_per_batch),
             linger_s=linger_ms / 1000,
             is_continuous=bool(continuous),
         )

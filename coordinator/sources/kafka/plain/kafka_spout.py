@@ -13,8 +13,9 @@ from typing import Any
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import ISpout, SpoutOutputCollector
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinator.option_checks import positive
 from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
-from coordinator.sources.kafka.kafka_topic import KafkaTopic, one_of, positive, require_topic
+from coordinator.sources.kafka.kafka_topic import KAFKA_SPOUT, KafkaTopic, one_of, require_topic
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.plain.offset_record import OffsetRecords, ResumeRules
 from coordinator.sources.kafka.plain.partition_manager import AfterFail, PartitionManager, TupleId
@@ -95,12 +96,12 @@ class KafkaSpout(ISpout):
             )
         self._split, self._redis, self._spout_id = split, redis, spout_id
         self._retries, self._on_give_up = retries, OnGiveUp(on_give_up)
-        self._max_uncommitted = positive("max_uncommitted", max_uncommitted)
-        self._store_every_ms = positive("store_every_ms", store_every_ms)
+        self._max_uncommitted = positive(KAFKA_SPOUT, "max_uncommitted", max_uncommitted)
+        self._store_every_ms = positive(KAFKA_SPOUT, "store_every_ms", store_every_ms)
         self._rules = ResumeRules(
             instance_id=instance_id or secrets.token_hex(8),
             force_from_start=force_from_start,
-            max_behind=None if max_behind is None else positive("max_behind", max_behind),
+            max_behind=None if max_behind is None else positive(KAFKA_SPOUT, "max_behind", max_behind),
         )
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
