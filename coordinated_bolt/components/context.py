@@ -11,6 +11,7 @@ from typing import Any, SupportsIndex
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.tuples import cut
 from state.errors import TopologyError
+from state.values.own_copy import is_valid_text
 
 _MOST = 2**63
 
@@ -90,11 +91,8 @@ class TopologyContext:
 def _checked_count(name: Any, amount: Any) -> int:
     if type(name) is not str:
         raise TypeError(f"counter names must be strings, got {cut(name)} of type {type(name).__name__}")
-    if not name.isascii():
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"counter name {name!r} is not valid Unicode") from None
+    if not name.isascii() and not is_valid_text(name):
+        raise ValueError(f"counter name {name!r} is not valid Unicode")
     try:
         checked = index(amount)
     except TypeError:

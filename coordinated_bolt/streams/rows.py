@@ -15,7 +15,7 @@ from coordinated_bolt.streams.tuples import cut
 from state.codec import CodecError
 from state.printable import counted
 from state.values.column_values import is_unordered
-from state.values.own_copy import ATOMS, own_copy
+from state.values.own_copy import ATOMS, is_valid_text, own_copy
 
 ORDINARY = frozenset({list, tuple})
 """The types of nearly all emitted rows; any other type is checked for an order."""
@@ -148,12 +148,4 @@ def _is_plain(column: Sequence[Any]) -> bool:
         text = "".join(value for value in column if type(value) is str)
     else:
         return False
-    return text.isascii() or _is_valid(text)
-
-
-def _is_valid(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.isascii() or is_valid_text(text)

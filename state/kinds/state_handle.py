@@ -18,6 +18,7 @@ from state.keys import check_name
 from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
+from state.values.own_copy import is_valid_text
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
 from state.values.value_form import ValueForm, check_scale, form_of
 
@@ -166,12 +167,8 @@ class StateHandle:
             raise ValueError(f"state {self.name!r} was given {what} {value}, outside ±{MAX_INTEGER}")
         if declared is ValueType.FLOAT and not math.isfinite(value):
             raise ValueError(f"state {self.name!r} was given {what} {value}, which is not a finite number")
-        if declared is ValueType.STR:
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                sentence = f"state {self.name!r} was given {what} {value!r}, which is not valid Unicode"
-                raise ValueError(sentence) from None
+        if declared is ValueType.STR and not is_valid_text(value):
+            raise ValueError(f"state {self.name!r} was given {what} {value!r}, which is not valid Unicode")
         return value
 
     def _are_plain(self, values: Collection[Any], declared: ValueType) -> bool:
@@ -184,7 +181,7 @@ class StateHandle:
             case ValueType.FLOAT:
                 return all(map(math.isfinite, values))
             case ValueType.STR:
-                return _is_valid_text("".join(values))
+                return is_valid_text("".join(values))
             case _:
                 return True
 
@@ -261,14 +258,6 @@ class StateHandle:
             writes.increments[field][0] += by
         else:
             writes.increments[field] = [by]
-
-
-def _is_valid_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _as_int(value: Any) -> Any:

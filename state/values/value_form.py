@@ -10,6 +10,7 @@ from typing import Any
 
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
+from state.values.own_copy import is_valid_text
 from state.values.state_kind import MAX_INTEGER, ValueType
 
 SCALE_MAX = 15
@@ -100,10 +101,8 @@ def canonical_json(value: Any) -> str:
     restored = json.loads(text)
     if restored != value:
         raise TypeError(f"would be read back as {restored!r:.100}; use dicts with text as keys, and lists")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("is not valid Unicode") from None
+    if not is_valid_text(text):
+        raise ValueError("is not valid Unicode")
     return text
 
 
