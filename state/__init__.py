@@ -30,8 +30,7 @@ if TYPE_CHECKING:
         WaveCrashError,
     )
     from state.kinds.hash_state import HashState
-    from state.kinds.member_states import HyperLogLogState, SetState
-    from state.kinds.sorted_set_state import SortedSetState
+    from state.kinds.member_states import HyperLogLogState, SetState, SortedSetState
     from state.kinds.state_family import StateFamily
     from state.kinds.value_states import ListState, ValueState
     from state.redis_server.embedded import EmbeddedServer

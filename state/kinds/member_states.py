@@ -1,14 +1,15 @@
-"""A Redis set."""
+"""States of members: sets, sorted sets, and HyperLogLogs, which only count theirs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, declared_type
-from state.values.state_kind import StateKind
+from state.kinds.state_handle import FIELD_TYPES, StateHandle, check_most, declared_type
+from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
 class SetState(KeyedState):
@@ -95,3 +96,117 @@ class HyperLogLogState(StateHandle):
         if not self._put_plain(column, [True] * len(column)):
             for member in column:
                 self.add(member)
+
+
+class SortedSetState(KeyedState):
+    """A Redis sorted set: member -> score, a finite float.
+
+    Args:
+        name: state name.
+        value: type of the members, ``str``, ``int`` or ``bytes``, or its name.
+        keep_highest: how many members stay: each commit cuts off those with the lowest scores, of equal ones the first
+            by their bytes. Such a state takes only `put` and `put_many`, which then keep a member's best score: what
+            depends on a member that may have been cut off would depend on when the cut was made.
+        keep_lowest: the same with the lowest scores; of equal ones the last are cut off.
+
+    Raises:
+        TopologyError: both are given, or one is not a number of members.
+    """
+
+    kind = StateKind.SORTED_SET
+    value_type = ValueType.FLOAT
+
+    def __init__(
+        self,
+        name: str,
+        value: type | str = str,
+        *,
+        keep_highest: int | None = None,
+        keep_lowest: int | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.retention = _retention(name, keep_highest, keep_lowest)
+        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+
+    def put(self, member: Any, score: Any) -> None:
+        """Sets a member's score; in a bounded set only if it is better than the one it has.
+
+        Raises:
+            TypeError, ValueError: member or score has the wrong type, or the score is not finite.
+        """
+        score = self._check("score", self._as_float("score", score), ValueType.FLOAT)
+        if self.retention.is_ranked:
+            score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
+        self._open().put(self._check("member", member, self.field_type), score)
+
+    def put_many(self, members: Mapping[Any, Any] | Iterable[Any], scores: Iterable[Any] | None = None) -> None:
+        """Sets the scores of many members; like calling `put` for each in order, but many times faster.
+
+        Args:
+            members: the members; of one that is named twice the last score counts. Or a mapping of members to scores.
+            scores: one for each member.
+
+        Raises:
+            TypeError, ValueError: as `put`; some scores may already be set. Or these are not two columns of one length.
+        """
+        keys, column = self._columns("put_many", members, scores)
+        if not self._put_plain(keys, column):
+            for member, score in zip(keys, column, strict=True):
+                self.put(member, score)
+
+    def increment_many(self, members: Mapping[Any, Any] | Iterable[Any], amounts: Iterable[Any] | None = None) -> None:
+        """Adds to the scores of many members; like calling `increment` for each in order.
+
+        Raises:
+            TypeError, ValueError: as `increment`; some scores may already be incremented. Or these are not two columns
+                of one length.
+        """
+        for member, by in zip(*self._columns("increment_many", members, amounts), strict=True):
+            self.increment(member, by)
+
+    def increment(self, member: Any, by: Any = 1.0) -> None:
+        """Adds `by` to a member's score, starting from 0 if it is missing.
+
+        Raises:
+            TypeError, ValueError: member or amount has the wrong type or is out of range; or the set is bounded.
+        """
+        self._refuse_if_bounded("increment")
+        by = self._check_delta(by)
+        self._add(self._check("member", member, self.field_type), by)
+
+    def remove(self, member: Any) -> None:
+        """Removes `member` if it exists.
+
+        Raises:
+            TypeError, ValueError: the member has the wrong type; or the set is bounded.
+        """
+        self._refuse_if_bounded("remove")
+        self._open().delete(self._check("member", member, self.field_type))
+
+    def score(self, member: Any) -> float | None:
+        """Returns the member's score, or None.
+
+        Raises:
+            StaleReadError, StateRefusedError: as `HashState.get`.
+            TypeError: the set is bounded.
+        """
+        self._refuse_if_bounded("score")
+        (value,) = self._read([self._check("member", member, self.field_type)]).values()
+        return None if value is MISSING else float(value)
+
+    def _refuse_if_bounded(self, call: str) -> None:
+        if self.retention.is_ranked:
+            raise TypeError(
+                f"state {self.name!r} keeps only {self.retention.most:,} members and cannot {call}: the result would "
+                "depend on when the others were cut off; keep the scores in a HashState, and put them here"
+            )
+
+
+def _retention(name: str, keep_highest: int | None, keep_lowest: int | None) -> Retention:
+    if keep_highest is not None and keep_lowest is not None:
+        raise TopologyError(f"state {name!r} is given keep_highest and keep_lowest; give one of them")
+    if keep_highest is not None:
+        return Retention(Side.HIGHEST, check_most(f"keep_highest of state {name!r}", keep_highest))
+    if keep_lowest is not None:
+        return Retention(Side.LOWEST, check_most(f"keep_lowest of state {name!r}", keep_lowest))
+    return KEEP_ALL
