@@ -21,7 +21,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping, Grouping, ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from tests.support.tasks.outboxes import attempt_outbox

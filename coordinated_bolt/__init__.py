@@ -3,7 +3,7 @@
 Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
 What several rooms share lies at the top: `wiring` (all that one task knows), `columns` (rows, held as columns),
 `user_code` and `user_traceback` (exceptions of user code), `neighbours` (the import check), `rotating_map`
-and `time_cache_map` (timeouts).
+(timeouts).
 """
 
 from typing import TYPE_CHECKING
@@ -16,8 +16,13 @@ from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
     from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector, IBasicBolt
-    from coordinated_bolt.components.batch_bolts import BaseBatchBolt, BatchOutputCollector, IBatchBolt
-    from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+    from coordinated_bolt.components.batch_bolts import (
+        BaseBatchBolt,
+        BatchOutputCollector,
+        FinishedCallback,
+        IBatchBolt,
+        TimeoutCallback,
+    )
     from coordinated_bolt.components.component import IComponent
     from coordinated_bolt.components.context import TopologyContext
     from coordinated_bolt.components.rich_bolts import BaseRichBolt, IRichBolt, OutputCollector
@@ -29,13 +34,12 @@ if TYPE_CHECKING:
         SpoutOutputCollector,
     )
     from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
-    from coordinated_bolt.rotating_map import RotatingMap
+    from coordinated_bolt.rotating_map import RotatingMap, TimeCacheMap
     from coordinated_bolt.streams.declared import OutputFieldsDeclarer
     from coordinated_bolt.streams.groupings import CustomGrouping
     from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
     from coordinated_bolt.streams.tuple_batch import TupleBatch
     from coordinated_bolt.streams.tuples import Tuple
-    from coordinated_bolt.time_cache_map import TimeCacheMap
 
 hand_on_lazily(__name__)
 

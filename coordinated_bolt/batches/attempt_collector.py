@@ -12,9 +12,8 @@ from coordinated_bolt.streams.routing import Choosers, Router
 from coordinated_bolt.streams.rows import ORDINARY
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.outbox import RowOutbox
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import digest64

@@ -17,17 +17,15 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.columns import Rows
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
-from coordinated_bolt.components.batch_bolts import BatchOutputCollector, IBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector, FinishedCallback, IBatchBolt, TimeoutCallback
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 

@@ -20,9 +20,8 @@ from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stre
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs, Tracking, TrackingStatus
 from coordinated_bolt.transport.outbox import NewOutbox
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import TransactionError

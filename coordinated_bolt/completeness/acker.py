@@ -2,14 +2,15 @@
 
 Each root has one 64-bit value. Senders and receivers xor edge ids into it; it is zero once every edge has
 been put in twice. In a transactional topology a root is an attempt and `BatchAcker` puts the edges in; in a plain one
-it is a tuple with a message id, and `AckerTask` does. Pure: no clock, no transport.
+it is a tuple with a message id, and `AckerTask` does; on Spark `WaveTrees` serves for both. Pure: no clock, no
+transport.
 
 Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
@@ -94,3 +95,32 @@ class Acker(Generic[Root]):
             return None
         del self._trees[root]
         return outcome
+
+
+class WaveTrees:
+    """The trees of one wave of a plain topology: everything is told before anything is asked.
+
+    So there is nothing to decide along the way, and the order in which it is told does not matter. A tree is complete
+    if its edges cancel; what failed was not acked, and leaves its tree open.
+    """
+
+    def __init__(self) -> None:
+        self._begun: dict[int, int] = {}
+        self._acked: dict[int, int] = {}
+
+    def begin(self, roots: Iterable[int], edges: Iterable[int]) -> None:
+        """Notes that roots were emitted, each with the xor of its first edges; a second time, it is ignored."""
+        begun = self._begun
+        for root, edge in zip(roots, edges, strict=True):
+            begun.setdefault(root, edge)
+
+    def ack(self, roots: Iterable[int], edges: Iterable[int]) -> None:
+        """Notes what a task has received and sent in some trees, each the xor of its edges there."""
+        acked = self._acked
+        for root, edge in zip(roots, edges, strict=True):
+            acked[root] = acked.get(root, 0) ^ edge
+
+    def complete(self) -> list[int]:
+        """Returns the roots of the trees that have begun and are complete, in the order in which they began."""
+        acked = self._acked
+        return [root for root, edges in self._begun.items() if acked.get(root, 0) == edges]

@@ -23,9 +23,8 @@ from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError
 

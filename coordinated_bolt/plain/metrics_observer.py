@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.streams.plain_tuple import PendingMessage, PlainTuple
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver

@@ -16,12 +16,11 @@ from coordinated_bolt.batches.refused_tuples import outside_transactions
 from coordinated_bolt.plain.outboxes import EDGE_BITS, RootOutbox, TreeOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
-from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
+from coordinated_bolt.streams.plain_tuple import PendingMessage, PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
 from coordinated_bolt.streams.tuples import Tuple, shortened
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
+from coordinated_bolt.watching.task_observer import HookObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import TopologyError
 

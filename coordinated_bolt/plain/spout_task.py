@@ -17,11 +17,10 @@ from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.outboxes import RootOutbox
 from coordinated_bolt.plain.output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls, end_on
-from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.streams.plain_tuple import PendingMessage
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError
 

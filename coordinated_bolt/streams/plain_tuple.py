@@ -1,10 +1,10 @@
-"""Tuples of plain topologies, which know the trees they belong to."""
+"""Tuples of plain topologies, which know the trees they belong to, and messages as a spout task remembers them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.edges import DRIVER
@@ -54,6 +54,22 @@ class PlainTuple(Tuple):
         self.ack_value = 0
         self.status = _OPEN
         self.received_ns = 0
+
+
+class PendingMessage(NamedTuple):
+    """A message that is neither acked nor failed yet.
+
+    Attributes:
+        message_id: from the spout.
+        values: the values that the spout emitted.
+        stream_id: the stream it was emitted on.
+        emitted_ns: when it was emitted, on the clock of the spout's task.
+    """
+
+    message_id: Any
+    values: list[Any]
+    stream_id: str
+    emitted_ns: int
 
 
 def is_tick(tup: Tuple) -> bool:

@@ -1,6 +1,6 @@
 """Frames: the tuples of one attempt from one task to another, in few large pieces; and how bytes are sealed.
 
-On one process frames travel as they are, one by one (see `single_frames`); between processes those of a whole wave
+On one process frames travel as they are, one by one (see `SingleFrames`); between processes those of a whole wave
 travel together (see `blocks`). Whatever crosses a process is sealed: a fixed header, which names the receiver, a
 checksum and the payload.
 """

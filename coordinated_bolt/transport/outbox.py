@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
 from coordinated_bolt.transport.edges import EdgeDigest
+from coordinated_bolt.transport.frames import Frame, FrameKind
 from state.attempt import TransactionAttempt
 from state.codec import MAX_BYTES, CodecError, pack
 
@@ -205,6 +206,32 @@ class FrameOutbox:
         box = _HeldRows(self._attempt, self._sender, target, self._carrier, self.transferred)
         self._boxes[target] = box
         return box
+
+
+_NOTHING = Sent(0, 0)
+
+
+class SingleFrames:
+    """The `Carrier` of LocalCluster; passes on each `Frame` at once, in the calling thread.
+
+    Args:
+        send: takes the frames: REGULAR ones, and a COORD for each target of a task that has ended an attempt.
+    """
+
+    def __init__(self, send: Callable[[Frame], None]) -> None:
+        self._send = send
+
+    def carry(self, attempt: TransactionAttempt, sender: int, target: int, *, sequence: int, payload: bytes) -> None:
+        """See `Carrier`."""
+        self._send(Frame(attempt, sender, sequence, target, FrameKind.REGULAR, payload))
+
+    def report(
+        self, attempt: TransactionAttempt, sender: int, targets: Iterable[int], sent: Mapping[int, Sent]
+    ) -> None:
+        """See `Carrier`."""
+        for target in targets:
+            each = sent.get(target, _NOTHING)
+            self._send(Frame(attempt, sender, each.frame_count, target, FrameKind.COORD, pack(each.tuple_count)))
 
 
 def check_tuple_size(packed: bytes) -> None:

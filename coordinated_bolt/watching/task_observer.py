@@ -5,14 +5,17 @@ Recorders of tests, metrics and counters are observers. `ITaskHook` is for users
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.streams.pending_message import PendingMessage
-from coordinated_bolt.streams.plain_tuple import PlainTuple
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo
+from coordinated_bolt.streams.plain_tuple import PendingMessage, PlainTuple
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
+from state.values.own_copy import own_copy
 
 
 class TaskObserver:
@@ -51,3 +54,61 @@ class TaskObserver:
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
         """A spout was told that a message failed or timed out; the latency counts from when it emitted the message."""
+
+
+class HookObserver(TaskObserver):
+    """Notifies the engine's observer first, and then the hooks of a context, including any added later.
+
+    Hooks are not told how a batch ends; engines notify their own observer of that.
+
+    Args:
+        observer: the engine's, notified first; None if the engine has none.
+        context: of the task; its hooks are notified second.
+
+    Attributes:
+        observer: the engine's; as long as `hooks` is empty, a task that has much to tell may tell only this one.
+        hooks: the hooks of the context.
+        watchers: empty as long as there is no one to notify of an emit or execution; a task then pays one truth test.
+    """
+
+    def __init__(self, observer: TaskObserver | None, context: TopologyContext) -> None:
+        self.observer = observer or TaskObserver()
+        self.hooks = context.hooks
+        self._task_id = context.task_id
+        self.watchers: Sequence[object] = self.hooks if observer is None else (observer,)
+
+    def emitted(
+        self, stream_id: str, values: list[Any], receivers: list[int], attempt: TransactionAttempt | None = None
+    ) -> None:
+        self.observer.emitted(stream_id, values, receivers, attempt)
+        if self.hooks:
+            info = EmitInfo(tuple(map(own_copy, values)), stream_id, self._task_id, tuple(receivers), attempt)
+            for hook in self.hooks:
+                hook.emit(info)
+
+    def executed(self, tup: Tuple, latency_ns: int) -> None:
+        self.observer.executed(tup, latency_ns)
+        if self.hooks:
+            info = ExecuteInfo(tup, latency_ns)
+            for hook in self.hooks:
+                hook.execute(info)
+
+    def acked(self, tup: PlainTuple, latency_ns: int) -> None:
+        self.observer.acked(tup, latency_ns)
+        for hook in self.hooks:
+            hook.bolt_ack(AckInfo(tup, self._task_id, latency_ns))
+
+    def failed(self, tup: PlainTuple, latency_ns: int) -> None:
+        self.observer.failed(tup, latency_ns)
+        for hook in self.hooks:
+            hook.bolt_fail(FailInfo(tup, self._task_id, latency_ns))
+
+    def message_acked(self, message: PendingMessage, latency_ns: int) -> None:
+        self.observer.message_acked(message, latency_ns)
+        for hook in self.hooks:
+            hook.spout_ack(AckInfo(message.message_id, self._task_id, latency_ns))
+
+    def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
+        self.observer.message_failed(message, latency_ns)
+        for hook in self.hooks:
+            hook.spout_fail(FailInfo(message.message_id, self._task_id, latency_ns))

@@ -23,9 +23,8 @@ from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.transport.edges import batch_edge
 from coordinated_bolt.transport.outbox import Carrier, NewOutbox
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.watching.hook_observer import HookObserver
 from coordinated_bolt.watching.metrics import TaskMetrics
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.spouts.batch_emitters import Batch, BatchEmitter, StoredPositions
 from coordinator.spouts.partition_cut import PartitionCut

@@ -14,8 +14,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state import HashState

@@ -25,7 +25,7 @@ from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinator.spouts.transactional import ITransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

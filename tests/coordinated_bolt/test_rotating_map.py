@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
-from coordinated_bolt.time_cache_map import TimeCacheMap
+from coordinated_bolt.rotating_map import RotatingMap, TimeCacheMap, XorRotatingMap
 
 
 def filled(made):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.completeness.failure import FailureKind
-from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback
 from coordinated_bolt.plain.messages import MessageKind
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException

@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from state.errors import FailedException
 from tests.support.spark.bolts import note, notes, once

@@ -17,7 +17,7 @@ from coordinated_bolt.batches.attempt_reports import ReportTable
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinator.engines.local.batch_tasks import BatchTuple, CommittingTask, GroupStart, ProcessingTask, TaskInput
 from coordinator.engines.local.mailroom import Mailroom
 from coordinator.engines.local.recorder import AttemptRecorder

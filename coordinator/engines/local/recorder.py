@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.streams.pending_message import PendingMessage
+from coordinated_bolt.streams.plain_tuple import PendingMessage
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.attempt import TransactionAttempt

@@ -14,6 +14,7 @@ from random import Random
 from time import perf_counter_ns
 from typing import TypeVar
 
+from coordinated_bolt.completeness.acker import WaveTrees
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
 from coordinated_bolt.plain.coordinated_task import make_task
@@ -28,7 +29,6 @@ from coordinated_bolt.plain.wave_frames import (
     pack_wave_frame,
     unpack_wave_frame,
 )
-from coordinated_bolt.plain.wave_trees import WaveTrees
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring

@@ -7,8 +7,7 @@ from difflib import SequenceMatcher
 from graphlib import CycleError, TopologicalSorter
 from itertools import product
 
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.component import takes_batches
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError

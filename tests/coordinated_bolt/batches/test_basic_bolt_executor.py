@@ -8,7 +8,7 @@ from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
 from state.errors import FailedException

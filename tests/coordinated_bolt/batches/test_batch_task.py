@@ -27,7 +27,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind, frame_target
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack

@@ -11,7 +11,7 @@ from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from state.codec import unpack
 from state.errors import FailedException
 from tests.support.tasks.wirings import attempt

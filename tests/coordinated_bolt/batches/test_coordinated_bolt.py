@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, IdTuple, RegularTuples
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
 from coordinated_bolt.transport.frames import FrameKind
 from state.codec import unpack
 from state.errors import BadInputError, FailedException, SourceError, StateRefusedError, StateUnreachableError

@@ -19,9 +19,8 @@ from coordinated_bolt.streams.groupings import (
 from coordinated_bolt.streams.routing import Subscriber
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.transport import outbox
-from coordinated_bolt.transport.single_frames import SingleFrames
-from coordinated_bolt.watching.hook_observer import HookObserver
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.transport.outbox import SingleFrames
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from state.codec import CodecError
 from tests.support.case_names import shown
 from tests.support.tasks.collectors import contents, make

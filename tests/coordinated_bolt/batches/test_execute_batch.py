@@ -17,8 +17,7 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.declared import StreamSpec
-from coordinated_bolt.transport.outbox import FrameOutbox
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.errors import FailedException
 from tests.support.case_names import shown
 from tests.support.tasks.wirings import attempt, origin_of, output, wire

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, make_received
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.outbox import FrameOutbox
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.codec import CodecError, pack, unpack
 from tests.support.tasks.wirings import attempt
 from tests.support.values import values

@@ -12,7 +12,7 @@ import pytest
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
 from coordinated_bolt.plain import coordinated_task
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task

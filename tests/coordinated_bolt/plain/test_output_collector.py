@@ -13,8 +13,7 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
-from coordinated_bolt.watching.hook_observer import HookObserver
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 
 ORIGIN = TupleOrigin(attempt=None, source_component="source", source_task=1, stream_id="default", fields=("value",))

@@ -109,12 +109,12 @@ WAVE_ACK_BEFORE_CLOSED = Mutant(
     "A message is acked at the end of its wave with any ack of its tree.",
     (
         Patch(
-            "coordinated_bolt/plain/wave_trees.py",
+            "coordinated_bolt/completeness/acker.py",
             "if acked.get(root, 0) == edges]",
             "if acked.get(root, edges) is not None]",
         ),
     ),
-    dies_in="tests/coordinated_bolt/plain/test_wave_trees.py",
+    dies_in="tests/coordinated_bolt/completeness/test_wave_trees.py",
     spared=FEW,
 )
 CHAIN_SHARES_VALUES = Mutant(

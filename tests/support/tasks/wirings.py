@@ -18,7 +18,7 @@ from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport import outbox
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.frames import Frame, FrameKind
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinated_bolt.wiring import TaskWiring, UpstreamTask
 from state.attempt import TransactionAttempt
 from state.codec import unpack

@@ -13,7 +13,7 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame
-from coordinated_bolt.transport.single_frames import SingleFrames
+from coordinated_bolt.transport.outbox import SingleFrames
 from coordinator.engines.local.batch_tasks import CommittingTask, ProcessingTask
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

@@ -8,8 +8,7 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback, TimeoutCallback
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.components.batch_bolts import BaseBatchBolt, IBatchBolt
-from coordinated_bolt.components.callbacks import FinishedCallback
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, IBatchBolt
 from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.plain.wave_trees import WaveTrees
+from coordinated_bolt.completeness.acker import WaveTrees
 
 EDGES = st.integers(1, (1 << 64) - 1)
 
