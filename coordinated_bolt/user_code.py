@@ -1,4 +1,4 @@
-"""Tells which exceptions from user code are the user's errors.
+"""Tells which code is the user's, and which exceptions from it are the user's errors.
 
 User code may raise anything, `sys.exit` included, and what it raises is its own error: an attempt fails, or the
 run ends with an error that names the component. The only exception is one raised *into* user code from outside
@@ -8,9 +8,15 @@ to end the process.
 from __future__ import annotations
 
 import signal
+import sysconfig
 import threading
+from functools import cache
+from pathlib import Path
 
+from coordinated_bolt.neighbours import PACKAGES
 from state.errors import Interruption
+
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
 def is_interruption(error: BaseException) -> bool:
@@ -25,3 +31,21 @@ def is_interruption(error: BaseException) -> bool:
         return False
     is_main = threading.current_thread() is threading.main_thread()
     return is_main and signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+@cache
+def is_users(file_name: str) -> bool:
+    """Returns whether code of this file is neither ours nor a library's."""
+    is_library = any(Path(file_name).is_relative_to(folder) for folder in _LIBRARIES)
+    return not (file_name.startswith("<") or is_library or is_ours(file_name))
+
+
+@cache
+def is_ours(file_name: str) -> bool:
+    """Returns whether code of this file belongs to txbatch."""
+    return any(Path(file_name).is_relative_to(_root() / package) for package in PACKAGES)
+
+
+def _root() -> Path:
+    """Asks this code, not its module: on executors the code may have been compiled elsewhere."""
+    return Path(_root.__code__.co_filename).parent.parent

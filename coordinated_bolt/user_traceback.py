@@ -12,7 +12,7 @@ import traceback
 
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import IComponent
-from coordinated_bolt.user_places import is_ours
+from coordinated_bolt.user_code import is_ours
 from state.printable import block
 
 _PREPARING = ("prepare", "open")

@@ -115,8 +115,8 @@ PURE_MODULES = (
 EXEMPT = {
     "coordinated_bolt/neighbours": {"pathlib"},  # where packages of our names come from
     "coordinated_bolt/rotating_map": {"threading"},  # a lock, for users who share the map between threads
-    "coordinated_bolt/user_code": {"signal", "threading"},  # whether an interrupt is the user's own or Ctrl-C
-    "coordinated_bolt/user_places": {"pathlib"},  # which lines of a traceback are ours; reads no file
+    # which lines of a traceback are ours, without reading a file; whether an interrupt is the user's own or Ctrl-C
+    "coordinated_bolt/user_code": {"pathlib", "signal", "threading"},
 }
 IMPURE_MODULES = frozenset(
     {

@@ -36,7 +36,7 @@ KEPT = {
     "coordinator/operating/inspection/explanations.py": "a page of ours",
     "coordinator/sources/files/stores/compressed_file.py": "unpackers, by path, stamp and topology",
     "coordinator/sources/kafka/worker_readers.py": "readers, by everything a client is made with",
-    "coordinated_bolt/user_places.py": "whose code a file is, by its name",
+    "coordinated_bolt/user_code.py": "whose code a file is, by its name",
     "state/kinds/handles.py": "what a class declares, by the class",
     "state/redis_client/function_library.py": "a text of ours",
     "state/redis_topology/reader.py": "connections, by address, key and process",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from coordinated_bolt.user_places import is_users
+from coordinated_bolt.user_code import is_users
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.watch import Sighting, Sightings, Watch

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
-from coordinated_bolt.user_places import is_ours, is_users
+from coordinated_bolt.user_code import is_ours, is_users
 from state.kinds.session import StateSession
 from state.values.own_copy import own_copy
 

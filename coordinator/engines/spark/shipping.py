@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
-from coordinated_bolt.user_places import OUR_PACKAGES
+from coordinated_bolt.neighbours import PACKAGES
 from coordinator.topology.building.topology import ComponentGraph
 from coordinator.topology.planning.task_wirings import spec_pickler
 from state.codec import digest64
@@ -64,9 +64,9 @@ def packed_code(user_modules: list[str]) -> bytes:
     """Returns an archive of our packages and the user's modules."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as made:
-        for package in OUR_PACKAGES:
+        for package in PACKAGES:
             _add(made, Path(str(import_module(package).__file__)).parent, package)  # this process may not have used it
-        for name in sorted({module.partition(".")[0] for module in user_modules} - set(OUR_PACKAGES)):
+        for name in sorted({module.partition(".")[0] for module in user_modules} - set(PACKAGES)):
             _add_user_module(made, name, sorted(m for m in user_modules if m.partition(".")[0] == name))
     return packed.getvalue()
 
@@ -98,7 +98,7 @@ def user_modules(topology_specs: list[Any], named: str | None = None) -> list[st
 
 def _is_installed_for_all(name: str) -> bool:
     top = name.partition(".")[0]
-    return top in OUR_PACKAGES or top in sys.stdlib_module_names or top == "pyspark"
+    return top in PACKAGES or top in sys.stdlib_module_names or top == "pyspark"
 
 
 def _add_user_module(archive: zipfile.ZipFile, top: str, modules: list[str]) -> None:

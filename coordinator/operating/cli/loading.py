@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coordinated_bolt.user_places import is_users
+from coordinated_bolt.user_code import is_users
 from coordinator.operating.cli.parameters import bind_parameters, parse_pairs
 from coordinator.operating.cli.terminal import user_output_aside
 from coordinator.operating.inspection.wording import WordsByScope, words_by_scope, words_of_spout

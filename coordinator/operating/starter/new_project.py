@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordinated_bolt.user_places import OUR_PACKAGES
+from coordinated_bolt.neighbours import PACKAGES
 from state.errors import TopologyError
 
 TEMPLATE = Path(__file__).with_name("template")
@@ -21,7 +21,7 @@ HIDDEN = {"gitignore": ".gitignore"}
 SHAPE = re.compile(r"[a-z][a-z0-9_]*")
 LENGTH_MAX = 30
 """Longer names would break the lines of the template's modules."""
-OURS = frozenset({*OUR_PACKAGES, "txbatch"})
+OURS = frozenset({*PACKAGES, "txbatch"})
 FOLDERS = frozenset({"build", "data", "dist", "tests"})
 """Other folders of a project; a package of that name would be taken for one of them."""
 CACHES = frozenset({"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".txbatch"})
