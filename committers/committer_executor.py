@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, NewCollector
 from coordinated_bolt.batches.batch_task import BatchTask
@@ -87,9 +86,7 @@ class CommitTask:
         clock: Callable[[], int] = no_clock,
     ) -> None:
         self._wiring = wiring
-        bolt = CoordinatedBolt(
-            wiring, attempt_outboxes(wiring, carrier), CommitterExecutor, observer=observer, clock=clock
-        )
+        bolt = CoordinatedBolt(wiring, wiring.outboxes(carrier), CommitterExecutor, observer=observer, clock=clock)
         assert isinstance(bolt.executor, CommitterExecutor)
         self._executor = bolt.executor
         self._executor.session = StateSession(reader)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.routing import OutputStream
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.transport.outbox import FRAME_TUPLES
+from coordinated_bolt.transport.outbox import FRAME_TUPLES, Carrier, FrameOutbox, NewOutbox
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.values.own_copy import own_copy
@@ -120,6 +120,19 @@ class TaskWiring:
             conf={name: own_copy(value) for name, value in self.conf.items()},
             subscribers=MappingProxyType(self._subscribers),
         )
+
+    def framed_targets(self) -> Collection[int]:
+        """Returns the tasks downstream that are not chained to it, each of which gets frames and a report."""
+        return dict.fromkeys(target for target in self.targets if target not in self.chained_targets)
+
+    def outboxes(self, carrier: Carrier) -> NewOutbox:
+        """Returns a function that makes the outbox of an attempt; `carrier` takes what all of them send."""
+        targets = self.framed_targets()
+
+        def new_outbox(attempt: TransactionAttempt) -> FrameOutbox:
+            return FrameOutbox(attempt, self.task_id, targets, carrier, self.frame_tuples)
+
+        return new_outbox
 
     def origin(self, attempt: TransactionAttempt | None, upstream_task: int, stream_index: int) -> TupleOrigin:
         """Returns the origin of a stretch of tuples; in a plain topology the attempt is None.

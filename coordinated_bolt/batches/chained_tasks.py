@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -48,7 +47,7 @@ class ChainedTasks:
 
     def outboxes(self, wiring: TaskWiring) -> NewOutbox:
         """Returns a function that makes the outbox of an attempt, for the head or a task chained to it."""
-        new_framed = attempt_outboxes(wiring, self._carrier)
+        new_framed = wiring.outboxes(self._carrier)
         if not wiring.chained_targets:
             return new_framed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinated_bolt.batches.attempt_outbox import framed_targets
 from coordinated_bolt.batches.attempt_reports import ReportTable
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
@@ -47,7 +46,7 @@ class WaveOutbox:
         for acker_task, own in places_of.items():
             if places & own:
                 self._table(acker_task, wiring.task_id).skip(places & own)
-        targets = framed_targets(wiring)
+        targets = wiring.framed_targets()
         if targets:
             self.carrier.report_nothing(places, wiring.task_id, targets)
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_reports import SendReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
@@ -121,7 +120,7 @@ class EmitterTask:
         self._wiring = wiring
         self._emitting = emitting or EmittingTasks(wiring)
         self._rows = rows
-        self._new_outbox = new_outbox or attempt_outboxes(wiring, carrier)
+        self._new_outbox = new_outbox or wiring.outboxes(carrier)
         self._stored = stored
         self._context: TopologyContext = wiring.context()
         self._observer = HookObserver(observer, self._context)

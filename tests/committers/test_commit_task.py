@@ -10,7 +10,6 @@ from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
 from committers.refusing_reader import RefusingReader
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.completeness.failure import FailureKind
@@ -204,7 +203,7 @@ def test_the_edges_of_a_result_cancel_what_was_sent_to_the_task_and_hold_what_it
     (result,) = task.run(A1).results
     below = wire(RecordingBolt(), task_id=21, upstream=(10,))
     assert result.edges != task.edges[A1]
-    read_below = BatchTask(below, CoordinatedBolt(below, attempt_outboxes(below, Sent().carrier))).run(
+    read_below = BatchTask(below, CoordinatedBolt(below, below.outboxes(Sent().carrier))).run(
         A1, arrived(A1, task.sent.to(21))
     )
     assert read_below is not None

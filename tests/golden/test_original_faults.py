@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import pytest
 
 from committers.committer import ICommitter
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.transport.frames import Frame, FrameKind
@@ -163,7 +162,7 @@ def test_a_batch_the_coordinator_has_given_up_is_replayed_and_counts_once(seed):
 @pytest.mark.case(id="P-09")
 def test_a_task_forgets_no_batch_however_many_come_and_go_meanwhile():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().carrier))
     slow = attempt(1)
     bolt.on(slow, [RegularTuples([(origin_of(wiring, slow), [["a"]])])])
     for txid in range(2, 500):

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from committers.committer_executor import CommitTask
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -70,7 +69,7 @@ class ProcessingTask:
     def __init__(
         self, wiring: TaskWiring, carrier: Carrier, report: Report, observer: TaskObserver | None = None
     ) -> None:
-        self._task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, carrier), observer=observer))
+        self._task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(carrier), observer=observer))
         self._task_id, self._report = wiring.task_id, report
         self._reported: set[TransactionAttempt] = set()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
@@ -68,7 +67,7 @@ class Task:
     def __init__(self, bolt):
         self.wiring = wire(bolt, targets=(21,))
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
+        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.carrier))
 
     def regular(self, *values, of=A):
         self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of), [[value] for value in values])])])

@@ -16,7 +16,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -122,7 +121,7 @@ def read(flow: Flow, *, live=(A, B)) -> Reading:
     open_edges = dict(flow.sent_edges)
     for target in TARGETS:
         wiring = wire(Recorder(), task_id=target, upstream=SOURCES, upstream_streams=STREAMS)
-        task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, SingleFrames(lambda frame: None))))
+        task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(SingleFrames(lambda frame: None))))
         wave = WaveAttempts(flow.wave)
         inbox = Inbox([packed for packed in flow.wire if frame_target(packed) == target], wave)
         for of in live:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, IdTuple, RegularTuples
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.batch_bolts import FinishedCallback, TimeoutCallback
@@ -36,7 +35,7 @@ class Task:
             bolt or RecordingBolt(raising), upstream=upstream, targets=targets, needs_id=needs_id, component_id="bolt"
         )
         self.sent = Sent()
-        self.bolt = CoordinatedBolt(self.wiring, attempt_outboxes(self.wiring, self.sent.carrier))
+        self.bolt = CoordinatedBolt(self.wiring, self.wiring.outboxes(self.sent.carrier))
 
     def regular(self, source, *values, of=A):
         self.bolt.on(of, [RegularTuples([(origin_of(self.wiring, of, source), [[value] for value in values])])])

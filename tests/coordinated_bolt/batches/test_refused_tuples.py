@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -43,7 +42,7 @@ def box(**limits: int) -> tuple[RefusedTuples, Tuple]:
 def finished(count: int, **limits: int) -> AttemptResult:
     """The result of a task that was sent so many tuples and refuses them all."""
     wiring = replace(wire(RefuseAll(), targets=()), letter_limits=LetterLimits(**limits))
-    task = BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier)))
+    task = BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(Sent().carrier)))
     rows = [[f"value {number}"] for number in range(count)]
     frame = Frame(A, 1, 0, wiring.task_id, FrameKind.REGULAR, pack([[0, rows]]))
     result = task.run(A, arrived(A, [frame, Frame(A, 1, 1, wiring.task_id, FrameKind.COORD, pack(count))]))

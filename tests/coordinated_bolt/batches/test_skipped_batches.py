@@ -8,7 +8,6 @@ import pytest
 
 from committers.committer import ICommitter
 from committers.committer_executor import CommitTask
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
@@ -58,7 +57,7 @@ def task_of(bolt, *, skips=True):
     """A task with two upstream and two downstream, and what it has sent."""
     sent = Sent()
     wiring = replace(wire(bolt, task_id=10, upstream=(1, 2), targets=(20, 21)), skips_empty_batches=skips)
-    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, sent.carrier))), sent
+    return BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(sent.carrier))), sent
 
 
 def reported(sent):

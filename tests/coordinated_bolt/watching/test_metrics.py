@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -72,7 +71,7 @@ def run(clock, *runs, report=None):
         targets=(21, 22, 31, 32, 33),
         component_id="c",
     )
-    return BatchTask(wiring, CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier), clock=clock)).run(
+    return BatchTask(wiring, CoordinatedBolt(wiring, wiring.outboxes(Sent().carrier), clock=clock)).run(
         A, arrived(A, sent)
     )
 
@@ -107,7 +106,7 @@ def test_of_an_attempt_that_failed_the_runs_before_are_counted_and_no_batch_is()
 
 def test_without_a_clock_there_are_counts_and_no_latencies():
     wiring = wire(RecordingBolt(), targets=(21,))
-    bolt = CoordinatedBolt(wiring, attempt_outboxes(wiring, Sent().carrier))
+    bolt = CoordinatedBolt(wiring, wiring.outboxes(Sent().carrier))
     bolt.on(A, [RegularTuples([(wiring.origin(A, 1, 0), [["a"]])]), CoordTuples.of(1, 1)])
     metrics = bolt.end(A).metrics["bolt"]
     assert metrics == TaskMetrics({"default": 1}, {"default": 1}, {"source/default": 1}, {"source/default": 0}, 0, 1)

@@ -8,7 +8,6 @@ from itertools import count
 
 import pytest
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -76,7 +75,7 @@ class Bolt(BaseBatchBolt):
 def run(bolt, *values, observer=None, hook_specs=(), of=A):
     wiring = wire(bolt, targets=(21, 22), streams=output((21, 22), None, ONE_FIELD, DIRECT))
     wiring = replace(wiring, hook_specs=hook_specs)
-    outboxes, clock = attempt_outboxes(wiring, Sent().carrier), count().__next__
+    outboxes, clock = wiring.outboxes(Sent().carrier), count().__next__
     task = CoordinatedBolt(wiring, outboxes, observer=observer, clock=clock)
     tuples = RegularTuples([(origin_of(wiring, of), [[value] for value in values])])
     task.on(of, [tuples, CoordTuples.of(1, len(values))])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.batches.attempt_outbox import attempt_outboxes
 from coordinated_bolt.transport.outbox import Carrier, RowOutbox
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -10,4 +9,4 @@ from state.attempt import TransactionAttempt
 
 def attempt_outbox(wiring: TaskWiring, attempt: TransactionAttempt, carrier: Carrier) -> RowOutbox:
     """A fresh outbox to every task downstream that is not handed its tuples in memory."""
-    return attempt_outboxes(wiring, carrier)(attempt)
+    return wiring.outboxes(carrier)(attempt)
