@@ -21,8 +21,10 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
 from state.commits.write_set import WriteSet
+from state.errors import FailedException
 from state.kinds.handles import bind_states
 from state.kinds.session import StateReader, StateSession, WaitingValues, nothing_waits
+from state.values.state_kind import Field, StateKind
 
 
 class CommitterExecutor(BatchBoltExecutor):
@@ -197,3 +199,19 @@ class WaitingTuples:
             ]
         except (CodecError, KeyError, IndexError, TypeError, ValueError):
             return []
+
+
+class RefusingReader:
+    """A `StateReader` that refuses every read, while the transactions below the group may not be committed yet.
+
+    It does not matter how user code handles the exception: the session has already recorded the read, so the driver
+    sees it in the report and discards the report.
+    """
+
+    def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> Any:
+        """Refuses.
+
+        Raises:
+            FailedException: always.
+        """
+        raise FailedException(f"state {name!r} cannot be read before the commit phase")

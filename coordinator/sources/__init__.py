@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from coordinator.sources.micro_batches import MicroBatches
     from coordinator.sources.records.csv_fields import CsvFields
     from coordinator.sources.records.json_fields import JsonFields
-    from coordinator.sources.records.packed_values import PackedValues
-    from coordinator.sources.records.plain_formats import FunctionFormat, TextLine
+    from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
     from coordinator.sources.records.record_format import BadRecordError, RecordFormat
     from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
     from coordinator.sources.redis_streams.redis_streams import RedisStreams

@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 import pytest
 
 from committers.committer import ICommitter
-from committers.committer_executor import CommitTask
-from committers.refusing_reader import RefusingReader
+from committers.committer_executor import CommitTask, RefusingReader
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt

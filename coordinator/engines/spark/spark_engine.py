@@ -19,12 +19,11 @@ from coordinator.engines.spark.cluster.probe import look_at_executors
 from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, RunningJobs
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, settle_thread
-from coordinator.engines.spark.intake.intake import Intake
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
-from coordinator.engines.spark.wave import Wave, deploy
+from coordinator.engines.spark.wave import Intake, Wave, deploy
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import (

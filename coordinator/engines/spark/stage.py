@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any
 
-from committers.committer_executor import CommitTask
-from committers.refusing_reader import RefusingReader
+from committers.committer_executor import CommitTask, RefusingReader
 from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker

@@ -3,21 +3,22 @@
 Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from the same
 shuffle files; the map stages in front of it are skipped. Committers that only write run in job 1 already, together with
 the ackers, and there is no job 2 unless something went wrong. A wave of many attempts is then dealt in `shares`, and
-nothing is shuffled at all. Only few large frames cross a shuffle, moved to the partition they name.
+nothing is shuffled at all. Only few large frames cross a shuffle, moved to the partition they name. An `Intake` feeds
+stage 0: it is the seam between a plan and where its rows come from.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from committers.task_report import TaskReport
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
-from coordinator.engines.spark.intake.intake import EmitterIntake, Intake
 from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
 from coordinator.engines.spark.stage import (
     CommitStage,
+    EmitterStage,
     MeetingStage,
     ProcessingStage,
     Reading,
@@ -32,6 +33,40 @@ from state.attempt import TransactionAttempt
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
+
+
+class Intake(Protocol):
+    """Makes the frames of stage 0 (driver, on the thread that runs the wave's job).
+
+    Attributes:
+        has_task_partitions: whether the partitions of the frames are those of the plan's stage 0.
+    """
+
+    has_task_partitions: bool
+
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+        """Returns the frames of every attempt of a wave, and a report of every task of the spout on each.
+
+        An attempt whose rows cannot be had fails when it runs, with the reason.
+        """
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """Returns the wave's results; an attempt has failed if its rows were not those of its transaction."""
+
+
+class EmitterIntake:
+    """The intake of spouts that read by themselves, in the partitions of stage 0."""
+
+    has_task_partitions = True
+
+    def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
+        """See `Intake.frames`."""
+        partition_count = len(entry.plan.value.stages[0].partitions)
+        return Frames(jobs.seeds(partition_count), (EmitterStage(entry, wave),))
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        """See `Intake.checked`: emitters have checked what they read."""
+        return processed
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from coordinator.engines.spark.cluster.executor_needs import minor, missing_modules
-from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts, minor, missing_modules
 from coordinator.engines.spark.spark_versions import NEWEST_SPARK, SUPPORTED, numbers_of, oldest_java
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted

@@ -8,9 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordinator.engines.spark.cluster.executor_needs import CLUSTER_FILES, interpreter_line, missing_modules
 from coordinator.engines.spark.cluster.running_jobs import RunningJobs
-from coordinator.engines.spark.cluster.spark_facts import ExecutorFacts, SparkFacts
+from coordinator.engines.spark.cluster.spark_facts import (
+    CLUSTER_FILES,
+    ExecutorFacts,
+    SparkFacts,
+    interpreter_line,
+    missing_modules,
+)
 from coordinator.engines.spark.crash_story import crash_story
 from coordinator.engines.spark.privacy import open_doors
 from coordinator.engines.spark.session import spark_lease

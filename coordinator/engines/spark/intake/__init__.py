@@ -1,4 +1,4 @@
-"""What feeds stage 0 of a wave: the spout's own emitters, or the rows of a DataFrame.
+"""Feeds stage 0 of a wave with the rows of a DataFrame; see `Intake` in `wave`.
 
 Specs that users write live in `coordinator/sources/`, which knows nothing of this room.
 """

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DateType, IntegralType, TimestampType
 
-from coordinator.engines.spark.intake.intake import Intake
 from coordinator.engines.spark.intake.row_intake import RowIntake, quoted
 from coordinator.engines.spark.session import SparkLease
+from coordinator.engines.spark.wave import Intake
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,

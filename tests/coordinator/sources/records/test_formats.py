@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.records.packed_values import PackedValues
-from coordinator.sources.records.plain_formats import FunctionFormat, TextLine
+from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, RecordOutput
 from state.codec import pack

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.spark.cluster.executor_needs import (
-    DATAPROC_FILE,
-    EMR_FILE,
-    interpreter_line,
-    missing_modules,
-)
+from coordinator.engines.spark.cluster.spark_facts import DATAPROC_FILE, EMR_FILE, interpreter_line, missing_modules
 
 
 @pytest.mark.parametrize(
