@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from committers.group_commit import Again, Group, PublishStep, decide_group
@@ -30,6 +30,7 @@ from state.commits.commit import GROUP_BYTES_AIM
 from state.commits.dead_letters import add_letters, letter_count
 from state.commits.write_set import WriteSet
 from state.errors import ProtocolError
+from state.metadata import MetadataChanges
 from state.printable import counted
 
 _LOG = logging.getLogger("txbatch")
@@ -68,6 +69,7 @@ class CommitPhase:
         ran_early: what was reported of it, if it ran in the wave's job; the engine then runs nothing for it.
         publishing: what was sent to the store and is not answered yet.
         reports: of the commit tasks, about what was sent.
+        metadata: what was sent stores and forgets of it.
         poison: the batch that is set aside by what was sent.
     """
 
@@ -77,6 +79,7 @@ class CommitPhase:
     ran_early: GroupExecuted | None = None
     publishing: PublishStep | None = None
     reports: tuple[TaskReport, ...] = ()
+    metadata: MetadataChanges = field(default_factory=MetadataChanges)
     poison: Poison | None = None
 
 
@@ -215,7 +218,7 @@ class Commits:
         republished = books.transactions[last].republished
         taken = () if republished is None else republished.letters
         add_letters(step.write_set, letters, books.plan.letter_limits.total, taken=taken)
-        metadata = books.metadata.commit_changes(
+        metadata = phase.metadata = books.metadata.commit_changes(
             last, self._positions(phase, last), books.transactions.notes(), republished_number=_number_of(republished)
         )
         told_txid = self._releases.told_txid
@@ -235,7 +238,7 @@ class Commits:
         step = PublishStep((attempt,), WriteSet())
         self.phase = phase = CommitPhase((attempt,), 1, self._books.now_s, publishing=step, poison=poison)
         positions, notes = self._positions(phase, poison.txid), transactions.notes()
-        metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
+        metadata = phase.metadata = self._books.metadata.commit_changes(poison.txid, positions, notes)
         yield Publish(step.attempts, step.write_set, metadata, self._releases.told_txid, poison=poison)
 
     def _positions(self, phase: CommitPhase, last: int) -> Mapping[int, Mapping[str, Any]]:
@@ -256,9 +259,7 @@ class Commits:
         phase, step = self._answered()
         last, count = step.attempts[-1].txid, len(step.attempts)
         republished = books.transactions[last].republished
-        books.metadata.committed(
-            last, self._positions(phase, last), books.transactions.notes(), republished_number=_number_of(republished)
-        )
+        books.metadata.committed(phase.metadata)
         ended = books.transactions.committed(step.attempts)
         if phase.poison is not None:
             self._failures.set_aside()

@@ -49,18 +49,13 @@ class MetadataLog:
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
         self._notes: dict[str, tuple[str, Any]] = {}  # name -> where it is stored, and what
         self._replaced: Mapping[str, Any] = {}
-        for name, value in stored.items():
-            if name.startswith(NOTE_SCOPE):
-                scope, _ = parse_metadata_field(name)
-                self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
         self._republished: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
-        for name, value in stored.items():
-            scope, txid = parse_metadata_field(name)
-            if scope == REPLAYED_SCOPE:
-                self._republished[txid] = (value[0], value[1])
-        stored = {name: value for name, value in stored.items() if not is_own_scope(parse_metadata_field(name)[0])}
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
-        self._state = TransactionalState({name: value for name, value in stored.items() if name not in self._void})
+        self._state = TransactionalState()
+        for name, value in stored.items():
+            if name not in self._void:
+                self._take(name, value)
+        self._state.take_changes()
         self.last_cut_txid = max((txid for by_txid in self.partitions.values() for txid in by_txid), default=0)
 
     @property
@@ -165,25 +160,31 @@ class MetadataLog:
             stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_republished(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(
-        self, committed_txid: int, positions: Positions, notes: Notes, *, republished_number: int | None = None
-    ) -> None:
-        """Applies the changes of a commit, after the store has made them; the arguments are the same."""
-        for scope, (txid, value) in _fresh(committed_txid, positions).items():
-            self._state.put(scope, txid, value)
-        for scope in self._state.scopes():
-            self._state.remove(scope, self._outdated(scope, committed_txid))
+    def committed(self, changes: MetadataChanges) -> None:
+        """Applies what `commit_changes` has returned, after the store has made these changes."""
+        for name in changes.forgets:
+            scope, txid = parse_metadata_field(name)
+            if scope == REPLAYED_SCOPE:
+                del self._republished[txid]
+            elif scope.startswith(NOTE_SCOPE):
+                del self._notes[scope.removeprefix(NOTE_SCOPE)]
+            else:
+                self._state.remove(scope, [txid])
+        for name, value in changes.puts.items():
+            self._take(name, value)
         self._state.take_changes()
         self._void = frozenset()
-        for name, value in self._fresh_notes(committed_txid, notes).items():
-            self._notes.pop(name, None)
-            if value is not None:
-                self._notes[name] = (_note_field(name, committed_txid), value)
         self._replaced = {}
-        if republished_number is not None:
-            old, count = self._old_republished(committed_txid), self._republished_count()
-            self._republished = {txid: entry for txid, entry in self._republished.items() if txid not in old}
-            self._republished[committed_txid] = (count + 1, republished_number)
+
+    def _take(self, name: str, value: Any) -> None:
+        """Takes in a field that is stored."""
+        scope, txid = parse_metadata_field(name)
+        if scope == REPLAYED_SCOPE:
+            self._republished[txid] = (value[0], value[1])
+        elif scope.startswith(NOTE_SCOPE):
+            self._notes[scope.removeprefix(NOTE_SCOPE)] = (name, value)
+        else:
+            self._state.put(scope, txid, value)
 
     def _republished_count(self) -> int:
         return max((count for count, _ in self._republished.values()), default=0)
@@ -226,9 +227,10 @@ def _note_field(name: str, txid: int) -> str:
 def _foreign(stored: Iterable[str], committed_txid: int) -> Iterator[str]:
     """Yields fields that another kind of spout has stored, before the opaque one was adopted.
 
-    Whatever it stored ahead of its commits never took effect, and metadata of its coordinator is not used.
+    Whatever it stored ahead of its commits never took effect, and metadata of its coordinator is not used. What the
+    log itself has stored is not among them.
     """
     for name in stored:
         scope, txid = parse_metadata_field(name)
-        if scope == COORDINATOR_SCOPE or txid > committed_txid:
+        if scope == COORDINATOR_SCOPE or (txid > committed_txid and not is_own_scope(scope)):
             yield name

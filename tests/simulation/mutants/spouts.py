@@ -68,7 +68,7 @@ FOREIGN_POSITIONS = Mutant(
     (
         Patch(
             "coordinator/transactional/machine/metadata_log.py",
-            "        if scope == COORDINATOR_SCOPE or txid > committed_txid:",
+            "        if scope == COORDINATOR_SCOPE or (txid > committed_txid and not is_own_scope(scope)):",
             "        if scope == COORDINATOR_SCOPE:",
         ),
     ),
