@@ -2,8 +2,8 @@
 
 Each root has one 64-bit value. Senders and receivers xor edge ids into it; it is zero once every edge has
 been put in twice. In a transactional topology a root is an attempt and `BatchAcker` puts the edges in; in a plain one
-it is a tuple with a message id, and `AckerTask` does; on Spark `WaveTrees` serves for both. Pure: no clock, no
-transport.
+it is a tuple with a message id, and `AckerTask` does. On Spark, a wave of a plain topology has
+`WaveTrees` instead. Pure: no clock, no transport.
 
 Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is kept.
 """
