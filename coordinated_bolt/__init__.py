@@ -3,7 +3,7 @@
 Pure: an engine delivers frames and messages, and passes in clocks and seeds. No Spark, no Redis, no sources here.
 What several rooms share lies at the top: `wiring` (all that one task knows), `columns` (rows, held as columns),
 `user_code` and `user_traceback` (exceptions of user code), `neighbours` (the import check), `rotating_map`
-(timeouts).
+and `time_cache_map` (timeouts).
 """
 
 from typing import TYPE_CHECKING
@@ -34,12 +34,13 @@ if TYPE_CHECKING:
         SpoutOutputCollector,
     )
     from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo, ITaskHook
-    from coordinated_bolt.rotating_map import RotatingMap, TimeCacheMap
+    from coordinated_bolt.rotating_map import RotatingMap
     from coordinated_bolt.streams.declared import OutputFieldsDeclarer
     from coordinated_bolt.streams.groupings import CustomGrouping
     from coordinated_bolt.streams.plain_tuple import TICK_TUPLE_FREQ_SECS, is_tick
     from coordinated_bolt.streams.tuple_batch import TupleBatch
     from coordinated_bolt.streams.tuples import Tuple
+    from coordinated_bolt.time_cache_map import TimeCacheMap
 
 hand_on_lazily(__name__)
 

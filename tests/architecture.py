@@ -112,7 +112,7 @@ PURE_MODULES = (
 # What a module of a pure package may touch all the same.
 EXEMPT = {
     "coordinated_bolt/neighbours": {"pathlib"},  # where packages of our names come from
-    "coordinated_bolt/rotating_map": {"threading"},  # a lock, for users who share the map between threads
+    "coordinated_bolt/time_cache_map": {"threading"},  # a lock, for users who share the map between threads
     # which lines of a traceback are ours, without reading a file; whether an interrupt is the user's own or Ctrl-C
     "coordinated_bolt/user_code": {"pathlib", "signal", "threading"},
 }

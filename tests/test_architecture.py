@@ -106,7 +106,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
     (architecture.impurities, "coordinator/transactional/machine/run_machine.py", "import time"),
     (architecture.impurities, "coordinator/topology/planning/plan.py", "from os import urandom"),
     (architecture.impurities, "committers/group_commit.py", "def f():\n    return open('x')"),
-    (architecture.impurities, "coordinated_bolt/rotating_map.py", "from threading import Lock\nimport queue"),
+    (architecture.impurities, "coordinated_bolt/time_cache_map.py", "from threading import Lock\nimport queue"),
     (architecture.unlisted_claims, "coordinator/spouts/a.py", '"""Cuts. Pure."""'),
     (
         architecture.unlisted_claims,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.rotating_map import RotatingMap, TimeCacheMap, XorRotatingMap
+from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
+from coordinated_bolt.time_cache_map import TimeCacheMap
 
 
 def filled(made):

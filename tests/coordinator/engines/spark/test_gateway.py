@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark import SparkContext
 
 from coordinator.engines.spark import gateway as module
 from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS
@@ -105,7 +106,7 @@ def test_a_java_process_that_is_to_end_is_killed_if_it_does_not(
         stdin=SimpleNamespace(close=lambda: did.append("closed")), wait=wait, kill=lambda: did.append("killed")
     )
     gateway = SimpleNamespace(shutdown=lambda: did.append("shut down"), proc=proc)
-    monkeypatch.setattr(module.SparkContext, "_gateway", gateway)
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
     monkeypatch.setattr(module, "forget_java", lambda: did.append("forgotten"))
     assert module.let_java_end(1.0) is is_well
     assert did == ["forgotten", "shut down", "closed", *(["killed"] if code is None else [])]
