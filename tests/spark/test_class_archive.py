@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from coordinator.engines.spark import archive_maker
 from coordinator.engines.spark.archive_maker import make_archive
 from coordinator.engines.spark.class_archive import archive_folder, find_archive
 from state.errors import EngineError
@@ -47,25 +48,43 @@ def test_java_takes_the_classes_of_spark_from_the_archive_and_says_nothing_of_it
     assert made[1].stdout + made[1].stderr == ""
 
 
-@pytest.mark.parametrize(("ends_well", "written"), [(True, 0), (False, 3)])
-def test_a_java_that_writes_no_whole_archive_is_named_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_well: bool, written: int
-) -> None:
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(archive_maker, "_run_a_job", lambda _: None)
+    return tmp_path / "txbatch"
+
+
+def ending(monkeypatch: pytest.MonkeyPatch, *, is_well: bool, written: int) -> None:
+    """Has Java write that many bytes, and then end."""
+
     def end(_: float) -> bool:
         if written:
             (archive_folder() / f"unfinished-{os.getpid()}.jsa").write_bytes(bytes(written))
-        return ends_well
+        return is_well
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr("coordinator.engines.spark.archive_maker.open_context", lambda *_: _Context())
-    monkeypatch.setattr("coordinator.engines.spark.archive_maker.stop_context", lambda _: None)
-    monkeypatch.setattr("coordinator.engines.spark.archive_maker.let_java_end", end)
+    monkeypatch.setattr(archive_maker, "let_java_end", end)
+
+
+@pytest.mark.parametrize(("is_well", "written"), [(True, 0), (False, 3)])
+def test_a_java_that_writes_no_whole_archive_is_named_and_leaves_nothing(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, is_well: bool, written: int
+) -> None:
+    ending(monkeypatch, is_well=is_well, written=written)
     with pytest.raises(EngineError, match="Java wrote no archive"):
         make_archive()
     assert find_archive() is None
-    assert list(archive_folder().iterdir()) == []
+    assert list(cache.iterdir()) == []
 
 
-class _Context:
-    def __getattr__(self, name: str) -> object:
-        return lambda *_: self
+def test_a_new_archive_takes_the_place_of_an_earlier_one(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for written in (3, 5):
+        ending(monkeypatch, is_well=True, written=written)
+        assert make_archive() == find_archive()
+    assert [file.stat().st_size for file in cache.iterdir()] == [5]
+
+
+def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
+    cache.write_bytes(b"a file")
+    with pytest.raises(EngineError, match="name another cache by XDG_CACHE_HOME"):
+        make_archive()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+
 from coordinator.engines.spark.class_archive import JAVA_OPTIONS, archive_folder, archive_name
-from coordinator.engines.spark.gateway import let_java_end, stop_context
-from coordinator.engines.spark.session import LOCAL_SETTINGS, open_context
+from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.gateway import end_java, let_java_end
+from coordinator.engines.spark.session import LOCAL_SETTINGS, spark_lease
 from state.errors import EngineError
 
 END_TIMEOUT_S = 120.0
@@ -17,26 +21,41 @@ END_TIMEOUT_S = 120.0
 def make_archive() -> Path:
     """Starts Spark, has it run a small job, and keeps what Java has loaded for that; takes a quarter of a minute.
 
+    It takes the place of an earlier one of the same Java and Spark.
+
     Raises:
-        EngineError: Java did not write the archive.
+        EngineError: Spark fails, or Java did not write the archive.
         TopologyError: Spark does not start.
     """
     folder = archive_folder()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = folder / f"unfinished-{os.getpid()}.jsa"
-    options = f'{LOCAL_SETTINGS[JAVA_OPTIONS]} "-XX:ArchiveClassesAtExit={made}"'
     try:
-        context = open_context("archive of classes", "local[2]", {JAVA_OPTIONS: options})
-        try:
-            context.parallelize(range(4), 2).keyBy(str).groupByKey(2).count()
-        finally:
-            stop_context(context)
-            is_whole = let_java_end(END_TIMEOUT_S)
-        if not is_whole or not made.exists():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _run_a_job(f'{LOCAL_SETTINGS[JAVA_OPTIONS]} "-XX:ArchiveClassesAtExit={made}"')
+        if not let_java_end(END_TIMEOUT_S) or not made.exists():
             raise EngineError(
-                f"Java wrote no archive of Spark's classes into {folder}: this build of Java cannot, or the disk is "
-                "full; runs start without one, and nothing else depends on it"
+                f"Java wrote no archive of Spark's classes into {folder}: this build of Java cannot, the disk is full, "
+                "or the class path has a folder with files in it, as that of a Spark has which pip did not install "
+                "(SPARK_HOME/conf); runs start without one, and nothing else depends on it"
             )
-        return made.replace(folder / f"{archive_name()}-{made.stat().st_size}.jsa")
+        whole = folder / f"{archive_name()}-{made.stat().st_size}.jsa"
+        for earlier in folder.glob(f"{archive_name()}-*.jsa"):
+            earlier.unlink()  # a Java process that uses it keeps it
+        return made.replace(whole)
+    except OSError as error:
+        raise EngineError(
+            f"no archive can be kept in {folder}: {error}; name another cache by XDG_CACHE_HOME"
+        ) from error
     finally:
-        made.unlink(missing_ok=True)
+        end_java()
+        with suppress(OSError):
+            made.unlink()
+
+
+def _run_a_job(java_options: str) -> None:
+    with spark_lease("archive of classes", None, "local[2]", {JAVA_OPTIONS: java_options}) as lease:
+        numbers = lease.watch.call(lambda: lease.context.parallelize(range(4), 2))
+        try:
+            lease.watch.call(lambda: numbers.keyBy(str).groupByKey(2).count())
+        except Py4JError as error:
+            raise EngineError(f"Spark could not run a job: {crash_story(error).reason}") from error

@@ -20,21 +20,32 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
 """Stand before those of `JAVA_OPTIONS`: what is said there wins."""
 CLASS_PATH = "spark.driver.extraClassPath"
+OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 OWN_CHOICE = re.compile(r"-Xshare|Archive")
 """Options of Java by which a user has decided about archives."""
 
 
 def archive_options(conf: SparkConf) -> str:
     """Returns what has Java use the archive; empty if there is none that fits, or the user has decided (driver)."""
-    has_decided = any(OWN_CHOICE.search(conf.get(key, "") or "") for key in (JAVA_OPTIONS, DEFAULT_OPTIONS))
-    if has_decided or conf.contains(CLASS_PATH):
+    said = [conf.get(key, "") or "" for key in (JAVA_OPTIONS, DEFAULT_OPTIONS)]
+    said += [os.environ.get(name, "") for name in OPTION_VARIABLES]
+    if any(map(OWN_CHOICE.search, said)) or conf.contains(CLASS_PATH):
         return ""
-    found = find_archive()
-    return "" if found is None or '"' in str(found) else f'"-XX:SharedArchiveFile={found}" -Xlog:cds*=off'
+    try:
+        found = find_archive()
+    except (OSError, RuntimeError):  # no home, or none that may be read, or the archive has just been deleted
+        return ""
+    if found is None or set('":') & set(str(found)):  # Java reads two paths where there is a colon
+        return ""
+    return f'"-XX:SharedArchiveFile={found}" -Xlog:cds*=off'
 
 
 def find_archive() -> Path | None:
-    """Returns the archive of the Java and the Spark that would be started; None if there is no whole one of ours."""
+    """Returns the archive of the Java and the Spark that would be started; None if there is no whole one of ours.
+
+    Raises:
+        OSError, RuntimeError: there is no cache that can be looked into.
+    """
     for found in archive_folder().glob(f"{archive_name()}-*.jsa"):
         about = found.stat()
         if about.st_uid == os.getuid() and found.stem.endswith(f"-{about.st_size}"):

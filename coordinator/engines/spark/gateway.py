@@ -112,8 +112,10 @@ def end_java() -> None:
 
 
 def let_java_end(timeout_s: float) -> bool:
-    """Ends a Java process of ours; returns whether it has done, in time and well, what it does at its end."""
+    """Ends a Java process of ours; returns whether there was one that has done, in time and well, all it does then."""
     gateway = running_gateway()
+    if gateway is None:
+        return False
     forget_java()
     gateway.shutdown()
     gateway.proc.stdin.close()  # for which it waits

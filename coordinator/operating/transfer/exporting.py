@@ -40,7 +40,8 @@ class LineWriter:
 def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
     """Writes an export; called once by `txbatch state export`, at any time; returns (committed txid, lines).
 
-    `out` is an empty, seekable file: if a run commits meanwhile, writing starts again from its beginning.
+    The first and the last line count, too. `out` is an empty, seekable file: if a run commits meanwhile, writing starts
+    again from its beginning.
 
     Raises:
         TopologyError: nothing is stored.

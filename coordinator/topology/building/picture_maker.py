@@ -130,7 +130,10 @@ def grouping_in_words(text: str, limit: int = _STORED_NAME_LIMIT) -> str:
     if found is None or found[1] not in _GROUPING_WORDS:
         return one_line(text, limit)
     words = _GROUPING_WORDS[found[1]]
-    return words if found[2] is None else f"{words} {', '.join(literal_eval(found[2]))}"
+    try:
+        return words if found[2] is None else f"{words} {', '.join(literal_eval(found[2]))}"
+    except (ValueError, SyntaxError, TypeError):  # a user's own of the same name
+        return one_line(text, limit)
 
 
 def _input(text: str) -> tuple[str, str, str]:

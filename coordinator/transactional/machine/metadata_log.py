@@ -162,6 +162,7 @@ class MetadataLog:
 
     def committed(self, changes: MetadataChanges) -> None:
         """Applies what `commit_changes` has returned, after the store has made these changes."""
+        assert changes.puts.keys().isdisjoint(changes.forgets), "a field is stored and forgotten at once"
         for name in changes.forgets:
             scope, txid = parse_metadata_field(name)
             if scope == REPLAYED_SCOPE:

@@ -9,7 +9,13 @@ import pytest
 from pyspark import SparkConf
 
 from coordinator.engines.spark import class_archive
-from coordinator.engines.spark.class_archive import CLASS_PATH, DEFAULT_OPTIONS, JAVA_OPTIONS, archive_options
+from coordinator.engines.spark.class_archive import (
+    CLASS_PATH,
+    DEFAULT_OPTIONS,
+    JAVA_OPTIONS,
+    archive_options,
+    find_archive,
+)
 
 CONTENT = b"classes"
 
@@ -90,3 +96,31 @@ def test_an_archive_of_another_spark_or_java_is_left_alone(archive: Path, spark_
 )
 def test_what_the_user_has_decided_wins(archive: Path, key: str, value: str) -> None:
     assert archive_options(conf(**{key: value})) == ""
+
+
+@pytest.mark.parametrize("name", class_archive.OPTION_VARIABLES)
+def test_what_the_user_has_decided_in_the_environment_wins(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "-Xmx1g -Xshare:off")
+    assert archive_options(conf()) == ""
+
+
+def test_a_path_that_java_would_take_for_two_is_not_given(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = archive.parent.parent.with_name("a:b") / "txbatch"
+    other.mkdir(parents=True)
+    (other / archive.name).write_bytes(CONTENT)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(other.parent))
+    assert find_archive() is not None
+    assert archive_options(conf()) == ""
+
+
+@pytest.mark.parametrize("error", [PermissionError("/root"), FileNotFoundError(), RuntimeError("no home")])
+def test_a_cache_that_cannot_be_looked_into_keeps_no_run_from_starting(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def folder() -> Path:
+        raise error
+
+    monkeypatch.setattr(class_archive, "archive_folder", folder)
+    assert archive_options(conf()) == ""

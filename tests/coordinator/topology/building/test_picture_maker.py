@@ -84,6 +84,7 @@ def test_states_are_shown_at_their_owner() -> None:
         (repr(ShuffleGrouping()), "shuffle"),
         ("LocalOrShuffleGrouping(local_positions=())", "local or shuffle"),
         ("ByHand(3)", "ByHand(3)"),
+        ("FieldsGrouping(names=(?))", "FieldsGrouping(names=(?))"),  # damaged, or a user's own of that name
         ("x" * 100, f"{'x' * 64}… (36 more)"),
     ],
 )
