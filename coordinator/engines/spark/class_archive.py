@@ -20,6 +20,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
 """Stand before those of `JAVA_OPTIONS`: what is said there wins."""
 CLASS_PATH = "spark.driver.extraClassPath"
+CLASS_PATH_VARIABLES = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 OPTION_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
 OWN_CHOICE = re.compile(r"-Xshare|Archive")
 """Options of Java by which a user has decided about archives."""
@@ -65,4 +66,5 @@ def archive_name() -> str:
     files = [java.resolve(), *sorted(Path(_find_spark_home(), "jars").glob("*.jar"))]
     # whole seconds, as Java compares them: a layer of a container image has no others
     about = [(str(file), file.stat().st_size, int(file.stat().st_mtime)) for file in files if file.exists()]
-    return f"spark-{digest64(pack(about)):016x}"
+    paths = [os.environ.get(name, "") for name in CLASS_PATH_VARIABLES]
+    return f"spark-{digest64(pack([about, paths])):016x}"

@@ -85,6 +85,14 @@ def test_an_archive_of_another_spark_or_java_is_left_alone(archive: Path, spark_
     assert archive_options(conf()) == ""
 
 
+@pytest.mark.parametrize("name", class_archive.CLASS_PATH_VARIABLES)
+def test_an_archive_of_another_class_path_is_left_alone(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "/theirs")
+    assert archive_options(conf()) == ""
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
