@@ -85,14 +85,6 @@ def test_an_archive_of_another_spark_or_java_is_left_alone(archive: Path, spark_
     assert archive_options(conf()) == ""
 
 
-@pytest.mark.parametrize("name", class_archive.CLASS_PATH_VARIABLES)
-def test_an_archive_of_another_class_path_is_left_alone(
-    archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setenv(name, "/theirs")
-    assert archive_options(conf()) == ""
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -106,11 +98,11 @@ def test_what_the_user_has_decided_wins(archive: Path, key: str, value: str) -> 
     assert archive_options(conf(**{key: value})) == ""
 
 
-@pytest.mark.parametrize("name", class_archive.OPTION_VARIABLES)
-def test_what_the_user_has_decided_in_the_environment_wins(
+@pytest.mark.parametrize("name", [*class_archive.CLASS_PATH_VARIABLES, *class_archive.OPTION_VARIABLES])
+def test_what_the_environment_says_of_class_path_and_archives_wins(
     archive: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv(name, "-Xmx1g -Xshare:off")
+    monkeypatch.setenv(name, "-Xshare:off" if "OPTIONS" in name else "/theirs")
     assert archive_options(conf()) == ""
 
 
