@@ -96,6 +96,15 @@ def pack_strings(strings: Sequence[str | bytes]) -> bytes:
     return packed
 
 
+def is_valid_text(text: str) -> bool:
+    """Returns whether text can be encoded."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def digest64(*parts: bytes) -> int:
     """Returns the 64-bit content address of the parts, equal in every process."""
     hasher = hashlib.blake2b(digest_size=8)

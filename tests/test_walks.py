@@ -40,7 +40,7 @@ LONGEST_INCREMENT = 20
 """Modules of `state` and `committers` that run from a committer's first `increment` to the call that carries it."""
 LONGEST_TUPLE = 21
 """Modules of `coordinated_bolt` that run from the first tuple a spout emits to `finish_batch` of the bolt behind it."""
-LONGEST_START = 142
+LONGEST_START = 143
 """Modules that run from `txbatch run` to its first wave: command, topology, plan, server, takeover, start of Spark."""
 READ = {"coordinator": 30, "elsewhere": 12}
 """Modules one reads to follow it; what else runs is what these names say."""

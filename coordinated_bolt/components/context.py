@@ -10,8 +10,8 @@ from typing import Any, SupportsIndex
 
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.streams.tuples import cut
+from state.codec import is_valid_text
 from state.errors import TopologyError
-from state.values.own_copy import is_valid_text
 
 _MOST = 2**63
 

@@ -12,10 +12,10 @@ from typing import Any
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.tuples import cut
-from state.codec import CodecError
+from state.codec import CodecError, is_valid_text
 from state.printable import counted
 from state.values.column_values import is_unordered
-from state.values.own_copy import ATOMS, is_valid_text, own_copy
+from state.values.own_copy import ATOMS, own_copy
 
 ORDINARY = frozenset({list, tuple})
 """The types of nearly all emitted rows; any other type is checked for an order."""

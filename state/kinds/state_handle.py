@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Set
 from operator import index
 from typing import Any, Self
 
+from state.codec import is_valid_text
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import IncrementColumns, TaskWrites, TaskWriteSet
 from state.errors import TopologyError
@@ -18,7 +19,6 @@ from state.keys import check_name
 from state.kinds.session import StateSession
 from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
-from state.values.own_copy import is_valid_text
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
 from state.values.value_form import ValueForm, check_scale, form_of
 

@@ -59,15 +59,6 @@ def check_text(text: str) -> None:
         ) from None
 
 
-def is_valid_text(text: str) -> bool:
-    """Returns whether text can be encoded: `check_text` without its message."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _copied(value: Any, depth: int, nesting: int) -> Any:
     kind = type(value)
     if kind in ATOMS:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from state.codec import is_valid_text
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
-from state.values.own_copy import is_valid_text
 from state.values.state_kind import MAX_INTEGER, ValueType
 
 SCALE_MAX = 15
