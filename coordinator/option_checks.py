@@ -1,4 +1,4 @@
-"""How the options of runs and of spouts are checked; a field of an option value has its check beside its default."""
+"""Checks of the options of runs and spouts; a field of an option value has its check beside its default."""
 
 from __future__ import annotations
 

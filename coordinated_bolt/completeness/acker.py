@@ -98,10 +98,10 @@ class Acker(Generic[Root]):
 
 
 class WaveTrees:
-    """The trees of one wave of a plain topology: everything is told before anything is asked.
+    """The trees of one wave of a plain topology, asked for once, when all of the wave's reports are in.
 
-    So there is nothing to decide along the way, and the order in which it is told does not matter. A tree is complete
-    if its edges cancel; what failed was not acked, and leaves its tree open.
+    So nothing is decided along the way, and the order of the reports does not matter. A tree is complete if its edges
+    cancel; what failed was not acked, and leaves its tree open.
     """
 
     def __init__(self) -> None:

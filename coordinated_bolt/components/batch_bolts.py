@@ -1,4 +1,4 @@
-"""What users subclass to process batches, and to be told how one ends on its task.
+"""What users subclass to process batches, and to hear how one ends on its task.
 
 Source of the callbacks: backtype.storm.coordination.CoordinatedBolt.FinishedCallback and .TimeoutCallback.
 """

@@ -2,7 +2,7 @@
 
 A committer declares handles as class attributes. Those are descriptions, and using them raises; while
 `finish_batch` runs, the instance has live copies from the executor. Handles only collect changes:
-nothing is written until the group is published. The kinds are beside this in `state/kinds/`.
+nothing is written until the group is published. The kinds of state are in the other modules here.
 """
 
 from __future__ import annotations

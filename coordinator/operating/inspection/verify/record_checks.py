@@ -26,9 +26,8 @@ from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_rece
 from state.values.state_kind import MAX_INTEGER
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,15}")
-_FENCE = re.compile(
-    r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?"
-)  # an import has one request; a development version, no revision
+# an import has one request, and a development version had no revision
+_FENCE = re.compile(r"[1-9][0-9]*:([0-9]+:)?[0-9a-f]{32}(-[0-9]+)?")
 _FORMS = {
     "fence": (_FENCE, "a number, a revision and a token"),
     "generation": (re.compile(r"[0-9a-f]{32}"), "32 hexadecimal digits"),

@@ -55,7 +55,7 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
             proc=SimpleNamespace(pid=7, returncode=3, wait=lambda timeout: 3, poll=lambda: 3),
         )
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # in which is no archive of classes
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # a cache without an archive of classes
     monkeypatch.setattr(module, "SparkContext", Context)
     monkeypatch.setattr(module, "launch_gateway", launch_gateway)
     return seen

@@ -155,9 +155,9 @@ class TestStories:
 
     def told(self, watch: Watched) -> dict[int, TransactionStory]:
         watch.run()
-        told = {closed.txid: told_by(closed) for closed in watch.book.stories.take()}
+        stories = {closed.txid: told_by(closed) for closed in watch.book.stories.take()}
         assert watch.book.stories._open == {}
-        return told
+        return stories
 
     def test_every_committed_transaction_is_told_with_its_group_and_counts(self) -> None:
         told = self.told(watched(5, max_spout_pending=4))
