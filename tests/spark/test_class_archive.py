@@ -13,6 +13,7 @@ from coordinator.engines.spark import archive_maker
 from coordinator.engines.spark.archive_maker import make_archive
 from coordinator.engines.spark.class_archive import archive_folder, find_archive
 from state.errors import EngineError
+from tests.spark.conftest import Cluster
 
 pytestmark = pytest.mark.spark
 
@@ -51,19 +52,18 @@ def test_java_takes_the_classes_of_spark_from_the_archive_and_says_nothing_of_it
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(archive_maker, "_run_a_job", lambda _: None)
     return tmp_path / "txbatch"
 
 
 def ending(monkeypatch: pytest.MonkeyPatch, *, is_well: bool, written: int) -> None:
     """Has Java write that many bytes, and then end."""
 
-    def end(_: float) -> bool:
+    def end(_: str) -> bool:
         if written:
             (archive_folder() / f"unfinished-{os.getpid()}.jsa").write_bytes(bytes(written))
         return is_well
 
-    monkeypatch.setattr(archive_maker, "let_java_end", end)
+    monkeypatch.setattr(archive_maker, "_java_ended_well", end)
 
 
 @pytest.mark.parametrize(("is_well", "written"), [(True, 0), (False, 3)])
@@ -84,7 +84,8 @@ def test_a_new_archive_takes_the_place_of_an_earlier_one(cache: Path, monkeypatc
     assert [file.stat().st_size for file in cache.iterdir()] == [5]
 
 
-def test_a_cache_that_cannot_be_written_is_named(cache: Path) -> None:
+def test_a_cache_that_cannot_be_written_is_named_and_no_java_of_others_is_ended(cluster: Cluster, cache: Path) -> None:
     cache.write_bytes(b"a file")
     with pytest.raises(EngineError, match="name another cache by XDG_CACHE_HOME"):
         make_archive()
+    assert cluster.context.parallelize([1, 2], 2).count() == 2

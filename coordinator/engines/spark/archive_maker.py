@@ -31,8 +31,8 @@ def make_archive() -> Path:
     made = folder / f"unfinished-{os.getpid()}.jsa"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _run_a_job(f'{LOCAL_SETTINGS[JAVA_OPTIONS]} "-XX:ArchiveClassesAtExit={made}"')
-        if not let_java_end(END_TIMEOUT_S) or not made.exists():
+        options = f'{LOCAL_SETTINGS[JAVA_OPTIONS]} "-XX:ArchiveClassesAtExit={made}"'
+        if not (_java_ended_well(options) and made.exists()):
             raise EngineError(
                 f"Java wrote no archive of Spark's classes into {folder}: this build of Java cannot, the disk is full, "
                 "or the class path has a folder with files in it, as that of a Spark has which pip did not install "
@@ -47,15 +47,19 @@ def make_archive() -> Path:
             f"no archive can be kept in {folder}: {error}; name another cache by XDG_CACHE_HOME"
         ) from error
     finally:
-        end_java()
         with suppress(OSError):
             made.unlink()
 
 
-def _run_a_job(java_options: str) -> None:
-    with spark_lease("archive of classes", None, "local[2]", {JAVA_OPTIONS: java_options}) as lease:
-        numbers = lease.watch.call(lambda: lease.context.parallelize(range(4), 2))
-        try:
-            lease.watch.call(lambda: numbers.keyBy(str).groupByKey(2).count())
-        except Py4JError as error:
-            raise EngineError(f"Spark could not run a job: {crash_story(error).reason}") from error
+def _java_ended_well(java_options: str) -> bool:
+    """Whether a Java process with these options has run a job and done all it does at its end."""
+    try:
+        with spark_lease("archive of classes", None, "local[2]", {JAVA_OPTIONS: java_options}) as lease:
+            numbers = lease.watch.call(lambda: lease.context.parallelize(range(4), 2))
+            try:
+                lease.watch.call(lambda: numbers.keyBy(str).groupByKey(2).count())
+            except Py4JError as error:
+                raise EngineError(f"Spark could not run a job: {crash_story(error).reason}") from error
+        return let_java_end(END_TIMEOUT_S)
+    finally:
+        end_java()
