@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 from coordinator.sources.files.stores.arrow_store import ArrowFile, ArrowStore
 from coordinator.sources.files.stores.file_store import FileFacts
+from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.local_store import LocalFile, LocalStore
 from tests.support.sources.growing_folder import Crash, files_below
 
@@ -66,6 +67,7 @@ class LyingFolder:
         self.written: dict[str, list[list[str]]] = {}
         self.destroyed: list[list[str]] = []
         self.struck: list[Lie] = []
+        self._opened: list[InputFile] = []
         for place in range(2):
             self._put(f"{'mz'[place]}{place}", 3 + place)
 
@@ -76,6 +78,11 @@ class LyingFolder:
     def settle(self) -> None:
         """No further lie."""
         self._left.clear()
+
+    def close_files(self) -> None:
+        """Closes what a process that died had open, as its end does."""
+        while self._opened:
+            self._opened.pop().close()
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -121,6 +128,8 @@ class LyingFolder:
 
     def _altered(self, lie: Lie | None, answer: Any) -> Any:
         """Alters one listing of a folder that is followed."""
+        if isinstance(answer, InputFile):
+            self._opened.append(answer)
         if not isinstance(answer, dict):
             return answer
         found = dict(answer)

@@ -71,6 +71,7 @@ def run(folder: LyingFolder, cluster: LocalCluster, way: str) -> TransactionErro
         return error
     finally:
         close_kept()
+        folder.close_files()
     return None
 
 
@@ -124,7 +125,6 @@ plans = st.lists(
 )
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # who dies closes no file
 @pytest.mark.parametrize("pack", [bytes, zipped])
 @given(plan=plans, way=st.sampled_from(WAYS))
 @example(plan=[Struck(0, Lie.APPEARS), Struck(1, Lie.GROWS)], way="to its end")  # before the fingerprint is taken
