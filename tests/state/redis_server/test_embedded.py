@@ -160,6 +160,19 @@ def test_a_server_is_private_and_durable(data_dir):
         assert value_of(server) == 1
 
 
+def test_a_server_keeps_freed_blocks_unless_the_user_says_otherwise(data_dir, tmp_path, monkeypatch):
+    """Its allocator reads the variable from left to right."""
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=7")
+    program = tmp_path / "server"
+    program.write_text(
+        f'#!/bin/sh\necho "$GLIBC_TUNABLES" >{tmp_path}/seen\nexec {redis_program.find_server_program()} "$@"\n'
+    )
+    program.chmod(0o700)
+    with EmbeddedServer(data_dir, program=str(program)):
+        seen = (tmp_path / "seen").read_text(encoding="utf-8")
+    assert seen == "glibc.malloc.tcache_count=65535:glibc.malloc.tcache_count=7\n"
+
+
 def test_a_second_driver_attaches_to_the_first_ones_server(data_dir, driver):
     first, second = driver(), driver()
     runs = {first.opened(), second.opened()}
