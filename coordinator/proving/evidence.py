@@ -13,7 +13,7 @@ from typing import Any
 from coordinated_bolt.user_code import is_users
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
-from coordinator.proving.watch import Sighting, Sightings, Watch
+from coordinator.proving.watch import CALENDAR, Sighting, Sightings, Watch
 from coordinator.topology.building.topology import Topology
 from state.errors import TransactionError
 from state.printable import one_line, said_by
@@ -68,6 +68,11 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         yield _drawn(*differing, runs.seen.draws, topology)
     elif differing := _first_difference(runs.first, runs.second):
         yield _kept(*differing, runs.kept, topology)
+    else:
+        for seen in runs.seen.draws:
+            if seen.what in CALENDAR:
+                evidence = f"calls {seen.what}, and nothing that two runs have done differs, so soon after each other"
+                yield FoundMistake(Mistake.DRAWS, seen.component_id, seen.place, evidence, does_harm=False)
     yield from _foreign_reads(runs)
 
 

@@ -25,14 +25,15 @@ class Mistake(StrEnum):
 
 
 EXPLAINED = {
-    Mistake.DRAWS: "the same batch gives something else when it is run again: a random number, a clock, or something "
-    "outside the input; derive it from the tuple or the attempt's txid",
+    Mistake.DRAWS: "a batch that is run again may give something else: a random number, a clock, or something outside "
+    "the input; derive it from the tuple or the attempt's txid",
     Mistake.KEEPS: "something is kept in a class or module from one batch to the next, and no retry takes it back; "
     "keep it in declared state, or in the instance, which lives as long as the attempt",
     Mistake.CHANGES_EMITTED: "what was emitted is changed afterwards; receivers have what it was, so nothing is wrong "
     "unless the change was meant to arrive; emit a new object",
-    Mistake.ORDER: "the result depends on the order in which tuples of different tasks arrive, or on which task a "
-    "shuffle deals them to; sort them, make the operation commute, or group what has to be together",
+    Mistake.ORDER: "the result depends on the order in which tuples of different tasks arrive, on which task a "
+    "shuffle deals them to, or on the attempt's id; sort them, make the operation commute, or group what has to be "
+    "together",
     Mistake.TASKS: "the result depends on the number of tasks; group by the key that has to be together, declare one "
     "task, or never change the number and keep it in proofs, too",
     Mistake.FOREIGN_READ: "a task reads a field that another task writes in the same transaction, and sees it as it "
@@ -113,7 +114,8 @@ class Proof:
     def lines(self) -> Iterator[str]:
         """Yields it as text, for a terminal or a test's message."""
         what = counted(self.batches, "transaction") + ("" if self.is_whole else " (the input has more)")
-        verdict = "the same state under every schedule" if self.holds else "not proved"
+        held = "the same state under every schedule" if self.seeds else "quiet runs agree, and no schedule was played"
+        verdict = held if self.holds else "not proved"
         yield f"{self.topology_id}: {verdict}; {what}, {counted(self.seeds, 'seed')}"
         for found in self.mistakes:
             yield ""

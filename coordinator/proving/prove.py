@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
+from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike, fewest
@@ -18,13 +19,14 @@ from coordinator.proving.quiet_run import Kept, QuietRun, letters_of, quiet_run
 from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
-from coordinator.proving.subject import described_tasks, provable, with_other_tasks
+from coordinator.proving.subject import PROVE_INSTEAD, described_tasks, provable, with_other_tasks
+from coordinator.proving.watch import CALENDAR
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError
 from state.kinds.handles import declared_states
-from state.printable import said_by
+from state.printable import one_line, said_by
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.store import RedisStore
 
@@ -78,16 +80,20 @@ def prove(
 
 
 @dataclass(frozen=True, slots=True)
-class _FailedSchedule:
-    """A schedule that has left something else.
+class _Judged:
+    """A schedule that was played.
 
     Attributes:
-        differing: (state, sentence) of what differs.
+        differing: (state, sentence) of what differs from what a quiet run leaves.
     """
 
     schedule: Schedule
     played: Played
     differing: list[tuple[str, str]]
+
+    def has_not_struck(self) -> str:
+        """Returns a fault that was to strike and has not; "" if there is none."""
+        return next((str(each) for each in sorted(self.schedule.exactly or ()) if each not in self.played.struck), "")
 
 
 class _Proving:
@@ -111,17 +117,23 @@ class _Proving:
             if end_s is not None and time.monotonic() > end_s:
                 break
             schedule = Schedule(seed, self._keep_tasks, faults)
-            failed = self._failed(schedule, quiet)
+            judged = self._judged(schedule, quiet)
             played += 1
             on_seed(seed)
-            if failed is not None:
-                return self._explained(schedule, failed, quiet, played, harmless)
+            if judged.differing:
+                return self._explained(schedule, judged, quiet, played, harmless)
+            if fault := judged.has_not_struck():
+                raise TopologyError(
+                    f"{fault} has not struck: seed {seed} leads to no such moment, and nothing is proved"
+                )
         return self._proved(played, harmless)
 
     def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
         """Runs it without faults, in two processes."""
         topology = self._topology
         runs = in_a_copy(partial(watched_runs, topology, self._batches))
+        if any(seen.what in CALENDAR for seen in runs.seen.draws):
+            time.sleep(1 - time.time() % 1)  # the other run meets another second
         other: QuietRun = in_a_copy(partial(quiet_run, topology, self._batches))
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
         if not self._batches:
@@ -131,10 +143,18 @@ class _Proving:
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
                 "opaque: what the first ones hold depends on what failed; give a smaller input, or more batches"
             )
+        spout = topology.spout.component_id
+        for txid, (one, two) in enumerate(zip(runs.first.transactions, other.transactions, strict=False), start=1):
+            if one.metadata != two.metadata and one.emitted[spout] != two.emitted[spout]:
+                raise TopologyError(
+                    f"component {spout!r} cuts txid {txid} otherwise each time: {_shown(one.metadata)}, then "
+                    f"{_shown(two.metadata)}; a run stores what was cut, but a proof has to compare the same batches: "
+                    f"{PROVE_INSTEAD}"
+                )
         return runs.first.kept, list(mistakes_in(runs, other, topology))
 
-    def _failed(self, schedule: Schedule, quiet: Kept) -> _FailedSchedule | None:
-        """Plays a schedule; returns how it failed, if it did."""
+    def _judged(self, schedule: Schedule, quiet: Kept) -> _Judged:
+        """Plays a schedule, or without its faults if that fails already."""
         expected = quiet
         if schedule.is_by_stages:
             if self._by_stages is None:
@@ -142,13 +162,12 @@ class _Proving:
                 calm = self._play(without)
                 differing = self._compared(calm, quiet, is_rearranged=True)
                 if differing:
-                    return _FailedSchedule(without, calm, differing)
+                    return _Judged(without, calm, differing)
                 self._by_stages = calm.kept
             assert self._by_stages is not None
             expected = self._by_stages
         played = self._play(schedule)
-        differing = self._compared(played, expected, is_rearranged=played.is_rearranged)
-        return _FailedSchedule(schedule, played, differing) if differing else None
+        return _Judged(schedule, played, self._compared(played, expected, is_rearranged=played.is_rearranged))
 
     def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
         if played.kept is None:
@@ -161,26 +180,27 @@ class _Proving:
         return in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
 
     def _explained(
-        self, schedule: Schedule, failed: _FailedSchedule, quiet: Kept, played: int, harmless: list[FoundMistake]
+        self, schedule: Schedule, failed: _Judged, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""
         if self._play(failed.schedule).kept != failed.played.kept:
-            calm = self._failed(schedule.with_faults(()), quiet) or failed
+            calm = self._judged(schedule.with_faults(()), quiet)
             sentence = "played again, the same schedule leaves something else"
-            drawn = replace(calm, differing=[*calm.differing, ("", sentence)])
+            shown = calm if calm.differing else failed
+            drawn = replace(shown, differing=[*shown.differing, ("", sentence)])
             return self._proved(played, [self._mistake(Mistake.DRAWS, drawn), *harmless], drawn)
         for alone, mistake in ((OTHER_ORDER, Mistake.ORDER), (OTHER_TASKS, Mistake.TASKS)):
             for seed in (schedule.seed, *range(TRIES)):
                 rearranged = replace(schedule, seed=seed, exactly=frozenset({Strike(alone, 0)}))
-                found = self._failed(rearranged, quiet)
-                if found is not None and found.played.kept is not None:
+                found = self._judged(rearranged, quiet)
+                if found.differing and found.played.kept is not None:
                     return self._proved(played, [self._mistake(mistake, found), *harmless], found)
         smallest = failed
 
         def still_fails(faults: list[Strike]) -> bool:
             nonlocal smallest
-            tried = self._failed(schedule.with_faults(faults), quiet)
-            if tried is None or (tried.played.kept is None) != (failed.played.kept is None):
+            tried = self._judged(schedule.with_faults(faults), quiet)
+            if not tried.differing or (tried.played.kept is None) != (failed.played.kept is None):
                 return False
             smallest = tried
             return True
@@ -191,7 +211,7 @@ class _Proving:
         mistake = Mistake.RAISES if smallest.played.kept is None else left
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
-    def _mistake(self, mistake: Mistake, failed: _FailedSchedule) -> FoundMistake:
+    def _mistake(self, mistake: Mistake, failed: _Judged) -> FoundMistake:
         names = {name for name, _ in failed.differing}
         component_id = next(
             (
@@ -205,7 +225,7 @@ class _Proving:
         place = place_of_class(component_id, self._topology)
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 
-    def _proved(self, seeds: int, found: list[FoundMistake], failed: _FailedSchedule | None = None) -> Proof:
+    def _proved(self, seeds: int, found: list[FoundMistake], failed: _Judged | None = None) -> Proof:
         proof = Proof(self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found))
         if failed is None:
             return proof
@@ -213,6 +233,10 @@ class _Proving:
         return replace(
             proof, failing_seed=failed.schedule.seed, faults=tuple(map(str, faults)), story=failed.played.story
         )
+
+
+def _shown(metadata: Mapping[str, Any]) -> str:
+    return one_line(", ".join(map(repr, metadata.values())))
 
 
 def play_by_tuples(topology: Topology, schedule: Schedule, batches: int) -> Played:

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.cluster import IN_MEMORY, LocalCluster
 from coordinator.engines.local.recorder import Emission
 from coordinator.proving.watch import Watch
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.onlooker import ANSWER_TIMEOUT_S, Onlooker
 
 Place = tuple[str, int]
 """A component, and the id of one of its tasks."""
@@ -24,11 +26,13 @@ class QuietTransaction:
     """What one transaction did.
 
     Attributes:
+        metadata: what the spout has cut, by the scope in which it is stored.
         emitted: component id -> what its tasks emitted.
         writes: task -> state -> what it changes.
         reads: task -> the fields that it read, as (state, field).
     """
 
+    metadata: Mapping[str, Any]
     emitted: Mapping[str, list[Emission]]
     writes: Mapping[Place, Mapping[str, StateWrites]]
     reads: Mapping[Place, frozenset[tuple[str, Any]]]
@@ -72,6 +76,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
     with LocalCluster() as cluster:
         run = cluster.submit(topology, options=options)
         run.hold("commit")
+        onlooker = Onlooker(RedisConnection(cluster.client, IN_MEMORY, timeout_s=ANSWER_TIMEOUT_S))
         for txid in range(1, batches + 1):
             if watch is None:
                 run.run_until_idle()
@@ -80,9 +85,10 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
                     run.run_until_idle()
             if not run.held():
                 break
-            reports = run.held_reports(txid)
+            known = onlooker.transaction(topology.topology_id, txid)
+            assert known is not None
             emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
-            found.append(QuietTransaction(emitted, *_changes(reports)))
+            found.append(QuietTransaction(known.metadata, emitted, *_changes(run.held_reports(txid))))
             run.ack(txid)
             while run.statistics.last_txid < txid and run.tick():
                 pass  # bounded: what it publishes is at hand

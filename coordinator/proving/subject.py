@@ -17,7 +17,7 @@ _ELSEWHERE = {
     "coordinator.sources.kafka": "reads Kafka, which a proof would have to read again and again",
     "coordinator.sources.redis_streams": "reads Redis Streams, which a proof would have to read again and again",
 }
-_INSTEAD = "prove the same bolts over sample files or a FixedBatchesSpout"
+PROVE_INSTEAD = "prove the same bolts over sample files or a FixedBatchesSpout"
 
 
 def provable(given: Topology | PlainTopology | Callable[[], Topology | PlainTopology]) -> Topology:
@@ -36,10 +36,12 @@ def provable(given: Topology | PlainTopology | Callable[[], Topology | PlainTopo
         raise TopologyError(f"prove got {described(topology)}; give the result of a builder's build(), or a factory")
     spout = topology.spout
     if isinstance(spout.spec, RowSpout):
-        raise TopologyError(f"component {spout.component_id!r} reads DataFrames, which only Spark can read; {_INSTEAD}")
+        raise TopologyError(
+            f"component {spout.component_id!r} reads DataFrames, which only Spark can read; {PROVE_INSTEAD}"
+        )
     for room, why in _ELSEWHERE.items():
         if type(spout.spec).__module__.startswith(room):
-            raise TopologyError(f"component {spout.component_id!r} {why}; {_INSTEAD}")
+            raise TopologyError(f"component {spout.component_id!r} {why}; {PROVE_INSTEAD}")
     for component in topology.components:
         if component.has_external_effects:
             raise TopologyError(

@@ -30,6 +30,11 @@ EMITTED: Mapping[CodeType, str] = {
 """Where tuples are emitted -> the parameter that holds them."""
 READ, ENDED = StateSession.read.__code__, BatchBoltExecutor.drop.__code__
 CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "localtime", "gmtime")
+CALENDAR = {
+    *(f"time.{name}()" for name in ("time", "time_ns", "localtime", "gmtime")),
+    *("datetime.now()", "datetime.utcnow()", "datetime.today()", "date.today()"),
+}
+"""Calls that say what time it is, and not how much has passed."""
 OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")

@@ -10,7 +10,7 @@ from typing import Any
 
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
-from coordinator import FixedBatchesSpout, Topology, TransactionalTopologyBuilder
+from coordinator import FixedBatchesSpout, SpoutCoordinator, SpoutEmitter, Topology, TransactionalTopologyBuilder
 from state import HashState
 
 LINES = [
@@ -66,6 +66,47 @@ class ReadsClock(CountWords):
 
     def finish_batch(self):
         self.collector.emit_all((word, time.time_ns() % 1_000) for word in self.words)  # reads the clock
+
+
+class ReadsDate(CountWords):
+    """Stamps what it emits with a time that is the same for a day."""
+
+    def finish_batch(self):
+        today = time.time_ns() // 10**9 // 86_400  # another one tomorrow
+        self.collector.emit_all((f"{word} {today}", count) for word, count in self.words.items())
+
+
+class ReadsSeconds(CountWords):
+    """Stamps what it emits with a time that is the same for a second."""
+
+    def finish_batch(self):
+        self.collector.emit_all((word, int(time.time())) for word in self.words)  # another one in a second
+
+
+class CutsByChance(FixedBatchesSpout):
+    """Cuts otherwise each time, which is no mistake: what a coordinator cuts is stored."""
+
+    def get_coordinator(self, conf, context):
+        return ChanceCoordinator()
+
+    def get_emitter(self, conf, context):
+        return ChanceEmitter()
+
+
+class ChanceCoordinator(SpoutCoordinator):
+    def is_ready(self):
+        return self.run_so_far.last_txid < 2
+
+    def is_exhausted(self, last):
+        return not self.is_ready()
+
+    def initialize_transaction(self, txid, previous):
+        return random.getrandbits(64)
+
+
+class ChanceEmitter(SpoutEmitter):
+    def emit_batch(self, attempt, metadata, collector):
+        collector.emit([f"{metadata}"])
 
 
 class KeepsInClass(CountWords):

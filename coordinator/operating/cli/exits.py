@@ -38,7 +38,7 @@ class ExitCode(IntEnum):
 
 
 class StoppedError(Interruption):
-    """A signal asked the process to stop at once."""
+    """A signal asked a run to stop at once."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -65,8 +65,10 @@ def sentence_of(error: BaseException) -> str:
     """Returns what is printed about an error without ``--debug``."""
     if isinstance(error, TransactionError):
         return str(error)
-    if isinstance(error, (StoppedError, KeyboardInterrupt)):
+    if isinstance(error, StoppedError):
         return "stopped; run again to continue after the last commit"
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped"
     if _is_full_disk(error):
         return f"standard output or a temporary file cannot be written: {said_by(error)}; make room and try again"
     return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"

@@ -27,15 +27,19 @@ from tests.support import faulty_topologies
 from tests.support.faulty_topologies import (
     SEEN_WORDS,
     ChangesEmitted,
+    CountsAttempts,
     CountsTasks,
     CountWords,
+    CutsByChance,
     DrawsNumbers,
     HasEffects,
     KeepsInClass,
     KeepsInModule,
     KeepsLast,
     ReadsClock,
+    ReadsDate,
     ReadsForeign,
+    ReadsSeconds,
     SplitLines,
     StoreCounts,
     words,
@@ -47,6 +51,7 @@ FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
     "class": (partial(words, KeepsInClass()), Mistake.KEEPS, "# outlasts the batch", 3),
     "module": (partial(words, KeepsInModule()), Mistake.KEEPS, "SEEN_WORDS: set", 3),
     "order": (partial(words, SplitLines(), KeepsLast(), in_one_task=True), Mistake.ORDER, "class KeepsLast", 8),
+    "attempts": (partial(words, None, CountsAttempts()), Mistake.ORDER, "class CountsAttempts", 4),
     "tasks": (partial(words, CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
     "foreign": (partial(words, None, ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),
 }
@@ -119,6 +124,20 @@ def test_what_is_changed_after_it_was_emitted_is_reported_and_harmless() -> None
     assert "self.collector.emit(row)" in line_at(found.place)
 
 
+def test_a_clock_of_seconds_is_found_by_quiet_runs() -> None:
+    (found,) = prove(words(ReadsSeconds())).mistakes
+    assert (found.mistake, found.is_certain) == (Mistake.DRAWS, True)
+    assert "# another one in a second" in line_at(found.place)
+
+
+def test_a_clock_that_two_runs_a_second_apart_read_alike_is_reported() -> None:
+    proof = prove(words(ReadsDate()), seeds=3)
+    (found,) = proof.mistakes
+    assert (found.mistake, found.component_id, found.does_harm, proof.seeds) == (Mistake.DRAWS, "count", False, 3)
+    assert "calls time.time_ns(), and nothing that two runs have done differs" in found.evidence
+    assert "# another one tomorrow" in line_at(found.place)
+
+
 def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
     assert prove(words(CountsTasks()), keep_tasks=True).holds
     assert prove(words(CountsTasks(), tasks=1)).holds  # one task may rely on being alone
@@ -168,7 +187,9 @@ def test_nothing_of_a_proof_stays_in_this_process() -> None:
 
 
 def test_no_schedule_begins_after_its_time() -> None:
-    assert prove(words, minutes=0.0).seeds == 0
+    proof = prove(words, minutes=0.0)
+    assert (proof.seeds, proof.holds) == (0, True)
+    assert str(proof) == "words: quiet runs agree, and no schedule was played; 4 transactions, 0 seeds"
 
 
 # Bolts that fail ----------------------------------------------------------------------------------------------
@@ -239,6 +260,12 @@ def test_a_fault_that_does_not_exist_is_refused() -> None:
         prove(words, exactly=["server.sleeps:1"])
 
 
+@pytest.mark.parametrize("fault", ["wave.is_lost:9", "tuples.come_in_another_order:1"])
+def test_a_fault_that_never_strikes_proves_nothing(fault: str) -> None:
+    with pytest.raises(TopologyError, match=f"{fault} has not struck: seed 3 leads to no such moment"):
+        prove(words, seed=3, seeds=1, exactly=[fault])
+
+
 def test_an_error_without_faults_is_raised_as_a_run_raises_it() -> None:
     with pytest.raises(UserCodeError, match="as always"):
         prove(words(Raises()))
@@ -307,6 +334,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "no topology": (lambda: 3, "prove got"),
     "external effects": (partial(words, None, Mails()), "committer 'store' has external effects"),
     "no state": (without_state, "declares no state"),
+    "other batches": (
+        lambda: over(CutsByChance([], ["line"])),
+        r"'lines' cuts txid 1 otherwise each time: \d+, then \d",
+    ),
     "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "the input of 'words' has no batch"),
 }
 
