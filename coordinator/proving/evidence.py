@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinated_bolt.user_code import is_users
+from coordinator.engines.spark.crash_story import PLACE
 from coordinator.proving.mistakes import FoundMistake, Mistake
 from coordinator.proving.quiet_run import QuietRun, QuietTransaction, quiet_run
 from coordinator.proving.watch import CALENDAR, Sighting, Sightings, Watch
 from coordinator.topology.building.topology import Topology
-from state.errors import TransactionError
+from state.errors import TransactionError, UserCodeError
 from state.printable import one_line, said_by
 
 CONTENT_MAX = 100_000
@@ -52,7 +53,7 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     try:
         second: QuietRun | str = quiet_run(topology, batches)
     except TransactionError as error:
-        second = f"raises {said_by(error)}"
+        second = f"ends: {sentence_of(error)}"
     return WatchedRuns(first, second, watch.seen, list(_changed(before, classes)))
 
 
@@ -85,6 +86,20 @@ def place_of_class(component_id: str, topology: Topology) -> str:
         return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
     except (OSError, TypeError):
         return ""
+
+
+def place_of_error(error: UserCodeError) -> str:
+    """Returns the innermost line of the user's code in an error's traceback; "" if there is none."""
+    places = [(found["file"], found["line"]) for found in PLACE.finditer(error.traceback_text)]
+    return next((f"{file}:{line}" for file, line in reversed(places) if is_users(file)), "")
+
+
+def sentence_of(error: TransactionError) -> str:
+    """Returns an error in one line; of what user code raised, its last one."""
+    if isinstance(error, UserCodeError):
+        raised = error.traceback_text.rstrip().splitlines()[-1]
+        return one_line(f"component {error.component_id!r} raised {raised}")
+    return said_by(error)
 
 
 def _first_difference(one: QuietRun, other: QuietRun | str) -> tuple[str, str, str] | None:

@@ -12,7 +12,7 @@ from typing import Any
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike, fewest
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.proving.evidence import mistakes_in, place_of_class, watched_runs
+from coordinator.proving.evidence import mistakes_in, place_of_class, place_of_error, sentence_of, watched_runs
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
 from coordinator.proving.quiet_run import Kept, QuietRun, letters_of, quiet_run
@@ -24,9 +24,9 @@ from coordinator.proving.watch import CALENDAR
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state.errors import TopologyError, TransactionError
+from state.errors import TopologyError, TransactionError, UserCodeError
 from state.kinds.handles import declared_states
-from state.printable import one_line, said_by
+from state.printable import one_line
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.store import RedisStore
 
@@ -171,7 +171,8 @@ class _Proving:
 
     def _compared(self, played: Played, expected: Kept, *, is_rearranged: bool) -> list[tuple[str, str]]:
         if played.kept is None:
-            return [("", f"a run ends with an error: {played.error}")]
+            assert played.error is not None
+            return [("", f"a run ends with an error: {sentence_of(played.error)}")]
         return differences(expected, played.kept, self._topology.states, is_rearranged=is_rearranged)
 
     def _play(self, schedule: Schedule) -> Played:
@@ -212,6 +213,9 @@ class _Proving:
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
 
     def _mistake(self, mistake: Mistake, failed: _Judged) -> FoundMistake:
+        evidence, error = "; ".join(sentence for _, sentence in failed.differing), failed.played.error
+        if isinstance(error, UserCodeError):
+            return FoundMistake(mistake, error.component_id, place_of_error(error), evidence, is_certain=False)
         names = {name for name, _ in failed.differing}
         component_id = next(
             (
@@ -221,7 +225,6 @@ class _Proving:
             ),
             "",
         )
-        evidence = "; ".join(sentence for _, sentence in failed.differing)
         place = place_of_class(component_id, self._topology)
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 
@@ -259,8 +262,8 @@ def play_by_tuples(topology: Topology, schedule: Schedule, batches: int) -> Play
         with LocalCluster(seed=seed) as cluster:
             run = cluster.submit(topology, options=options)
             run.run_until_idle()
-            kept, error = Kept(run.snapshot().states, letters_of(run.dead_letters())), ""
+            kept, error = Kept(run.snapshot().states, letters_of(run.dead_letters())), None
     except TransactionError as raised:
-        kept, error = None, said_by(raised)
-    story.append(f"the run ends: {error or 'done'}")
+        kept, error = None, raised
+    story.append(f"the run ends: {'done' if error is None else type(error).__name__}")
     return Played(kept, error, tuple(faults.struck), tuple(story))

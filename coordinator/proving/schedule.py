@@ -8,7 +8,7 @@ from random import Random
 
 from coordinator.engines.simulated.fault_plan import DRIVER_POINTS, TASK_POINTS, FaultPlan, Strike, swarm_of
 from coordinator.proving.quiet_run import Kept
-from state.errors import TopologyError
+from state.errors import TopologyError, TransactionError
 
 OTHER_TASKS, OTHER_ORDER = "tasks.are_other", "tuples.come_in_another_order"
 REARRANGING = frozenset({OTHER_TASKS, OTHER_ORDER})
@@ -74,13 +74,13 @@ class Played:
 
     Attributes:
         kept: what it has left; None if a run ended with an error that faults do not explain.
-        error: that error.
+        error: that error, None without one.
         struck: the faults that have struck, in order.
         story: what has happened, line by line.
     """
 
     kept: Kept | None
-    error: str
+    error: TransactionError | None
     struck: tuple[Strike, ...]
     story: tuple[str, ...]
 

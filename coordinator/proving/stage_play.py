@@ -27,7 +27,6 @@ from state.errors import (
     WaveCrashError,
 )
 from state.fault_points import installed
-from state.printable import said_by
 from state.redis_server.lossy_server import LossyServer
 from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
@@ -64,14 +63,15 @@ class StagePlay:
         self._server = LossyServer(self._faults, self._timeline.note)
         self._drivers: list[DriverProcess] = []
         self._is_done = False
-        self._error, self._calm_errors = "", 0
+        self._error: TransactionError | None = None
+        self._calm_errors = 0
 
     def play(self) -> Played:
         """Plays it to its end."""
         with installed(self._reached):
             self._supervise()
             self._timeline.run(until=lambda: self._is_done)
-        kept = None if self._error else self._kept()
+        kept = self._kept() if self._error is None else None
         story = ("stage by stage, as on Spark", *(line.partition(" ")[2] for line in self._timeline.story))
         return Played(kept, self._error, tuple(self._faults.struck), story)
 
@@ -125,7 +125,7 @@ class StagePlay:
         self._calm_errors += error is not None and is_calm
         is_explained = isinstance(error, EXPLAINED) and struck > 0 and self._calm_errors <= CALM_ERRORS_MAX
         if error is not None and not is_explained:
-            self._error = said_by(error)
+            self._error = error
         self._is_done = error is None or not is_explained
 
 
