@@ -146,7 +146,8 @@ class RedisConnection:
             StateUnreachableError: no answer in time; the outcome is unknown.
             ProtocolError: the arguments cannot be encoded.
         """
-        return self._repeated(lambda: self.client.execute_command(*arguments), str(arguments[0]), timeout_s)
+        command, *rest = map(text_of, arguments[:2])
+        return self._repeated(lambda: self.client.execute_command(*arguments), command, timeout_s, *rest)
 
     def info(self, timeout_s: float | None = None) -> Mapping[str, Any]:
         """Returns the reply to INFO; that of a primary if the server may move, raises as `call`."""
@@ -171,7 +172,7 @@ class RedisConnection:
 
         return list(self._repeated(asked, "MULTI", timeout_s))
 
-    def _repeated(self, send: Callable[[], Any], name: str, timeout_s: float | None) -> Any:
+    def _repeated(self, send: Callable[[], Any], name: str, timeout_s: float | None, key: str = "") -> Any:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         started, pause, refreshes, loads = self._clock(), FIRST_PAUSE_S, 0, 0
         last: redis.RedisError | None = None
@@ -194,7 +195,7 @@ class RedisConnection:
             if remedy is Remedy.REFRESH and loads == REFRESH_LIMIT:
                 raise library_replaced_error(self.server, loads) from last
             if remedy is not Remedy.RETRY:
-                raise stop_error(last, self.server) from last
+                raise stop_error(last, self.server, key) from last
             waited_s = self._clock() - started
             if waited_s + pause > limit_s:
                 raise self._unreachable(limit_s, last) from last

@@ -11,7 +11,7 @@ from enum import Enum
 from redis import exceptions
 
 from state.errors import StateRefusedError, TopologyError, TransactionError
-from state.printable import said_by
+from state.printable import one_line, said_by
 from state.troubles import Trouble
 
 
@@ -139,14 +139,14 @@ def remedy_of(error: Exception, *, may_move: bool = False) -> Remedy:
     return Remedy.STOP
 
 
-def stop_error(error: Exception, server: str) -> TransactionError:
-    """Returns the error of a call that is not worth repeating; called by `RedisConnection`."""
+def stop_error(error: Exception, server: str, key: str = "") -> TransactionError:
+    """Returns the error of a call that is not worth repeating, of a command about this key."""
     text = str(error).lower()
     for part, sentence in _USAGE_SENTENCES.items():
         if part in text:
             refused = TopologyError(f"server {server} {sentence} (it said: {said_by(error)})")
             return refused.about(Trouble.SERVER_ADDRESS)
-    return StateRefusedError(stop_sentence(error, server)).about(_trouble_of(error))
+    return StateRefusedError(stop_sentence(error, server, key)).about(_trouble_of(error))
 
 
 def library_replaced_error(server: str, loads: int) -> StateRefusedError:
@@ -158,11 +158,12 @@ def library_replaced_error(server: str, loads: int) -> StateRefusedError:
     ).about(Trouble.LIBRARY_REPLACED)
 
 
-def stop_sentence(error: Exception, server: str) -> str:
+def stop_sentence(error: Exception, server: str, key: str = "") -> str:
     """Returns the message of a `StateRefusedError`: what the server is, what to do, and what it said."""
     code, said = error_code(error), said_by(error)
     if code in _STOP_SENTENCES:
-        return f"server {server} {_STOP_SENTENCES[code]} (it said: {said})"
+        of_key = f"; the key is {one_line(key)!r}" if key and code == "WRONGTYPE" else ""
+        return f"server {server} {_STOP_SENTENCES[code]} (it said: {said}{of_key})"
     for part, sentence in _TLS_SENTENCES.items():
         if part in str(error):
             return f"server {server} {sentence} ({said})"

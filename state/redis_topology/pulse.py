@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
+
+from redis import RedisError
 
 from state.errors import StateRefusedError
 from state.keys import Keys
@@ -15,6 +18,7 @@ from state.records.run_pulse import NOW_FIELD, RUN_FIELD, SEEN_FIELD, RunPulse, 
 from state.redis_client.connection import RedisConnection, text_of, texts_by_name
 from state.redis_client.packed_call import Argument
 from state.redis_client.presence import is_gone
+from state.redis_client.redis_errors import error_code
 
 CALL_TIMEOUT_S = 0.5
 """How long one pulse is tried; the next one says as much."""
@@ -55,10 +59,23 @@ class PulseSender:
 def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
     """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library."""
     if with_samples:
-        return _looked_after(pulse_of(texts_by_name(connection.call("HGETALL", keys.pulse))))
+        return _looked_after(pulse_of(texts_by_name(told(connection, "HGETALL", keys.pulse) or {})))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)
-    found = zip(names, connection.call("HMGET", keys.pulse, *names), strict=True)
+    found = zip(names, told(connection, "HMGET", keys.pulse, *names) or [None] * len(names), strict=True)
     return _looked_after(pulse_of({name: text_of(value) for name, value in found if value is not None}))
+
+
+def told(connection: RedisConnection, *command: str) -> Any:
+    """Returns the reply to a command that reads a pulse or stories; None if the key is of another type.
+
+    Other software wrote it then. What is for people only keeps nobody from anything else.
+    """
+    try:
+        return connection.call(*command)
+    except StateRefusedError as error:
+        if isinstance(error.__cause__, RedisError) and error_code(error.__cause__) == "WRONGTYPE":
+            return None
+        raise
 
 
 def _looked_after(pulse: RunPulse | None) -> RunPulse | None:

@@ -16,7 +16,7 @@ PROGRAM = """
 import sys
 from coordinator.engines.spark.gateway import stop_context
 from coordinator.engines.spark.session import open_context
-from state.errors import TopologyError
+from state.errors import EngineError, TopologyError
 
 def work(number):
     print(f"bolt {number}", file=sys.stderr)
@@ -27,6 +27,8 @@ try:
     context = open_context("quiet", sys.argv[1], settings)
 except TopologyError as error:
     sys.exit(f"refused: {error}")
+except EngineError as error:
+    sys.exit(f"ended: {error}")
 print("started", file=sys.stderr)
 for numbers in ([1], [0]):
     try:
@@ -77,3 +79,10 @@ def test_an_error_of_spark_while_it_begins_reaches_the_user():
         "refused: spark does not start with master 'local[x]': Could not parse Master URL: 'local[x]'; check master "
         "and conf"
     )
+
+
+def test_a_java_that_is_missing_is_no_fault_of_the_command():
+    (line,) = said("local[1]", JAVA_HOME="/none")
+
+    assert line.startswith("ended: Spark does not start: ")
+    assert line.endswith("; install Java 17 or newer, or set JAVA_HOME to it")

@@ -25,7 +25,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
 from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS, archive_options
-from coordinator.engines.spark.java_output import JavaOutput, reason_of
+from coordinator.engines.spark.java_output import JavaOutput, java_missing, reason_of
 from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
 from state.errors import EngineError
@@ -41,7 +41,8 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     """Starts a context, and the Java process unless an earlier session of this process has left it.
 
     Raises:
-        EngineError: the Java process ends or freezes meanwhile, or has another version of Spark than PySpark.
+        EngineError: there is no Java, its process ends or freezes meanwhile, or has another version of Spark than
+            PySpark.
         RuntimeError: Spark does not start; the message is the reason, in one line.
     """
     gateway, output = running_gateway(), output_of(running_gateway())
@@ -62,6 +63,8 @@ def start_context(conf: SparkConf, *, is_local: bool) -> SparkContext:
     except Exception as error:
         said = [*(output.take_held() if output is not None else []), *str(error).splitlines(keepends=True)]
         _LOG.debug("Spark said:\n%s", "".join(said))
+        if missing := java_missing(said):
+            raise EngineError(f"Spark does not start: {missing}") from error
         raise RuntimeError(reason_of(said)) from error
     if output is not None:
         output.show()

@@ -82,15 +82,20 @@ class JavaOutput:
                         self._pass_on(line)
 
 
+def java_missing(lines: Sequence[str]) -> str:
+    """Returns what to do about a Java that was not found, "" if it was."""
+    line = next((line for line in lines if JAVA_MISSING.search(line)), "")
+    return line and f"{line.strip()}; install Java 17 or newer, or set JAVA_HOME to it"
+
+
 def reason_of(lines: Sequence[str]) -> str:
     """Why a start failed, in one line of at most `REASON_CHARS` characters.
 
     Args:
         lines: what Java and Python said, in order.
     """
-    for line in lines:
-        if JAVA_MISSING.search(line):
-            return f"{line.strip()}; install Java 17 or newer, or set JAVA_HOME to it"
+    if missing := java_missing(lines):
+        return missing
     raised = [found for line in lines if (found := RAISED.search(line)) is not None]
     if raised:
         first, last = raised[0]["text"], raised[-1]["text"]

@@ -77,6 +77,12 @@ def test_what_does_not_pass_stops_at_once(line, sentence):
     assert len(client.commands) == 1
 
 
+def test_a_key_of_another_type_is_named():
+    connection, _, _ = connection_over(parsed("WRONGTYPE Operation against a key holding the wrong kind of value"))
+    with pytest.raises(StateRefusedError, match=r"\(it said: WRONGTYPE .*; the key is '\{t\}:counts'\)$"):
+        connection.call("HGET", b"{t}:counts", "a")
+
+
 def test_the_loop_is_bounded_and_backs_off_to_a_second():
     connection, _, time = connection_over(exceptions.ConnectionError("Connection refused"))
     with pytest.raises(StateUnreachableError, match=r"did not answer for 60 s; last error: Connection refused; start"):

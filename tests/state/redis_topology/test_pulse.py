@@ -6,6 +6,7 @@ import pytest
 
 from state.errors import StateRefusedError
 from state.records.run_pulse import PulseSample, RunFigures, RunIdentity, RunState, to_json
+from state.redis_client.connection import RedisConnection
 from state.redis_topology.onlooker import Onlooker
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, dump, unchanged
 
@@ -43,6 +44,22 @@ def test_a_pulse_changes_nothing_of_what_counts(store, client) -> None:
     assert {key: after[key] for key in before} == before
     store.commit(commit_of(counts(a=1)))  # at the revision that it expects
     store.confirm()
+
+
+@pytest.mark.parametrize("key", [PULSE, STORIES], ids=["pulse", "stories"])
+def test_a_key_of_another_type_counts_as_not_told(store, client, key) -> None:
+    """It is for people, and no decision depends on it: whoever wrote it keeps no run or reader from anything else."""
+    store.commit(commit_of(counts(a=1)))
+    client.set(key, "theirs")
+    onlooker = Onlooker(RedisConnection(client, "memory", timeout_s=1.0))
+    assert store.pulse() is None
+    assert store.pulse(with_samples=True) is None
+    assert [each.fault for each in onlooker.topologies()] == [""]
+    overview, known, page = onlooker.overview("wc"), onlooker.transaction("wc", 1), onlooker.transactions("wc")
+    assert overview is not None
+    assert known is not None
+    assert page is not None
+    assert (overview.pulse, known.story, [each.txid for each in page.rows]) == (None, None, [1])
 
 
 def test_a_run_that_was_fenced_out_tells_nothing(open_store, client) -> None:

@@ -117,7 +117,8 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
     no key can be called foreign.
     """
     check, declared = PartCheck(keys, "keys"), states or {}
-    own, foreign, mistyped, expiring, lasting = own_keys(keys), Faults(), Faults(), Faults(), Faults()
+    own, foreign, mistyped, telling = own_keys(keys), Faults(), Faults(), Faults()
+    expiring, lasting = Faults(), Faults()
     present: dict[str, DescribedState | None] = {}
     for each in found:
         shown = repr(one_line(each.key, 100))
@@ -130,11 +131,15 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
         if not expected:
             foreign.add(f"{shown}, a {each.kind}")
         elif each.kind != expected:
-            mistyped.add(f"{shown} is a {each.kind}, expected a {expected}")
+            where = telling if each.key in (keys.pulse, keys.stories) else mistyped
+            where.add(f"{shown} is a {each.kind}, expected a {expected}")
     if mistyped:
         check.damaged(
             mistyped, "something else wrote the key; the next commit to it is refused, and what it held is lost"
         )
+    if telling:
+        why = "something else wrote the key; what runs tell of themselves is in it, and no run depends on that"
+        check.doubtful(str(telling), why, "delete it; the next run writes it again")
     if expiring:
         why = "nothing declares that these expire; when their time has passed, committed state disappears silently"
         check.damaged(f"keys expire: {expiring}", why, "run PERSIST on each, now")

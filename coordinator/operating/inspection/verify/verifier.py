@@ -28,6 +28,7 @@ from state.keys import parse_metadata_field
 from state.records.stored_records import MISSING, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
+from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
 IMAGE_TRIES = 5
@@ -100,7 +101,8 @@ class Verifier:
         """
         records = self._stored.records()
         if all(kind == MISSING for kind in records.kinds.values()):
-            raise TopologyError(f"topology {self._keys.topology_id!r} is not stored there; check its id and the server")
+            sentence = f"topology {self._keys.topology_id!r} is not stored there; check its id and the server"
+            raise TopologyError(sentence).about(Trouble.UNKNOWN_TOPOLOGY)
         findings = self._record_findings(records)
         states = _states(records)
         found = list(self._stored.stored_keys())

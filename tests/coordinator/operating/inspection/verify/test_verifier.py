@@ -121,6 +121,15 @@ def test_each_damage_is_found_and_named(kept, damage: Damage, subject, parts):
     assert all(finding.why and finding.remedy for finding in found)
 
 
+@pytest.mark.parametrize("name", ["pulse", "stories"])
+def test_what_is_only_told_may_be_deleted(kept, name):
+    kept.client.delete(f"{{kept}}:txbatch:{name}")
+    kept.client.set(f"{{kept}}:txbatch:{name}", "x")
+    assert (kept.fault().weight, kept.verify().is_sound) == (Weight.WARN, True)
+    assert kept.fault().found == f"'{{kept}}:txbatch:{name}' is a string, expected a hash"
+    assert kept.fault().remedy == "delete it; the next run writes it again"
+
+
 def test_only_keys_of_others_leave_the_verdict_sound(kept):
     kept.client.set("{kept}:theirs", "x")
     assert kept.fault().weight is Weight.WARN
