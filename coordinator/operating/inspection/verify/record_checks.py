@@ -46,6 +46,12 @@ _WHY_HISTORY = (
 def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> list[Finding]:
     """Returns what is wrong with the control record, or one finding that says what it holds."""
     check, control = PartCheck(keys, "control"), records.control
+    if not control:
+        check.damaged(
+            f"key {keys.control!r} holds nothing, and other keys of the topology are there",
+            "something deleted it; no run can continue without it, and nothing else can be judged",
+        )
+        return check.findings()
     if control.get("format") != known_format:
         check.damaged(
             f"stored format is {control.get('format', '')!r}, expected {known_format!r}",
