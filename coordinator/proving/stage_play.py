@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from random import Random
 
 from coordinator.engines.local.pickling import pickle_spec
@@ -36,6 +37,7 @@ CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600
 HAPPENINGS_MAX = 50_000
 CALM_ERRORS_MAX = 2
 """How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
+COMMITTED = " has committed up to "
 EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
 """The errors by which faults may end a run; the next one continues."""
 SAID = {
@@ -72,7 +74,11 @@ class StagePlay:
             self._supervise()
             self._timeline.run(until=lambda: self._is_done)
         kept = self._kept() if self._error is None else None
-        story = ("stage by stage, as on Spark", *(line.partition(" ")[2] for line in self._timeline.story))
+        lines = (line.partition(" ")[2] for line in self._timeline.story)
+        story = (
+            "stage by stage, as on Spark",
+            *(list(group)[-1] for _, group in groupby(lines, key=_progress_or_itself)),
+        )
         return Played(kept, self._error, tuple(self._faults.struck), story)
 
     def _kept(self) -> Kept:
@@ -144,7 +150,12 @@ class _Driver(DriverProcess):
         last = coordinator.statistics.last_txid
         if last > self._committed:
             self._committed = last
-            self.timeline.note(f"{self.name} has committed up to {last}")
+            self.timeline.note(f"{self.name}{COMMITTED}{last}")
+
+
+def _progress_or_itself(line: str) -> object:
+    """Returns what a line has in common with the next if only the last of both is worth telling."""
+    return line.rpartition(" ")[0] if COMMITTED in line else object()
 
 
 def _task_of(stage: Stage, partition: int) -> str:

@@ -165,7 +165,6 @@ seed 110, with 2 faults left:
   driver 1 is killed at group.submitting
   driver 2 starts
   driver 2 continues after 1
-  driver 2 has committed up to 2
   driver 2 has committed up to 3
   driver 2 is killed at group.submitting
   driver 3 starts

@@ -83,7 +83,7 @@ def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:
 
     There is one for each txid that has to have one; their groups are in order and do not overlap.
     """
-    committed = _number(records, "committed")
+    committed = stored_number(records, "committed")
     if committed is None:
         return []
     check, first = PartCheck(keys, "receipts"), max(1, committed - RECEIPTS_KEPT + 1)
@@ -171,13 +171,14 @@ def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[
     return check.findings(f"{records} of quarantined batches and {held} can be read")
 
 
-def _number(records: StoredRecords, field: str) -> int | None:
+def stored_number(records: StoredRecords, field: str) -> int | None:
+    """Returns a number in the control record, None if it holds none."""
     text = records.control.get(field, "")
     return int(text) if NUMBER.fullmatch(text) else None
 
 
 def _check_numbers(check: PartCheck, records: StoredRecords) -> None:
-    committed, revision = _number(records, "committed"), _number(records, "revision")
+    committed, revision = stored_number(records, "committed"), stored_number(records, "revision")
     if committed is None or revision is None:
         return
     if max(committed, revision) > MAX_INTEGER:
@@ -257,7 +258,7 @@ def check_metadata(keys: Keys, records: StoredRecords) -> list[Finding]:
             readable |= unpack_metadata(keys, {field: packed})
         except StateRefusedError as error:
             check.damaged(_without_remedy(error), _WHY_SUM)
-    committed = _number(records, "committed")
+    committed = stored_number(records, "committed")
     if committed is not None:
         _check_chain(check, readable, committed)
     pending = sum(parse_metadata_field(field)[1] > (committed or 0) for field in readable)

@@ -18,6 +18,7 @@ from coordinator.operating.inspection.verify.record_checks import (
     check_history,
     check_metadata,
     check_receipts,
+    stored_number,
 )
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import DescribedState, changes, declared_states_of, described
@@ -68,13 +69,13 @@ class Verification:
     """The result of a verification.
 
     Attributes:
-        committed: the last committed txid when it was read, as stored.
+        committed: the last committed txid when it was read; None if it cannot be read.
         findings: in the order of the checks.
         can_and_cannot: what such a verification finds, and what it does not.
     """
 
     topology_id: str
-    committed: str
+    committed: int | None
     findings: tuple[Finding, ...]
     can_and_cannot: tuple[str, str]
 
@@ -120,7 +121,7 @@ class Verifier:
             can_and_cannot = (FINDS, NOT_REFOLDED_FINDS_NOT)
             if is_refolded:
                 can_and_cannot = (f"{FINDS}; and every difference from what the input gives", REFOLD_FINDS_NOT)
-        committed = records.control.get("committed", "")
+        committed = stored_number(records, "committed")
         return Verification(self._keys.topology_id, committed, tuple(findings), can_and_cannot)
 
     def _record_findings(self, records: StoredRecords) -> list[Finding]:

@@ -52,7 +52,7 @@ def test_json_is_one_line_with_every_finding(url, redis_backend, capsys):
     redis_backend.client().set("{kept}:theirs", "x")
     assert txbatch("verify", "kept", "--redis", url, "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", "8", True)
+    assert (shown["topology"], shown["committed"], shown["is_sound"]) == ("kept", 8, True)
     (warned,) = [finding for finding in shown["findings"] if finding["weight"] == "warn"]
     assert warned["subject"] == "keys"
     assert "'{kept}:theirs', a string" in warned["found"]

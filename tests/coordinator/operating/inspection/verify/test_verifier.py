@@ -56,7 +56,7 @@ def test_what_a_run_leaves_is_sound(kept):
     verdict = kept.verify()
     assert verdict.is_sound
     assert {finding.weight for finding in verdict.findings} == {Weight.OK}
-    assert (verdict.committed, verdict.can_and_cannot[1]) == ("3", FINDS_NOT)
+    assert (verdict.committed, verdict.can_and_cannot[1]) == (3, FINDS_NOT)
     said = {finding.subject: finding.found for finding in verdict.findings}
     assert said["metadata"].startswith("6 fields, 4 of them of transactions not committed yet")
     assert said["receipts"] == "complete from txid 1 to 3, published in 2 groups"
