@@ -55,8 +55,9 @@ def find_archive() -> Path | None:
 
 
 def archive_folder() -> Path:
-    """Returns where archives are kept: a folder of the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "txbatch"
+    """Returns where archives are kept: a folder of the user's cache, which a relative path does not name."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (cache if cache.is_absolute() else Path.home() / ".cache") / "txbatch"
 
 
 def archive_name() -> str:

@@ -53,6 +53,15 @@ def test_java_is_given_the_archive_in_quotes_since_a_path_may_have_spaces(archiv
     assert " " in str(archive)
 
 
+@pytest.mark.parametrize("named", ["", "cache"])
+def test_a_cache_that_is_no_whole_path_is_not_made_where_a_run_happens_to_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", named)
+    assert class_archive.archive_folder() == tmp_path / ".cache" / "txbatch"
+
+
 def test_without_an_archive_java_is_given_nothing(spark_home: Path) -> None:
     assert archive_options(conf()) == ""
 
