@@ -25,6 +25,10 @@ PLAIN = (int, float, str, bytes, type(None), list, tuple, dict, set, frozenset, 
 """What is shown as text that tells its content."""
 
 
+_RAISED = re.compile(r"^  File .*\n(?: .*\n)*(\S.*)", re.MULTILINE)
+"""The first line of an exception, after the last place in a traceback."""
+
+
 @dataclass(frozen=True, slots=True)
 class WatchedRuns:
     """Two quiet runs, one after the other in one process, of which the first was watched.
@@ -71,8 +75,8 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         yield _kept(*differing, runs.kept, topology)
     else:
         for seen in runs.seen.draws:
-            if seen.what in CALENDAR:
-                evidence = f"calls {seen.what}, and nothing that two runs have done differs, so soon after each other"
+            if seen.what in CALENDAR and seen.component_id:  # what a spout's coordinator has cut is stored
+                evidence = f"calls {seen.what}; two runs a moment apart did the same, at another time they may not"
                 yield FoundMistake(Mistake.DRAWS, seen.component_id, seen.place, evidence, does_harm=False)
     yield from _foreign_reads(runs)
 
@@ -95,10 +99,9 @@ def place_of_error(error: UserCodeError) -> str:
 
 
 def sentence_of(error: TransactionError) -> str:
-    """Returns an error in one line; of what user code raised, its last one."""
-    if isinstance(error, UserCodeError):
-        raised = error.traceback_text.rstrip().splitlines()[-1]
-        return one_line(f"component {error.component_id!r} raised {raised}")
+    """Returns an error in one line; of what user code raised, the line that names it."""
+    if isinstance(error, UserCodeError) and (raised := _RAISED.findall(error.traceback_text)):
+        return one_line(f"component {error.component_id!r} raised {raised[-1]}")
     return said_by(error)
 
 

@@ -9,6 +9,9 @@ from typing import Any
 
 from state.printable import counted
 
+BATCHES = 20
+"""How many transactions a proof runs at most unless it is told otherwise."""
+
 
 class Mistake(StrEnum):
     """What user code does that an exactly-once run does not bear, by the sentence that explains it."""
@@ -89,6 +92,7 @@ class Proof:
         failing_seed: the seed that has left something else; None if none has, or if it shows without faults.
         faults: the fewest faults with which that seed still fails, in the form that `exactly` takes.
         story: what happens in that schedule, line by line.
+        keeps_tasks: whether every component has kept its number of tasks.
     """
 
     topology_id: str
@@ -99,6 +103,11 @@ class Proof:
     failing_seed: int | None = None
     faults: tuple[str, ...] = ()
     story: Sequence[str] = field(default=(), repr=False)
+    keeps_tasks: bool = False
+
+    def is_longer(self) -> bool:
+        """Whether more transactions were run than a proof runs unless it is told to, or the input has more."""
+        return not self.is_whole or self.batches > BATCHES
 
     @property
     def holds(self) -> bool:
@@ -108,7 +117,10 @@ class Proof:
     def __str__(self) -> str:
         again = ""
         if self.failing_seed is not None:
-            again = f"\nagain: prove(topology, seeds=1, seed={self.failing_seed}, exactly={list(self.faults)!r})"
+            given = [f"seeds=1, seed={self.failing_seed}, exactly={list(self.faults)!r}"]
+            given += [f"batches={self.batches}"] if self.is_longer() else []
+            given += ["keep_tasks=True"] if self.keeps_tasks else []
+            again = f"\nagain: prove(topology, {', '.join(given)})"
         return "\n".join(self.lines()) + again
 
     def lines(self) -> Iterator[str]:

@@ -13,16 +13,15 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike, fewest
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.proving.evidence import mistakes_in, place_of_class, place_of_error, sentence_of, watched_runs
-from coordinator.proving.forked import in_a_copy
-from coordinator.proving.mistakes import FoundMistake, Mistake, Proof
+from coordinator.proving.forked import ResultT, in_a_copy
+from coordinator.proving.mistakes import BATCHES, FoundMistake, Mistake, Proof
 from coordinator.proving.quiet_run import Kept, QuietRun, letters_of, quiet_run
 from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
 from coordinator.proving.subject import PROVE_INSTEAD, described_tasks, provable, with_other_tasks
-from coordinator.proving.watch import CALENDAR
 from coordinator.spouts.spout_kind import SpoutKind
-from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError, UserCodeError
 from state.kinds.handles import declared_states
@@ -30,7 +29,9 @@ from state.printable import one_line
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.store import RedisStore
 
-SEEDS, BATCHES = 20, 20
+SEEDS = 20
+SLOWER_WATCHED = 10.0
+"""How many times as long code may take while it is watched."""
 TRIES = 8
 """How many arrangements are tried, without any fault, to see whether one of them explains a failure."""
 
@@ -112,6 +113,8 @@ class _Proving:
         if len(harmless) < len(found):
             return self._proved(0, found)
         faults = None if exactly is None else faults_of(exactly)
+        if self._keep_tasks and any(each.fault == OTHER_TASKS for each in faults or ()):
+            raise TopologyError(f"{OTHER_TASKS} cannot strike while all components keep their tasks; leave one out")
         played = 0
         for seed in seeds:
             if end_s is not None and time.monotonic() > end_s:
@@ -131,10 +134,10 @@ class _Proving:
     def _quietly(self) -> tuple[Kept, list[FoundMistake]]:
         """Runs it without faults, in two processes."""
         topology = self._topology
-        runs = in_a_copy(partial(watched_runs, topology, self._batches))
-        if any(seen.what in CALENDAR for seen in runs.seen.draws):
+        runs = self._in_a_copy(partial(watched_runs, topology, self._batches), slower=SLOWER_WATCHED)
+        if any(not seen.what.startswith("random.") for seen in runs.seen.draws):
             time.sleep(1 - time.time() % 1)  # the other run meets another second
-        other: QuietRun = in_a_copy(partial(quiet_run, topology, self._batches))
+        other: QuietRun = self._in_a_copy(partial(quiet_run, topology, self._batches))
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
         if not self._batches:
             raise TopologyError(f"the input of {topology.topology_id!r} has no batch, or none for now: nothing was run")
@@ -177,13 +180,20 @@ class _Proving:
 
     def _play(self, schedule: Schedule) -> Played:
         if schedule.is_by_stages:
-            return in_a_copy(lambda: StagePlay(self._topology, schedule, self._batches).play())
-        return in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
+            return self._in_a_copy(lambda: StagePlay(self._topology, schedule, self._batches).play())
+        return self._in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
+
+    def _in_a_copy(self, run: Callable[[], ResultT], *, slower: float = 1) -> ResultT:
+        limit_s = max(self._topology.message_timeout_s, DEFAULT_MESSAGE_TIMEOUT_S)
+        return in_a_copy(run, returns_within_s=slower * limit_s)
 
     def _explained(
         self, schedule: Schedule, failed: _Judged, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""
+        told_time = [replace(each, does_harm=True) for each in harmless if each.mistake is Mistake.DRAWS]
+        if told_time and (calm := self._judged(schedule.with_faults(()), quiet)).differing:
+            return self._proved(played, told_time, calm)
         if self._play(failed.schedule).kept != failed.played.kept:
             calm = self._judged(schedule.with_faults(()), quiet)
             sentence = "played again, the same schedule leaves something else"
@@ -229,7 +239,9 @@ class _Proving:
         return FoundMistake(mistake, component_id, place, evidence, is_certain=False)
 
     def _proved(self, seeds: int, found: list[FoundMistake], failed: _Judged | None = None) -> Proof:
-        proof = Proof(self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found))
+        proof = Proof(
+            self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found), keeps_tasks=self._keep_tasks
+        )
         if failed is None:
             return proof
         faults = failed.played.struck if failed.schedule.exactly is None else sorted(failed.schedule.exactly)

@@ -29,12 +29,22 @@ EMITTED: Mapping[CodeType, str] = {
 }
 """Where tuples are emitted -> the parameter that holds them."""
 READ, ENDED = StateSession.read.__code__, BatchBoltExecutor.drop.__code__
-CLOCKS = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "localtime", "gmtime")
+CLOCKS = (
+    "time",
+    "time_ns",
+    "monotonic",
+    "monotonic_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "localtime",
+    "gmtime",
+    "clock_gettime",
+    "clock_gettime_ns",
+)
 CALENDAR = {
-    *(f"time.{name}()" for name in ("time", "time_ns", "localtime", "gmtime")),
-    *("datetime.now()", "datetime.utcnow()", "datetime.today()", "date.today()"),
+    *("time.time()", "time.time_ns()", "datetime.now()", "datetime.utcnow()", "datetime.today()", "date.today()"),
 }
-"""Calls that say what time it is, and not how much has passed."""
+"""Calls that say what time it is, whatever they are given, and not how much has passed."""
 OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
@@ -123,7 +133,7 @@ class Watch:
 
     def _note(self, seen: list[Sighting], what: str, frame: FrameType) -> None:
         noted = Sighting(what, self._component(frame), _place(frame))
-        if all((noted.place, noted.component_id) != (each.place, each.component_id) for each in seen):
+        if noted not in seen:
             seen.append(noted)
 
     def _emitted(self, frame: FrameType, values: Any) -> None:

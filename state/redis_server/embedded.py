@@ -72,7 +72,7 @@ CUT_MESSAGE = b"Truncating the AOF"
 SOCKET_PATH_LIMIT = 100
 """Longest socket path, in bytes; kernels allow 104 to 108."""
 SPARE_BLOCKS = "glibc.malloc.tcache_count=65535"
-"""How many freed blocks of a size are kept for the next ones; 7 by itself, and all that it allows.
+"""How many freed blocks of a size are kept for the next ones: the most that it allows; its default is 7.
 
 Valkey's wheel uses the C library's allocator. With 7, a change of a large hash takes it two to three times as long.
 """

@@ -88,4 +88,7 @@ def test_a_cache_that_cannot_be_written_is_named_and_no_java_of_others_is_ended(
     cache.write_bytes(b"a file")
     with pytest.raises(EngineError, match="name another cache by XDG_CACHE_HOME"):
         make_archive()
+    cache.unlink()
+    with pytest.raises(EngineError, match="this process has a Java process of Spark already"):
+        make_archive()
     assert cluster.context.parallelize([1, 2], 2).count() == 2

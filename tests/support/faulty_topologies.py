@@ -83,6 +83,18 @@ class ReadsSeconds(CountWords):
         self.collector.emit_all((word, int(time.time())) for word in self.words)  # another one in a second
 
 
+DAYS_LATER: list[int] = []
+
+
+class ReadsSlowClock(CountWords):
+    """Stamps what it emits with a time that a test moves."""
+
+    def finish_batch(self):
+        started_s, day = time.perf_counter(), int(time.time() * 0) + len(DAYS_LATER)  # two clocks
+        self.collector.emit_all((f"{word} {day}", count) for word, count in self.words.items())
+        assert started_s > 0
+
+
 class CutsByChance(FixedBatchesSpout):
     """Cuts otherwise each time, which is no mistake: what a coordinator cuts is stored."""
 

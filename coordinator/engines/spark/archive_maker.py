@@ -10,7 +10,7 @@ from py4j.protocol import Py4JError
 
 from coordinator.engines.spark.class_archive import JAVA_OPTIONS, archive_folder, archive_name
 from coordinator.engines.spark.crash_story import crash_story
-from coordinator.engines.spark.gateway import end_java, let_java_end
+from coordinator.engines.spark.gateway import end_java, let_java_end, running_gateway
 from coordinator.engines.spark.session import LOCAL_SETTINGS, spark_lease
 from state.errors import EngineError
 
@@ -53,6 +53,8 @@ def make_archive() -> Path:
 
 def _java_ended_well(java_options: str) -> bool:
     """Whether a Java process with these options has run a job and done all it does at its end."""
+    if running_gateway() is not None:
+        raise EngineError("this process has a Java process of Spark already; make the archive in another process")
     try:
         with spark_lease("archive of classes", None, "local[2]", {JAVA_OPTIONS: java_options}) as lease:
             numbers = lease.watch.call(lambda: lease.context.parallelize(range(4), 2))

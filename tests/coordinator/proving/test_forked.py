@@ -7,16 +7,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import repeat
 from pathlib import Path
 from timeit import timeit
+from typing import Any
 
 import pytest
 
 from coordinator.proving import forked
 from coordinator.proving.forked import in_a_copy
+from coordinator.sources.batches import BatchesCoordinator
 from state.errors import TransactionError
 from state.redis_client.presence import is_gone, pid_space
 
@@ -47,6 +50,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.skipif(not pid_space(), reason="nobody can tell here whether a process has ended")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 def test_a_copy_that_loops_ends_with_its_original(tmp_path: Path, number: signal.Signals) -> None:
     told = tmp_path / "pid"
@@ -71,23 +75,57 @@ def sleeps() -> None:
     time.sleep(60)
 
 
+@pytest.fixture
+def looked_after_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "LOOKED_AFTER_EVERY_S", 0.02)
+
+
+@pytest.mark.usefixtures("looked_after_often")
 @pytest.mark.parametrize("act", [loops, sleeps])
-def test_a_call_that_does_not_return_is_named_with_its_line(
-    act: Callable[[], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forked, "RETURNS_WITHIN_S", 0.2)
-    monkeypatch.setattr(forked, "LOOKED_AFTER_EVERY_S", 0.05)
+def test_a_call_that_does_not_return_is_named_with_its_line(act: Callable[[], None]) -> None:
     with pytest.raises(TransactionError) as raised:
-        in_a_copy(act)
+        in_a_copy(act, returns_within_s=0.5)
     line = act.__code__.co_firstlineno + 1
-    assert str(raised.value) == f"the topology's code has not returned for 0.2 s, at {__file__}:{line}"
+    assert str(raised.value) == f"the topology's code has not returned for 0.5 s, at {__file__}:{line}"
+
+
+def test_a_call_that_lets_nothing_else_run_is_ended_by_the_system() -> None:
+    with pytest.raises(TransactionError, match=r"has not returned for 0\.5 s, and has let no other thread run"):
+        in_a_copy(partial(sum, repeat(0)), returns_within_s=0.5)
 
 
 def returns() -> None:
-    time.sleep(0.05)
+    time.sleep(0.1)
 
 
-def test_calls_that_return_may_be_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forked, "RETURNS_WITHIN_S", 0.2)
-    monkeypatch.setattr(forked, "LOOKED_AFTER_EVERY_S", 0.01)
-    in_a_copy(partial(timeit, returns, number=10))
+@pytest.mark.usefixtures("looked_after_often")
+def test_calls_that_return_may_be_many() -> None:
+    in_a_copy(partial(timeit, returns, number=10), returns_within_s=0.5)
+
+
+def pages() -> Iterator[list[list[int]]]:
+    for number in range(10):
+        time.sleep(0.1)
+        yield [[number]]
+
+
+@pytest.mark.usefixtures("looked_after_often")
+def test_each_step_of_a_generator_is_a_call_of_its_own() -> None:
+    coordinator = BatchesCoordinator(pages, ("number",), "numbers")
+    coordinator.resume(0, None)
+    cuts = map(coordinator.initialize_transaction, range(1, 11), repeat(None))
+    cut: list[Any] = in_a_copy(partial(list, cuts), returns_within_s=0.5)
+    assert [rows for _, rows in cut] == [[[number]] for number in range(10)]
+
+
+def leaves_a_process() -> int:
+    child = os.fork()
+    if child == 0:
+        time.sleep(WAIT_S)
+        os._exit(0)
+    return child
+
+
+def test_a_process_that_user_code_has_left_holds_up_nothing_and_is_ended() -> None:
+    child = in_a_copy(leaves_a_process)
+    wait_until(lambda: is_gone(child, pid_space()))

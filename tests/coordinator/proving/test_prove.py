@@ -21,10 +21,14 @@ from coordinator import (
     prove,
 )
 from coordinator.proving import prove as module
+from coordinator.proving.evidence import sentence_of
+from coordinator.proving.mistakes import Proof
 from coordinator.sources import Follow, TextFiles
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
+from state.printable import said_by
 from tests.support import faulty_topologies
 from tests.support.faulty_topologies import (
+    DAYS_LATER,
     SEEN_WORDS,
     ChangesEmitted,
     CountsAttempts,
@@ -40,6 +44,7 @@ from tests.support.faulty_topologies import (
     ReadsDate,
     ReadsForeign,
     ReadsSeconds,
+    ReadsSlowClock,
     SplitLines,
     StoreCounts,
     words,
@@ -134,8 +139,18 @@ def test_a_clock_that_two_runs_a_second_apart_read_alike_is_reported() -> None:
     proof = prove(words(ReadsDate()), seeds=3)
     (found,) = proof.mistakes
     assert (found.mistake, found.component_id, found.does_harm, proof.seeds) == (Mistake.DRAWS, "count", False, 3)
-    assert "calls time.time_ns(), and nothing that two runs have done differs" in found.evidence
+    assert found.evidence == "calls time.time_ns(); two runs a moment apart did the same, at another time they may not"
     assert "# another one tomorrow" in line_at(found.place)
+
+
+def test_a_clock_that_moves_on_while_schedules_are_played_is_not_taken_for_their_fault() -> None:
+    try:
+        proof = prove(words(ReadsSlowClock()), on_seed=DAYS_LATER.append)
+    finally:
+        DAYS_LATER.clear()
+    (found,) = proof.mistakes
+    assert (found.mistake, found.does_harm, proof.holds, proof.faults) == (Mistake.DRAWS, True, False, ())
+    assert "# two clocks" in line_at(found.place)
 
 
 def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
@@ -266,6 +281,39 @@ def test_a_fault_that_does_not_exist_is_refused() -> None:
 def test_a_fault_that_never_strikes_proves_nothing(fault: str) -> None:
     with pytest.raises(TopologyError, match=f"{fault} has not struck: seed 3 leads to no such moment"):
         prove(words, seed=3, seeds=1, exactly=[fault])
+
+
+def test_a_fault_that_cannot_strike_is_refused_by_name() -> None:
+    with pytest.raises(TopologyError, match=r"tasks\.are_other cannot strike while all components keep their tasks"):
+        prove(words, exactly=["tasks.are_other:0"], keep_tasks=True)
+
+
+def test_what_is_printed_plays_as_many_batches_again() -> None:
+    proof = Proof("words", 40, True, 3, failing_seed=2, faults=("wave.is_lost:1",), keeps_tasks=True)
+    again = "prove(topology, seeds=1, seed=2, exactly=['wave.is_lost:1'], batches=40, keep_tasks=True)"
+    assert str(proof).endswith(f"again: {again}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    g()\n    ^^^\nValueError: no',
+            "ValueError: no",
+        ),
+        ('  File "a.py", line 1, in f\n    g()\nV: 1 error\nfield\n  missing [more]\n    see there', "V: 1 error"),
+        ('  File "a.py", line 1, in f\nKeyError: 1\n\nDuring that:\n\n  File "a.py", line 2, in f\nV: 2', "V: 2"),
+    ],
+)
+def test_an_error_is_told_by_the_line_that_names_it(text: str, said: str) -> None:
+    error = UserCodeError(component_id="count", traceback_text=text)
+    assert sentence_of(error) == f"component 'count' raised {said}"
+
+
+@pytest.mark.parametrize("text", ["", "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1"])
+def test_an_error_in_another_form_is_told_as_a_whole(text: str) -> None:
+    error = UserCodeError(component_id="count", traceback_text=text)
+    assert sentence_of(error) == said_by(error)
 
 
 def test_an_error_without_faults_is_raised_as_a_run_raises_it() -> None:

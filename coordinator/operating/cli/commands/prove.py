@@ -14,8 +14,8 @@ from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters,
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
-from coordinator.proving.mistakes import Proof
-from coordinator.proving.prove import BATCHES, SEEDS
+from coordinator.proving.mistakes import BATCHES, Proof
+from coordinator.proving.prove import SEEDS
 from coordinator.proving.prove import prove as proof_of
 from state.printable import counted
 
@@ -58,7 +58,7 @@ def prove(
             exactly=None if exactly is None else [fault for fault in exactly.split(",") if fault],
             on_seed=_progress(seeds),
         )
-    again = _again(proof, target, parameters or (), keep_tasks=keep_tasks)
+    again = _again(proof, target, parameters or ())
     if as_json:
         say_json(proof.to_json() | {"again": again}, default=repr)
     else:
@@ -80,12 +80,12 @@ def _progress(seeds: int) -> Callable[[int], None]:
     return progress
 
 
-def _again(proof: Proof, target: str, parameters: Sequence[str], *, keep_tasks: bool) -> str:
+def _again(proof: Proof, target: str, parameters: Sequence[str]) -> str:
     """Returns the command that plays the failing schedule again, "" if there is none."""
     if proof.failing_seed is None:
         return ""
     words = ["txbatch", "prove", target, *(word for each in parameters for word in ("-p", each))]
-    words += [] if proof.is_whole else ["--batches", str(proof.batches)]
-    words += ["--keep-tasks"] if keep_tasks else []
+    words += ["--batches", str(proof.batches)] if proof.is_longer() else []
+    words += ["--keep-tasks"] if proof.keeps_tasks else []
     words += ["--seeds", "1", "--seed", str(proof.failing_seed), "--exactly", ",".join(proof.faults)]
     return shlex.join(words)

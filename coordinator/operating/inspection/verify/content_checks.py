@@ -138,7 +138,7 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
             mistyped, "something else wrote the key; the next commit to it is refused, and what it held is lost"
         )
     if telling:
-        why = "something else wrote the key; what runs tell of themselves is in it, and no run depends on that"
+        why = "something else wrote the key under which runs tell of themselves; no run depends on that"
         check.doubtful(str(telling), why, "delete it; the next run writes it again")
     if expiring:
         why = "nothing declares that these expire; when their time has passed, committed state disappears silently"

@@ -21,7 +21,7 @@ from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
 from state.metadata import MetadataSum, unpack_metadata
 from state.printable import counted, one_line
-from state.records.stored_records import StoredRecords
+from state.records.stored_records import MISSING, StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 from state.values.state_kind import MAX_INTEGER
 
@@ -46,9 +46,9 @@ _WHY_HISTORY = (
 def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> list[Finding]:
     """Returns what is wrong with the control record, or one finding that says what it holds."""
     check, control = PartCheck(keys, "control"), records.control
-    if not control:
+    if records.kinds.get(keys.control) == MISSING:
         check.damaged(
-            f"key {keys.control!r} holds nothing, and other keys of the topology are there",
+            f"key {keys.control!r} is gone, and other keys of the topology are there",
             "something deleted it; no run can continue without it, and nothing else can be judged",
         )
         return check.findings()

@@ -93,7 +93,7 @@ def test_verifying_changes_nothing(kept):
         (lambda c: c.hset(CONTROL, "revision", "2"), "control", ["revision is 2, fewer writes than"]),
         (lambda c: c.hincrby(CONTROL, "begun", 1), "control", ["was applied over"]),
         (lambda c: c.hset(CONTROL, "format", "1"), "control", [f"stored format is '1', expected '{STORED_FORMAT}'"]),
-        (lambda c: c.delete(CONTROL), "control", [f"key '{CONTROL}' holds nothing, and other keys"]),
+        (lambda c: c.delete(CONTROL), "control", [f"key '{CONTROL}' is gone, and other keys"]),
         (lambda c: c.hset(CONTROL, "topology", "{"), "control", ["description '{' of the topology cannot be read"]),
         (lambda c: c.hdel(CONTROL, "source_fingerprint"), "control", ["fingerprint of the input is missing"]),
         (lambda c: c.hset(COUNTS, "word1", "many"), "values", ["field 'word1' holds 'many', not an integer"]),
