@@ -102,7 +102,7 @@ class _Copy:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             self._let_the_system_end_it()
             logging.getLogger("txbatch").setLevel(logging.CRITICAL)
-            warnings.filterwarnings("ignore", ".* is multi-threaded", DeprecationWarning)  # the watcher is no harm to forks
+            warnings.filterwarnings("ignore", ".* is multi-threaded", DeprecationWarning)
             try:
                 threading.Thread(target=self._watch, daemon=True).start()
                 answer: Answer = (None, run())
