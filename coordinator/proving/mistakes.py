@@ -105,23 +105,24 @@ class Proof:
     story: Sequence[str] = field(default=(), repr=False)
     keeps_tasks: bool = False
 
-    def is_longer(self) -> bool:
-        """Whether more transactions were run than a proof runs unless it is told to, or the input has more."""
-        return not self.is_whole or self.batches > BATCHES
-
     @property
     def holds(self) -> bool:
         """Whether nothing was found that makes a result wrong."""
         return not any(found.does_harm for found in self.mistakes)
 
+    @property
+    def again(self) -> dict[str, Any]:
+        """The arguments of `prove` with which the failing seed is played again; empty if there is none."""
+        if self.failing_seed is None:
+            return {}
+        given: dict[str, Any] = {"seeds": 1, "seed": self.failing_seed, "exactly": list(self.faults)}
+        if not self.is_whole or self.batches > BATCHES:
+            given["batches"] = self.batches
+        return given | ({"keep_tasks": True} if self.keeps_tasks else {})
+
     def __str__(self) -> str:
-        again = ""
-        if self.failing_seed is not None:
-            given = [f"seeds=1, seed={self.failing_seed}, exactly={list(self.faults)!r}"]
-            given += [f"batches={self.batches}"] if self.is_longer() else []
-            given += ["keep_tasks=True"] if self.keeps_tasks else []
-            again = f"\nagain: prove(topology, {', '.join(given)})"
-        return "\n".join(self.lines()) + again
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.again.items())
+        return "\n".join(self.lines()) + (f"\nagain: prove(topology, {arguments})" if arguments else "")
 
     def lines(self) -> Iterator[str]:
         """Yields it as text, for a terminal or a test's message."""

@@ -82,10 +82,11 @@ def _progress(seeds: int) -> Callable[[int], None]:
 
 def _again(proof: Proof, target: str, parameters: Sequence[str]) -> str:
     """Returns the command that plays the failing schedule again, "" if there is none."""
-    if proof.failing_seed is None:
+    if not proof.again:
         return ""
     words = ["txbatch", "prove", target, *(word for each in parameters for word in ("-p", each))]
-    words += ["--batches", str(proof.batches)] if proof.is_longer() else []
-    words += ["--keep-tasks"] if proof.keeps_tasks else []
-    words += ["--seeds", "1", "--seed", str(proof.failing_seed), "--exactly", ",".join(proof.faults)]
+    for name, value in proof.again.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(",".join(value) if isinstance(value, list) else str(value))
     return shlex.join(words)
