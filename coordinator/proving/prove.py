@@ -191,9 +191,9 @@ class _Proving:
         self, schedule: Schedule, failed: _Judged, quiet: Kept, played: int, harmless: list[FoundMistake]
     ) -> Proof:
         """Makes a failing seed small, and says what explains it."""
-        told_time = [replace(each, does_harm=True) for each in harmless if each.mistake is Mistake.DRAWS]
-        if told_time and (calm := self._judged(schedule.with_faults(()), quiet)).differing:
-            return self._proved(played, told_time, calm)
+        clocks = [replace(each, does_harm=True) for each in harmless if each.mistake is Mistake.DRAWS]
+        if clocks and (calm := self._judged(schedule.with_faults(()), quiet)).differing:
+            return self._proved(played, clocks, calm)
         if self._play(failed.schedule).kept != failed.played.kept:
             calm = self._judged(schedule.with_faults(()), quiet)
             sentence = "played again, the same schedule leaves something else"
