@@ -7,7 +7,7 @@ be counted among the tuples of a batch.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
@@ -32,6 +32,16 @@ class SpoutCommitter(ABC):
 
         See `RunOptions.durability`. A run begins by telling the transactions that earlier runs committed last, because
         it cannot know whether they got that far. So make it idempotent by ``attempt.txid``, across processes.
+        """
+
+    def keep(self, batches: Collection[Any]) -> None:  # noqa: B027 - optional by design
+        """Called before `commit` with the batches that are quarantined now, none by default.
+
+        What was read for them must not be freed: it is read again when they are republished.
+
+        Args:
+            batches: of each, what is stored of it: the metadata by which the spout's coordinator cut it, or of a
+                spout with partitions, partition -> metadata.
         """
 
     def cleanup_before(self, txid: int) -> None:  # noqa: B027 - optional by design

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
@@ -40,8 +40,17 @@ class GuardedSpoutCommitter:
         self._committer = committer
         self._component_id = component_id
 
-    def tell(self, attempts: tuple[TransactionAttempt, ...]) -> TransactionError | None:
+    @property
+    def is_there(self) -> bool:
+        """Whether the spout has a committer."""
+        return self._committer is not None
+
+    def tell(
+        self, attempts: tuple[TransactionAttempt, ...], quarantined: Collection[Any] = ()
+    ) -> TransactionError | None:
         """Tells the committer of a durable group, in order; returns the error that must end the run, None if it worked.
+
+        `quarantined` is what is stored of the batches that are quarantined now.
 
         After an error nothing more may be published: the next run tells the last published group again, and would
         leave this one out.
@@ -50,6 +59,8 @@ class GuardedSpoutCommitter:
             return None
         committer, last = self._committer, attempts[-1]
         reached("spout.telling")
+        if error := self._guarded("keep", attempts[0], partial(committer.keep, quarantined)):
+            return error
         for attempt in attempts:
             error = self._guarded("commit", attempt, partial(committer.commit, attempt))
             if error is not None:

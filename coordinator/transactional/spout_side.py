@@ -19,7 +19,7 @@ from coordinator.transactional.machine.run_events import (
     Told,
 )
 from state.attempt import TransactionAttempt
-from state.errors import FailedException
+from state.errors import FailedException, TransactionError
 
 
 class SpoutSide:
@@ -34,6 +34,7 @@ class SpoutSide:
         first_positions: scope -> where a partition begins that was never read; calls user code.
         untold: what earlier runs committed and may not have told.
         withheld: returns the txids whose batches are quarantined.
+        quarantined: returns what is stored of the batches that are quarantined now.
 
     Attributes:
         guarded: as given; any thread may pause or drain it.
@@ -50,6 +51,7 @@ class SpoutSide:
         first_positions: Callable[[], Mapping[str, Any]] = dict,
         untold: tuple[TransactionAttempt, ...] = (),
         withheld: Callable[[], Collection[int]] = tuple,
+        quarantined: Callable[[], Collection[Any]] = tuple,
     ) -> None:
         self.guarded = guarded
         self._committer = committer
@@ -58,7 +60,7 @@ class SpoutSide:
         self._notes_of = notes_of
         self._ask_first_positions = first_positions
         self._untold = untold
-        self._withheld = withheld
+        self._withheld, self._quarantined = withheld, quarantined
         self._has_resumed = self._has_first_positions = False
 
     def note_committed(self, txid: int) -> None:
@@ -87,14 +89,20 @@ class SpoutSide:
         A quarantined batch is told when it is republished: what that needs must not be freed before. Letters that are
         republished are no batch of the spout.
         """
+        if not self._committer.is_there:
+            return Told(None)
         withheld = self._withheld()
+        try:
+            quarantined = self._quarantined() if withheld else ()
+        except TransactionError as error:
+            return Told(error)
         numbers = {each: self._metadata.told_as(each.txid) for each in attempts if each.txid not in withheld}
         known = (
             each if number == each.txid else TransactionAttempt(number, each.attempt_id)
             for each, number in numbers.items()
             if number
         )
-        return Told(self._committer.tell(tuple(known)))
+        return Told(self._committer.tell(tuple(known), quarantined))
 
     def cut(self, cut: Cut) -> BatchCut | NothingToCut:
         """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""

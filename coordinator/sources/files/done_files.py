@@ -12,13 +12,15 @@ next one puts back once it owns the topology, before it looks for files. Until t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable
-from contextlib import closing
+from collections.abc import Callable, Collection, Container, Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.record_ranges import parse_ranges
 from coordinator.sources.files.stores.compressed_file import close_kept, open_content
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, identity_of, is_settled
@@ -108,6 +110,15 @@ class DoneFiles(SpoutCommitter):
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
         self._done_path = "" if follow is None else follow.done_path
         self._list = DoneList(Path(folder, self._done_path))
+        self._kept: frozenset[str] = frozenset()
+
+    def keep(self, batches: Collection[Any]) -> None:
+        """Leaves files alone that quarantined batches were cut from, until those are republished or dropped."""
+        kept: set[str] = set()
+        for metadata in batches:
+            with suppress(SourceError):  # of another kind of source, from before
+                kept.update(each.path for each in parse_ranges(metadata))
+        self._kept = frozenset(kept)
 
     def commit(self, attempt: TransactionAttempt) -> None:
         """Deals with every file that ends in the transaction or before.
@@ -115,7 +126,9 @@ class DoneFiles(SpoutCommitter):
         Raises:
             SourceError: there is something else under the name of a file, or it cannot be moved, deleted or listed.
         """
-        files = self._finished.take(attempt.txid)
+        ended = self._finished.take(attempt.txid)
+        files = [file for file in ended if file.path not in self._kept]
+        self._finished.cut(attempt.txid, (file for file in ended if file.path in self._kept))
         if self._done == "list":
             self._list.append(file.path for file in files)
         elif self._finished.removes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
@@ -12,7 +13,7 @@ from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions
 from state.attempt import TransactionAttempt
-from state.errors import FailedException
+from state.errors import FailedException, SourceError
 from state.printable import said_by
 from state.redis_topology.stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
 
@@ -146,6 +147,16 @@ class StreamTrimmer(SpoutCommitter):
     def __init__(self, reader: StreamReader, coordinator: StreamCoordinator, *, trims: bool) -> None:
         self._reader, self._coordinator, self._trims = reader, coordinator, trims
         self._waiting: dict[str, StreamRange] = {}
+        self._kept: frozenset[str] = frozenset()
+
+    def keep(self, batches: Collection[Any]) -> None:
+        """Leaves streams alone that quarantined batches were read from, until those are republished or dropped."""
+        kept: set[str] = set()
+        for positions in batches:
+            for position in positions.values() if isinstance(positions, Mapping) else ():
+                with suppress(SourceError):  # of another kind of source, from before
+                    kept.add(StreamRange.from_plain(position, "").key)
+        self._kept = frozenset(kept)
 
     def commit(self, attempt: TransactionAttempt) -> None:
         """Nothing is acknowledged one by one."""
@@ -164,6 +175,8 @@ class StreamTrimmer(SpoutCommitter):
                     self._trim(waiting)
 
     def _trim(self, durable: StreamRange) -> None:
+        if durable.key in self._kept:
+            return
         try:
             self._reader.trim(durable.key, durable.last_id)
         except FailedException as error:  # trimmed after a later commit

@@ -14,6 +14,7 @@ from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError
+from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
 
@@ -46,6 +47,15 @@ class StreamWorld(SourceWorld):
 
     def take_away(self) -> None:
         self.client.xtrim(STREAM, maxlen=5, approximate=False)
+
+
+class HatesFive(Keep):
+    """Raises at the sixth entry."""
+
+    def execute(self, tup):
+        if tup["clicks"] == 5:
+            raise ValueError("five")
+        super().execute(tup)
 
 
 @pytest.fixture
@@ -120,6 +130,23 @@ def test_what_is_durable_is_trimmed_and_nothing_else(world, max_pending, seed):
             assert world.client.xlen(STREAM) >= 43 - committed, "entries are gone that are not committed"
         assert world.client.xlen(STREAM) == 0
         assert kept(run) == by_content(world.rows)
+
+
+def test_a_stream_is_not_trimmed_while_a_batch_of_it_is_quarantined(cluster, world):
+    world.add(12)
+    world.more = {"trim": True}
+    builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout())
+    builder.set_committer_bolt("keep", HatesFive()).global_grouping("source")
+    options = RunOptions(on_poison="quarantine", max_attempts=1)
+    run = cluster.submit(builder.build(), options=options)
+    run.run_until_idle()
+    assert (run.statistics.quarantined, run.statistics.committed) == ([2], 2)
+    assert [name for name, _ in world.client.xrange(STREAM)][4:8], "the batch can be read again"
+    store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
+    assert store.discard(store.quarantined()[0])
+    world.add(4)
+    cluster.submit(builder.build(), options=options).run_until_idle()
+    assert world.client.xlen(STREAM) == 0
 
 
 def test_nothing_is_trimmed_unless_it_is_asked_for(cluster, world):

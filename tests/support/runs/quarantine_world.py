@@ -212,7 +212,7 @@ class QuarantineWorld:
             assembled(
                 made_of,
                 made,
-                self.store(dies_at, applied=applied),
+                self.store(dies_at, made_of.topology_id, applied=applied),
                 InProcessEngine(made, self.random, nonce=nonce),
                 RunOptions(**(given | options)),
                 nonce=nonce,
@@ -237,10 +237,10 @@ class QuarantineWorld:
         """The last committed txid."""
         return int(self.server.hget(f"{{{TOPOLOGY_ID}}}:txbatch:control", "committed") or 0)
 
-    def store(self, dies_at: int | None = None, *, applied: bool = False) -> RedisStore:
+    def store(self, dies_at: int | None = None, topology_id: str = TOPOLOGY_ID, *, applied: bool = False) -> RedisStore:
         """A store on the server."""
         client = MortalClient(self.server, dies_at, applied=applied)
-        store = RedisStore("redis://memory", TOPOLOGY_ID, client=client)
+        store = RedisStore("redis://memory", topology_id, client=client)
         store.check_server()
         return store
 

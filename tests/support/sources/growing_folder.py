@@ -47,10 +47,12 @@ def submit(
     lines_per_batch: int = 3,
     parallelism: int = 1,
     adopt: str | bool = False,
+    on_poison: str = "halt",
     **more: Any,
 ) -> TransactionalRun:
     topology = growing(inbox, lines_per_batch=lines_per_batch, parallelism=parallelism, **more)
-    return cluster.submit(topology, options=RunOptions(max_spout_pending=2, adopt=adopt))
+    options = RunOptions(max_spout_pending=2, adopt=adopt, on_poison=on_poison, retry_backoff_s=0.0)
+    return cluster.submit(topology, options=options)
 
 
 def growing(

@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import resource
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -26,7 +27,9 @@ from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TransactionError, UserCodeError
-from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, put, submit
+from state.redis_topology.store import RedisStore
+from tests.support.runs.quarantine_world import QuarantineWorld
+from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, growing, put, submit
 from tests.support.stores.builders import attempt
 
 REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
@@ -116,6 +119,41 @@ def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read
         run = removing(cluster, inbox, done, adopt="changed")
         assert drained(run) == {"m1": 1}
     assert path.exists()
+
+
+@pytest.mark.parametrize("done", ["delete", "move", "list"])
+@pytest.mark.parametrize("is_dropped", [False, True], ids=["republished", "dropped"])
+def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, done: str, is_dropped: bool) -> None:
+    """It is read again when that is republished; neither a later start nor a later commit frees it before."""
+    done_path = str(inbox.parent / "done") if done != "delete" else ""
+    given: dict[str, Any] = {"done": done, "done_path": done_path, "lines_per_batch": 2}
+    poisoned, other = put(inbox, "m", "m1", "m2", "m3", "m4", "m5", "m6"), put(inbox, "n", "n1", "n2")
+
+    def is_dealt_with(path: Path) -> bool:
+        return str(path) in Path(done_path).read_text().split() if done == "list" else not path.exists()
+
+    Keep.hated = "m3"
+    for name in ("o", "p"):
+        run = submit(cluster, inbox, on_poison="quarantine", **given)
+        run.run_until_idle()
+        later = put(inbox, name, f"{name}1", f"{name}2")
+        run.run_until_idle()
+        drained(run)
+        assert [is_dealt_with(path) for path in (poisoned, other, later)] == [False, True, True]
+    Keep.hated = ""
+    store, world = RedisStore("redis://memory", "growing", client=cluster.client), QuarantineWorld()
+    world.server = cluster.client
+    if is_dropped:
+        assert store.discard(store.quarantined()[0])
+    else:
+        assert world.run(growing(inbox, **given), replay="all").replayed == {2: 7}
+    left_out = {"m3", "m4"} if is_dropped else set()
+    put(inbox, "q", "q1")
+    run = submit(cluster, inbox, **given)
+    run.run_until_idle()
+    lines = {"m1", "m2", "m3", "m4", "m5", "m6", "n1", "n2", "o1", "o2", "p1", "p2", "q1"} - left_out
+    assert drained(run) == Counter(lines)
+    assert is_dealt_with(poisoned)
 
 
 @REMOVING
