@@ -188,7 +188,7 @@ class QuarantineFullError(TransactionError):
         return (
             f"topology {self.topology_id!r} has quarantined as many batches as it may ({self.count:,}), and txid "
             f"{self.txid} is poison too ({self.reason}); lower txids are committed; see `txbatch quarantine list "
-            f"{self.topology_id}`: replay or drop some, or raise --max-quarantined (in Python "
+            f"{self.topology_id}`: republish or drop some, or raise --max-quarantined (in Python "
             "RunOptions.max_quarantined)"
         )
 

@@ -23,7 +23,7 @@ from state.errors import (
 )
 from state.printable import counted, one_line
 from state.redis_server.fitness import ServerWatch
-from state.redis_topology.refusals import state_not_as_left, trouble_of
+from state.redis_topology.refusals import LETTERS_FULL, state_not_as_left, trouble_of
 from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
 
@@ -159,7 +159,8 @@ class Publisher:
             case CommitStatus.LIMIT if operation_count > COMMIT_OPERATIONS_LIMIT:
                 return TransactionTooLargeError(attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT)
             case CommitStatus.TYPE | CommitStatus.LIMIT:
-                return StateRefusedError(f"transaction {names} was refused: {detail}").about(Trouble.STATE_VALUE)
+                trouble = Trouble.DEAD_LETTER_LIMIT if LETTERS_FULL in detail else Trouble.STATE_VALUE
+                return StateRefusedError(f"transaction {names} was refused: {detail}").about(trouble)
             case CommitStatus.FULL if commit.set_aside is not None:
                 record = commit.set_aside.record
                 return QuarantineFullError(self._topology_id, record.txid, int(reply.detail), record.cause.reason)

@@ -13,10 +13,12 @@ TORN_REMEDY = (
     "time; restore its data from a copy taken at one moment"
 )
 
+LETTERS_FULL = " more do not fit"
+"""What the library says of dead letters for which there is no room."""
 _ADVICE = {
-    " more do not fit": (
-        "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id}`, or "
-        "raise the limit with builder.set_dead_letters(total=...)"
+    LETTERS_FULL: (
+        "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id} --until "
+        "TXID`, or raise the limit with builder.set_dead_letters(total=...)"
     ),
     " was dropped meanwhile": ", and nothing was published; run the replay again for the others",
     " operations": "; cut smaller transactions",

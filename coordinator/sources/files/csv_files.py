@@ -43,7 +43,8 @@ class CsvFiles(FileSpout):
             not) every tuple carries.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
-        row_bytes_max: a longer row is refused, which is how a quote that is never closed is noticed.
+        row_bytes_max: a longer row is refused, at the latest if it is longer by 1 MiB: so a quote that is never closed
+            is noticed.
 
     Raises:
         TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.

@@ -46,7 +46,7 @@ class TextFiles(FileSpout):
             and ``"line_number"`` (from 1) every tuple carries after the line.
         follow: True, or a `Follow`, waits for new files instead of coming to an end.
         filesystem: of ``pyarrow.fs``, in which the patterns are paths.
-        line_bytes_max: a longer line is refused.
+        line_bytes_max: a longer line is refused, at the latest if it is longer by 1 MiB.
 
     Raises:
         TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.
@@ -88,7 +88,7 @@ class JsonLines(FileSpout):
         with_origin: see `TextFiles`.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
-        line_bytes_max: a longer line is refused.
+        line_bytes_max: a longer line is refused, at the latest if it is longer by 1 MiB.
 
     Raises:
         TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.

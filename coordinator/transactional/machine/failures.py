@@ -17,6 +17,7 @@ from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed
 from state.attempt import Attempts, TransactionAttempt
 from state.commits.quarantine import PoisonCause
 from state.errors import EngineError, NotReplayableError, ReplayLimitError, TransactionError
+from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
 
@@ -124,10 +125,13 @@ class Failures:
             yield from self._lose(live[0], phase, _Fault(sentence, counts_as, is_counted=False, suspects=live))
 
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
-        """Handles a transaction that the store refused although it was alone in its group; it would do so again."""
+        """Handles a transaction that the store refused although it was alone in its group; it would do so again.
+
+        That there is no room for its dead letters is no fault of its batch.
+        """
         record = self._books.transactions[attempt.txid]
         fault = _Fault(str(error), FailureCause.STATE_REFUSED)
-        if not self._may_quarantine(record):
+        if error.trouble is Trouble.DEAD_LETTER_LIMIT or not self._may_quarantine(record):
             yield from self._halt(attempt, Phase.COMMIT, error, fault)
             return
         yield from self._drop_from(attempt.txid, Phase.COMMIT, fault)

@@ -97,8 +97,8 @@ def test_a_group_that_would_exceed_the_limit_is_refused_before_anything_changes(
         assert reply.status is CommitStatus.LIMIT
         assert reply.detail == (
             f"state key '{KEY}' holds 2 dead letters of at most {total}, and 3 more do not fit; look at them with "
-            "`txbatch dead-letters list wc`, make room with `txbatch dead-letters drop wc`, or raise the limit with "
-            "builder.set_dead_letters(total=...)"
+            "`txbatch dead-letters list wc`, make room with `txbatch dead-letters drop wc --until TXID`, or raise the "
+            "limit with builder.set_dead_letters(total=...)"
         )
     assert commit(store, 2, 1, total=total).status is CommitStatus.OK  # alone, it fits
     assert commit(store, 3, total - 3, total=total).status is CommitStatus.OK

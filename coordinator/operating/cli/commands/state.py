@@ -172,6 +172,8 @@ def _destination(output: Path | None) -> Iterator[IO[bytes]]:
             spool.seek(0)
             copy_out(spool)
         return
+    if output.is_dir():
+        raise TopologyError(f"{str(output)!r} cannot be written: it is a folder; name a file")
     try:
         written = tempfile.NamedTemporaryFile(dir=output.parent, prefix=f".{output.name}.", delete=False)  # noqa: SIM115
     except OSError as error:

@@ -16,6 +16,7 @@ from coordinator.sources.files.line_files import JsonLines
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import FailedException, StateRefusedError, UserCodeError
+from state.troubles import Trouble
 from tests.support.topologies.batch_components import Requests
 from tests.support.topologies.refusing import AddReading, Check, expected_letters, refused_by, refusing
 
@@ -48,12 +49,18 @@ def test_letters_of_an_attempt_that_failed_are_not_stored() -> None:
         assert refused_by(run.dead_letters()) == expected_letters(BATCHES)[0]
 
 
-def test_a_run_continues_where_the_limit_on_all_letters_ended_the_last_one() -> None:
+@pytest.mark.parametrize("on_poison", ["halt", "quarantine"])
+def test_a_run_continues_where_the_limit_on_all_letters_ended_the_last_one(on_poison: str) -> None:
+    """It is no fault of the batch that would exceed it, which is not quarantined."""
     given = [[3, 1], [3, 6], [9, 2], [1]]  # 1, 2 and 1 letters
     with LocalCluster(seed=1) as cluster:
-        first = cluster.submit(refusing(given, total=3), options=RunOptions(max_spout_pending=4))
-        with pytest.raises(StateRefusedError, match="holds 3 dead letters of at most 3, and 1 more do not fit"):
+        options = RunOptions(max_spout_pending=4, on_poison=on_poison)
+        first = cluster.submit(refusing(given, total=3), options=options)
+        with pytest.raises(
+            StateRefusedError, match="holds 3 dead letters of at most 3, and 1 more do not fit"
+        ) as ended:
             first.run_until_idle()
+        assert (ended.value.trouble, first.statistics.quarantined) == (Trouble.DEAD_LETTER_LIMIT, [])
         assert first.state("sums") == {"sum": 1}
         letters = first._letters
         assert letters.drop(until_txid=1, generation=letters.page().generation) == 1

@@ -183,10 +183,11 @@ def test_an_import_into_a_new_data_directory_starts_its_server(
     [
         (["import", "typed", "missing.jsonl"], 2, "'missing.jsonl' cannot be read: No such file or directory"),
         (["export", "typed", "-o", "missing/typed.jsonl"], 2, "cannot be written: No such file or directory"),
+        (["export", "typed", "-o", "."], 2, "'.' cannot be written: it is a folder; name a file"),
         (["export", "nope"], 2, "topology 'nope' is not stored there"),
         (["list", "nope"], 2, "topology 'nope' is not stored there"),
     ],
-    ids=["no file", "no folder", "no topology", "nothing to list"],
+    ids=["no file", "no folder", "a folder", "no topology", "nothing to list"],
 )
 def test_a_mistake_is_a_sentence(
     url: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
