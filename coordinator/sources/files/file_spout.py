@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 import re
 import time
@@ -105,6 +107,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             clock: seconds, monotonic; says when to look at a folder again.
             more: as for `FileCoordinator`.
         """
+        self._refuse_own_folder()
         self._finished = FinishedFiles(removes=bool(self.destruction))
         store = self.store.of(context.topology_id)
         if self.follow is None:
@@ -170,6 +173,19 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         return GrowingOrder(
             watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id, patterns=self.patterns
         )
+
+    def _refuse_own_folder(self) -> None:
+        """Refuses to move files to where they are read from: what lies there is taken for done, and never read."""
+        if self.follow is None or self.follow.done != "move":
+            return
+        done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"
+        for pattern in self.patterns:
+            named = itertools.takewhile(lambda part: not glob.has_magic(part), self.store.absolute(pattern).split("/"))
+            if "/".join([*named, ""]).startswith(done):
+                raise TopologyError(
+                    f"done_path={self.follow.done_path!r} of Follow is where files that match {pattern!r} lie, and "
+                    "what lies there is taken for done and never read: give another folder, or one below"
+                )
 
     def _look(self, known: Container[str]) -> dict[str, FileFacts]:
         """Returns everything that matches, but for what we wrote ourselves: the folder or the list of done files."""

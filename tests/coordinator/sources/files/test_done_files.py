@@ -26,7 +26,7 @@ from coordinator.sources.files.stores import input_file
 from coordinator.sources.files.stores.file_store import name_in
 from coordinator.sources.files.stores.local_store import LocalStore, rename_to_free_name
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from state.errors import SourceError, TransactionError, UserCodeError
+from state.errors import SourceError, TopologyError, TransactionError, UserCodeError
 from state.redis_topology.store import RedisStore
 from tests.support.runs.quarantine_world import QuarantineWorld
 from tests.support.sources.growing_folder import Crash, Keep, at_point, drained, files_below, growing, put, submit
@@ -119,6 +119,19 @@ def test_another_file_of_the_same_content_is_not_taken_for_the_one_that_was_read
         run = removing(cluster, inbox, done, adopt="changed")
         assert drained(run) == {"m1": 1}
     assert path.exists()
+
+
+@pytest.mark.parametrize("done_path", ["inbox", ".", "inbox/../inbox/"])
+def test_files_are_not_moved_to_where_they_are_read_from(
+    cluster, inbox: Path, done_path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(inbox.parent)
+    put(inbox, "m", "m1")
+    with pytest.raises(TopologyError, match=r"is where files that match '.*' lie, and what lies there"):
+        submit(cluster, inbox, done="move", done_path=done_path)
+    run = submit(cluster, inbox, done="move", done_path="inbox/done")
+    run.run_until_idle()
+    assert (inbox / "done" / "m.txt").exists()
 
 
 @pytest.mark.parametrize("done", ["delete", "move", "list"])
