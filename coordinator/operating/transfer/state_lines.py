@@ -51,8 +51,18 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
         if first:
             line[first] = to_json(field, field_type)
         if second:
-            line[second] = to_json(value, value_type, scale)
+            stored = _score(value) if piece.kind is StateKind.SORTED_SET else value
+            line[second] = to_json(stored, value_type, scale)
         yield line
+
+
+def _score(stored: bytes) -> bytes:
+    """Returns a score as txbatch spells it: what is stored is a number, which each server spells in its own way."""
+    try:
+        number = float(stored)
+    except ValueError:
+        return stored
+    return float_text(number).encode() if math.isfinite(number) else stored
 
 
 class LineReader:
