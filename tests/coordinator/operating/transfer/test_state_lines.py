@@ -33,7 +33,7 @@ def test_an_entry_of_a_part_is_typed_as_declared():
 @pytest.mark.parametrize(("spelled", "score"), [(b"19.989999999999998", 19.99), (b"19.99", 19.99), (b"3", 3.0)])
 def test_a_score_is_a_number_however_a_server_spells_it(spelled: bytes, score: float) -> None:
     """Redis 7.0 spells with 17 digits, Valkey with as few as read back equal."""
-    ranked = DescribedState("prices", StateKind.SORTED_SET, ValueType.STR, ValueType.FLOAT)
+    ranked = DescribedState("prices", StateKind.SORTED_SET, ValueType.FLOAT, ValueType.STR)
     piece = StoredPiece("prices", StateKind.SORTED_SET, [(b"tea", spelled)], None)
     assert list(lines_of(piece, {"prices": ranked})) == [{"state": "prices", "member": "tea", "score": score}]
 
