@@ -24,7 +24,7 @@ from state.errors import TransactionError
 from state.redis_client.presence import is_gone, pid_space
 
 LOOPS = """
-import os, sys
+import os, signal, sys
 from coordinator.proving.forked import in_a_copy
 
 def loops():
@@ -36,6 +36,8 @@ def loops():
         except KeyboardInterrupt:
             pass
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore some
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 in_a_copy(loops)
 """
 

@@ -197,5 +197,4 @@ def store_all(client: Any) -> None:
     store_topology(client, "clicks", figures=replace(FIGURES, at=NOW - 100), seen_at=NOW - 100)
     store_topology(client, "untold", run=None, history=range(1, 43))
     store_topology(client, "odd", run=None, committed=0, description="not json")
-    client.hset(Keys("broken").control, mapping={"committed": "1", "fence": "x"})
-    client.set(Keys("broken").pulse, "not a hash")
+    client.set(Keys("broken").control, "not a hash")
