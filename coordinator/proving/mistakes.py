@@ -10,7 +10,7 @@ from typing import Any
 from state.printable import counted
 
 BATCHES = 20
-"""How many transactions a proof runs at most unless it is told otherwise."""
+"""Most transactions that a proof runs by default."""
 
 
 class Mistake(StrEnum):

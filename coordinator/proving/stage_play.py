@@ -38,6 +38,7 @@ HAPPENINGS_MAX = 50_000
 CALM_ERRORS_MAX = 2
 """How many runs may still end with an error once nothing fails any more: the first of them may bear the last fault."""
 COMMITTED = " has committed up to "
+"""Of such lines in a row, a story has the last one."""
 EXPLAINED = (FencedError, ReplayLimitError, StateRefusedError, StateUnreachableError, WaveCrashError)
 """The errors by which faults may end a run; the next one continues."""
 SAID = {
@@ -154,7 +155,7 @@ class _Driver(DriverProcess):
 
 
 def _progress_or_itself(line: str) -> object:
-    """Returns what a line has in common with the next if only the last of both is worth telling."""
+    """Returns what the lines of which only the last is told have in common; something new for any other."""
     return line.rpartition(" ")[0] if COMMITTED in line else object()
 
 

@@ -127,7 +127,7 @@ class Failures:
     def refused(self, attempt: TransactionAttempt, error: TransactionError) -> Iterator[Decision]:
         """Handles a transaction that the store refused although it was alone in its group; it would do so again.
 
-        That there is no room for its dead letters is no fault of its batch.
+        A batch is not to blame if there is no room for its dead letters.
         """
         record = self._books.transactions[attempt.txid]
         fault = _Fault(str(error), FailureCause.STATE_REFUSED)

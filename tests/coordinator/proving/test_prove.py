@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from coordinator import (
 )
 from coordinator.proving import prove as module
 from coordinator.proving.evidence import sentence_of
+from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import Proof
 from coordinator.sources import Follow, TextFiles
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
@@ -198,6 +200,21 @@ def test_nothing_of_a_proof_stays_in_this_process() -> None:
     SEEN_WORDS.clear()
     prove(words(KeepsInModule()))
     assert not SEEN_WORDS
+
+
+def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_watched(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[float] = []
+
+    def noted(run: Callable[[], Any], *, returns_within_s: float) -> Any:
+        given.append(returns_within_s)
+        return in_a_copy(run, returns_within_s=returns_within_s)
+
+    monkeypatch.setattr(module, "in_a_copy", noted)
+    prove(replace(words(), message_timeout_s=300.0), seeds=0)
+    prove(replace(words(), message_timeout_s=0.5), seeds=0)
+    assert given == [3_000.0, 300.0, 600.0, 60.0]
 
 
 def test_no_schedule_begins_after_its_time() -> None:

@@ -233,6 +233,20 @@ def test_a_source_error_is_the_error_of_the_run():
     assert GuardedSpoutCommitter(Committer(), "lines").tell(()) is None
 
 
+class KeepsNothing(Committer):
+    """Does not understand what it is given to keep."""
+
+    def keep(self, batches):
+        raise SourceError(f"what are {batches}?")
+
+
+def test_what_is_to_be_kept_is_said_before_anything_is_told_and_an_error_of_that_ends_the_run():
+    begin(MemoryStore())
+    error = GuardedSpoutCommitter(KeepsNothing(), "lines").tell((TransactionAttempt(1, 1),), ["batch 2"])
+    assert isinstance(error, SourceError)
+    assert "what are ['batch 2']?" in str(error)
+
+
 class Quiet(SpoutCommitter):
     def commit(self, attempt):
         return None

@@ -131,7 +131,7 @@ def _without_story(known: KnownTransaction) -> str:
             "no failed attempt is told: none has failed, the run has not ended yet (`txbatch status` has its last "
             "failure), it was killed, or it ran with --no-pulse"
         )
-    return "not told: the run ended before it told, ran with --no-pulse, or the story is unreadable or no longer kept"
+    return "not told: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept"
 
 
 def _times_and_sizes(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.operating.cli.exits import ExitCode, StoppedError, errors_reported
+from coordinator.operating.cli.exits import ExitCode, StoppedError, errors_reported, sentence_of
 from state.errors import (
     BadInputError,
     EngineError,
@@ -179,3 +179,8 @@ def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest
     assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("txbatch:")] == [
         "txbatch: component 'bolt', task 0, attempt 7:1 raised:"
     ]
+
+
+def test_only_a_run_that_was_stopped_says_that_it_can_be_continued() -> None:
+    assert sentence_of(StoppedError(2)) == "stopped; run again to continue after the last commit"
+    assert sentence_of(KeyboardInterrupt()) == "stopped"

@@ -134,6 +134,16 @@ def test_files_are_not_moved_to_where_they_are_read_from(
     assert (inbox / "done" / "m.txt").exists()
 
 
+def test_a_quarantined_batch_of_another_kind_of_source_holds_up_no_file(inbox: Path) -> None:
+    path, store, finished = put(inbox, "m", "m1"), LocalStore(str(inbox)).of("growing"), FinishedFiles(removes=True)
+    with closing(store.open(str(path))) as file:
+        finished.cut(1, [FinishedFile(str(path), whole_mark(file))])
+    done_files = DoneFiles(finished, Follow(done="delete"), store, str(inbox))
+    done_files.keep([{"0": ["orders", "1-0", "2-0", 2, 7, 2, 1]}, 5])
+    done_files.commit(attempt(1))
+    assert not path.exists()
+
+
 @pytest.mark.parametrize("done", ["delete", "move", "list"])
 @pytest.mark.parametrize("is_dropped", [False, True], ids=["republished", "dropped"])
 def test_a_file_stays_while_a_batch_of_it_is_quarantined(cluster, inbox: Path, done: str, is_dropped: bool) -> None:

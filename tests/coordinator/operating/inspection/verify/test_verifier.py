@@ -18,6 +18,7 @@ from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
+from state.troubles import Trouble
 from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import TOPOLOGY_ID, kept_topology
 
@@ -202,8 +203,9 @@ def test_a_receipt_alone_in_its_group_that_was_altered_contradicts_the_history(k
 
 def test_a_topology_that_is_not_stored_is_a_mistake_of_the_caller(kept):
     other = RedisTopology("redis://fake", "other", client=kept.client)
-    with pytest.raises(TopologyError, match="topology 'other' is not stored there"):
+    with pytest.raises(TopologyError, match="topology 'other' is not stored there") as raised:
         Verifier(other.records()).verify()
+    assert raised.value.trouble is Trouble.UNKNOWN_TOPOLOGY
 
 
 class MeddlingConnection(RedisConnection):
