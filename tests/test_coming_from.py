@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,7 @@ def test_the_clicks_of_foreach_batch_as_a_query_and_exactly_once(
     clicks: Path, tmp_path: Path, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "REDIS_URL", str(redis_backend.url))
+    monkeypatch.setitem(os.environ, "PYSPARK_PYTHON", sys.executable)  # which a run of ours sets
     shown = run_blocks("foreach-batch.md", 0, 1, 3, 4)
 
     def totals(key: str) -> Counter[str]:
