@@ -23,7 +23,8 @@ from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
 from coordinator.sources.files.reading_order import GrowingOrder, ReadingOrder, SortedOrder
 from coordinator.sources.files.record_ranges import parse_share, sharing_tasks, words_of
 from coordinator.sources.files.stores.compressed_file import open_content
-from coordinator.sources.files.stores.file_store import FileFacts, FileStore
+from coordinator.sources.files.stores.file_listing import FileFacts
+from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.files.stores.packed_files import head_of

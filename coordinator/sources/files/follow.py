@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from coordinator.sources.files.stores.file_store import FileFacts
+from coordinator.sources.files.stores.file_listing import FileFacts
 from state.errors import TopologyError
 
 Completion: TypeAlias = Literal["quiet", "rename", "marker"]

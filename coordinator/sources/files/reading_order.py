@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass
 
 from coordinator.sources.files.follow import FolderWatch
-from coordinator.sources.files.stores.file_store import FileFacts
+from coordinator.sources.files.stores.file_listing import FileFacts
 from state.errors import SourceError
 
 _LOG = logging.getLogger("txbatch")

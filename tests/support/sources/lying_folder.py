@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from coordinator.sources.files.stores.arrow_store import ArrowFile, ArrowStore
-from coordinator.sources.files.stores.file_store import FileFacts
+from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.local_store import LocalFile, LocalStore
 from tests.support.sources.growing_folder import Crash, files_below

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
 
 from coordinator.sources.files.stores.arrow_streams import require_arrow
-from coordinator.sources.files.stores.file_store import FileFacts, FileStore, name_in
+from coordinator.sources.files.stores.arrow_tree import tree_of
+from coordinator.sources.files.stores.file_listing import FolderTree
+from coordinator.sources.files.stores.file_store import FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
+from coordinator.sources.files.stores.local_tree import LocalTree
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
-from state.troubles import Trouble
 
-_WILD = re.compile(r"[*\[]")
+_ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://([^/?]*)(.*)", re.DOTALL)
+_OPTIONS = re.compile(r"\?([A-Za-z_]\w*=.*)", re.DOTALL)
 BUCKETS = ("s3", "gs", "gcs")
 """Schemes whose host is the first part of the path."""
 
@@ -48,10 +50,10 @@ class ArrowStore(FileStore):
         self._opened: dict[str, Any] = {}
         self._options: dict[str, str] = {}
         for address in () if filesystem is not None else addresses:
-            bare, _, options = address.partition("?")
-            _refuse_credentials(bare)
-            if options:
-                self._options[_root(bare)] = options
+            scheme, host, _ = _parts(address)
+            _refuse_credentials(host)
+            if options := _OPTIONS.search(address) if scheme != "file" else None:
+                self._options[f"{scheme}://{host}"] = options[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_given": self._given, "_options": self._options, "topology_id": self.topology_id}
@@ -60,33 +62,13 @@ class ArrowStore(FileStore):
         self.__init__(state["_given"])  # type: ignore[misc] # the same checks where it arrives: pyarrow may lack there
         vars(self).update(state)
 
-    def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        found: dict[str, FileFacts] = {}
-        for pattern in patterns:
-            try:
-                matching = self._matching(pattern)
-            except (OSError, self._arrow_error) as error:
-                raise TopologyError(f"files that match {pattern!r} cannot be listed: {error}").about(
-                    Trouble.INPUT
-                ) from error
-            if not matching:
-                raise TopologyError(
-                    f"no file matches {pattern!r}; give the address of a file, or a glob such as s3://bucket/logs/*.json"
-                ).about(Trouble.INPUT)
-            found |= matching
-        return tuple(sorted(found))
-
-    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
-        found: dict[str, FileFacts] = {}
-        for pattern in patterns:
-            try:
-                found |= self._matching(pattern)
-            except (OSError, self._arrow_error) as error:
-                raise SourceError(
-                    f"files that match {pattern!r} cannot be listed: {error}; fix the access to their store and run "
-                    "again"
-                ) from error
-        return found
+    def tree(self, pattern: str) -> tuple[FolderTree, str]:
+        filesystem, inner = self._place(_without_options(pattern) if self._given is None else pattern)
+        scheme, host, _ = _parts(pattern) if self._given is None else ("", "", "")
+        prefix = f"{scheme}://{'' if scheme in BUCKETS else host}" if scheme else ""
+        if filesystem.type_name == "local" and not inner.startswith("/"):
+            inner = str(Path(inner).absolute())  # executors have another working directory
+        return tree_of(filesystem, prefix), inner
 
     def byte_count(self, path: str) -> int | None:
         filesystem, inner = self._place(path)
@@ -108,7 +90,7 @@ class ArrowStore(FileStore):
         if not self.exists(path):
             return
         filesystem, inner = self._place(path)
-        _, target = self._place(self.absolute(folder))
+        _, target = self._place(_without_options(folder) if self._given is None else folder)
         with self._explained(f"moved to {folder!r}", path):
             filesystem.create_dir(target, recursive=True)
             there = filesystem.get_file_info(self._fs.FileSelector(target))
@@ -116,7 +98,8 @@ class ArrowStore(FileStore):
             filesystem.move(inner, f"{target.rstrip('/')}/{name}")
 
     def absolute(self, path: str) -> str:
-        return path
+        tree, inner = self.tree(path)
+        return tree.absolute(inner) if isinstance(tree, LocalTree) else path
 
     def describe(self) -> str:
         return f" in {self._given.type_name}" if self._given is not None else ""
@@ -126,39 +109,19 @@ class ArrowStore(FileStore):
         error: type[Exception] = require_arrow("a source of files that are not on a local disk").ArrowException
         return error
 
-    def _matching(self, pattern: str) -> dict[str, FileFacts]:
-        filesystem, inner = self._place(pattern)
-        prefix = pattern.partition("?")[0].removesuffix(inner) if self._given is None else ""
-        if not _WILD.search(inner):
-            infos = [filesystem.get_file_info(inner)]
-        else:
-            base = inner[: _WILD.search(inner).start()].rpartition("/")[0]  # type: ignore[union-attr] # it is there
-            rest = inner.removeprefix(base).lstrip("/")
-            is_deep = "/" in rest or "**" in rest
-            selector = self._fs.FileSelector(base, recursive=is_deep, allow_not_found=True)
-            wanted = glob_expression(inner)
-            infos = [info for info in filesystem.get_file_info(selector) if wanted.fullmatch(info.path)]
-        return {
-            prefix + info.path: FileFacts(prefix + info.path, info.size, info.mtime_ns or 0)
-            for info in infos
-            if info.type == self._fs.FileType.File
-        }
-
     def _place(self, path: str) -> tuple[Any, str]:
-        """Returns the file system of a path or address, and the path in it."""
+        """Returns the file system of a path or address, and the path in it, to the letter: a name is no URL."""
         if self._given is not None:
             return self._given, path
-        address = path.partition("?")[0]
-        root = _root(address)
+        scheme, host, inner = _parts(path)
+        root = f"{scheme}://{host}"
         if root not in self._opened:
             options = self._options.get(root, "")
             try:
                 opened, _ = self._fs.FileSystem.from_uri(f"{root}/{'?' + options if options else ''}")
             except (OSError, ValueError, self._arrow_error) as error:
-                raise TopologyError(f"pyarrow cannot open the file system of {address!r}: {error}") from error
+                raise TopologyError(f"pyarrow cannot open the file system of {path!r}: {error}") from error
             self._opened[root] = opened
-        scheme, _, host = root.partition("://")
-        inner = address.removeprefix(root)
         return self._opened[root], f"{host}{inner}".rstrip("/") if scheme in BUCKETS else inner
 
     @contextmanager
@@ -171,17 +134,22 @@ class ArrowStore(FileStore):
             ) from error
 
 
-def _root(address: str) -> str:
-    """Scheme and host of an address."""
-    parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}"
+def _parts(address: str) -> tuple[str, str, str]:
+    """Scheme, host and path of an address."""
+    match = _ADDRESS.fullmatch(address)
+    assert match is not None, "a path is no address"
+    return match[1].lower(), match[2], match[3]
 
 
-def _refuse_credentials(address: str) -> None:
-    parts = urlsplit(address)
-    if parts.username or parts.password:
+def _without_options(pattern: str) -> str:
+    """Returns a pattern without ``?name=value…`` at its end; the local file system has no options, only names."""
+    return pattern if _parts(pattern)[0] == "file" else _OPTIONS.sub("", pattern)
+
+
+def _refuse_credentials(host: str) -> None:
+    if "@" in host:
         raise TopologyError(
-            f"the address of files in {parts.hostname!r} holds credentials, which would be stored with every "
+            f"the address of files in {host.rpartition('@')[2]!r} holds credentials, which would be stored with every "
             "transaction: leave them out, and give them by the environment, or by filesystem=pyarrow.fs.S3FileSystem(…)"
         )
 
@@ -190,31 +158,6 @@ def _module() -> Any:
     import pyarrow.fs
 
     return pyarrow.fs
-
-
-def glob_expression(pattern: str) -> re.Pattern[str]:
-    """Returns a glob as a regular expression: ``*`` within a folder, ``**/`` for any depth, ``[…]``; no ``?``.
-
-    Raises:
-        TopologyError: a range of characters is none.
-    """
-    parts = []
-    for token in re.findall(r"\*\*/|\*\*|\*|\[!?[^\]]+\]|.", pattern, re.DOTALL):
-        match token:
-            case "**/":
-                parts.append(r"(?:[^/]+/)*")
-            case "**" | "*":
-                parts.append(r"[^/]*")
-            case _ if token[0] == "[" and len(token) > 1:
-                negated = token[1] == "!"
-                inner = "".join(c if c == "-" else re.escape(c) for c in token[2 if negated else 1 : -1])
-                parts.append(f"[{'^' if negated else ''}{inner}]")
-            case _:
-                parts.append(re.escape(token))
-    try:
-        return re.compile("".join(parts), re.DOTALL)
-    except re.error as error:
-        raise TopologyError(f"pattern {pattern!r} is not a glob: {error}") from None
 
 
 class ArrowFile(InputFile):

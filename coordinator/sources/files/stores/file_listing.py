@@ -1,112 +1,278 @@
-"""Which files a pattern means, as absolute paths; looked up on the driver before anything starts."""
+"""Which files a pattern means: one walk over folders, by one rule, whatever store they are in.
+
+A pattern is taken component by component. Each matches names as a glob does, and also the name that is spelt like it:
+``data[1].csv`` finds the file of that name, too, and ``*.csv`` one that somebody called ``*.csv``. Wildcards leave out
+names that begin with a dot. ``**`` stands for any depth of folders; each is looked into once, so links that lead upward
+come to an end. A file that has several names is taken once. What cannot be looked at is refused by name, since its
+files would be left out in silence.
+"""
 
 from __future__ import annotations
 
 import fnmatch
-import glob
 import os
-import stat
-from collections.abc import Iterable
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, Protocol
 
-from state.codec import digest64
-from state.errors import TopologyError
+from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
 
 ASIDE = ".txbatch-aside-"
-"""How a file's private name begins while it is being removed; a digest of the topology id and its own name follow."""
+"""How a file's private name begins while it is being removed; no pattern matches it."""
+
+_DEEP = "**"
+_WILD = re.compile(r"[*?\[]")
 
 
-def list_files(patterns: Iterable[str], folder: str) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """What a listing tells of a file.
+
+    Attributes:
+        path: absolute path, or address.
+        byte_count: its size in the store.
+        changed_ns: when its content was last changed, as the store tells it.
+    """
+
+    path: str
+    byte_count: int
+    changed_ns: int
+
+
+class Entry(Protocol):
+    """A name in a folder."""
+
+    @property
+    def name(self) -> str: ...
+    def is_dir(self) -> bool: ...
+    def is_symlink(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What has a name.
+
+    Attributes:
+        facts: of it.
+        kind: what it is.
+        names: whatever it has in common with other names of the same file: where a link leads, device and inode.
+        is_link: whether the name is that of a symbolic link.
+    """
+
+    facts: FileFacts
+    kind: Literal["file", "folder", "link that leads nowhere", "other"]
+    names: frozenset[str]
+    is_link: bool = False
+
+
+class FolderTree(ABC):
+    """The folders of a store during one listing. Its methods raise OSError for what cannot be looked at.
+
+    Attributes:
+        prefix: what its paths begin with in addresses.
+        place: what to say of where patterns begin.
+        hint: what to give instead of a pattern that matches nothing.
+    """
+
+    prefix = place = ""
+    hint = "give the path of a file or a glob"
+
+    @abstractmethod
+    def folder(self, path: str) -> str | None:
+        """Returns the one spelling of a folder; None if there is certainly none."""
+
+    @abstractmethod
+    def entries(self, folder: str, *, is_deep: bool) -> Iterable[Entry]:
+        """Returns what is in a folder; nothing if it is gone. If `is_deep`, those below will be asked for, too."""
+
+    @abstractmethod
+    def look(self, path: str) -> Seen | None:
+        """Returns what has a name; None if nothing has."""
+
+    def key(self, path: str) -> str:
+        """Returns what `Seen.names` has of a path that is no link."""
+        return path
+
+
+Place = Callable[[str], tuple[FolderTree, str]]
+"""Pattern -> the tree it is in, and the pattern there."""
+
+
+def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
     """Lists the files that match, sorted by path, each once.
 
-    Args:
-        patterns: paths or globs; ``**`` stands for folders of any depth.
-        folder: what relative ones start from.
+    Raises:
+        TopologyError: a pattern matches no file, something that cannot be read twice, or cannot be looked for.
+    """
+    found: dict[str, Seen] = {}
+    for pattern in patterns:
+        tree, inner = place(pattern)
+        with explained(pattern, TopologyError):
+            seen = [tree.look(path) for path, _ in walk(tree, inner)]
+        files = {each.facts.path: each for each in seen if each is not None and _is_taken(each)}
+        if not files:
+            raise TopologyError(_nothing_matches(pattern, tree, inner)).about(Trouble.INPUT)
+        found |= files
+    return tuple(sorted(_each_once(found, set())))
+
+
+def look(patterns: Iterable[str], place: Place, known: Container[str]) -> dict[str, FileFacts]:
+    """Path -> facts, of the files that match now and are not known, each once.
 
     Raises:
-        TopologyError: one of them matches no file, or something that cannot be read twice.
+        SourceError: something cannot be looked at, or a name cannot be stored.
     """
-    found: set[str] = set()
+    found: dict[str, Seen] = {}
+    passed: dict[str, tuple[FolderTree, Entry | None]] = {}
     for pattern in patterns:
-        paths = [path for path in candidates(pattern, folder) if _is_taken(path)]
-        if not paths:
-            raise TopologyError(_nothing_matches(pattern, folder)).about(Trouble.INPUT)
-        found.update(paths)
-    return tuple(sorted(found))
+        tree, inner = place(pattern)
+        with explained(pattern, SourceError):
+            for path, entry in walk(tree, inner):
+                if tree.prefix + path in known:  # a folder may hold a hundred thousand files that were read
+                    passed[path] = tree, entry
+                elif (seen := tree.look(path)) is not None and seen.kind == "file":
+                    _refuse_unstorable(seen.facts.path, SourceError)
+                    found[seen.facts.path] = seen
+    taken: set[str] = set()
+    has_inodes = any(len(each.names) > 1 for each in found.values())
+    for path, (tree, entry) in passed.items() if has_inodes or any(each.is_link for each in found.values()) else ():
+        is_plain = entry is not None and not entry.is_symlink() and not has_inodes
+        taken.add(tree.key(path))
+        with explained(path, SourceError):
+            taken |= frozenset() if is_plain or (seen := tree.look(path)) is None else seen.names
+    return {path: each.facts for path, each in _each_once(found, taken).items()}
 
 
-def candidates(pattern: str, folder: str) -> list[str]:
-    """Absolute paths of whatever matches; an existing name with brackets in it is that name."""
-    literal = os.path.lexists(Path(folder, pattern))
-    names = [pattern] if literal else glob.glob(pattern, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
-    folders: dict[str, str] = {}  # asked once each: a folder may hold a hundred thousand files
-    return [absolute(Path(folder, name), folders) for name in names if not Path(name).name.startswith(ASIDE)]
+def _each_once(found: Mapping[str, Seen], taken: set[str]) -> dict[str, Seen]:
+    """Leaves out further names of files: a link beside its target, then the names that sort later."""
+    kept = {}
+    for path, seen in sorted(found.items(), key=lambda item: (item[1].is_link, item[0])):
+        if not seen.names & taken:
+            kept[path] = seen
+        taken |= seen.names
+    return kept
 
 
-def aside_prefix(topology_id: str) -> str:
-    """Returns what a topology puts before the name of a file that it sets aside; as long for every topology."""
-    return f"{ASIDE}{digest64(topology_id.encode()):016x}-"
-
-
-def own_path(path: str) -> str:
-    """Returns a path with the file's own name, whichever topology has set it aside, if any has."""
-    folder, name = os.path.split(path)
-    return str(Path(folder, name[len(aside_prefix("")) :])) if name.startswith(ASIDE) else path
-
-
-def paths_set_aside(pattern: str, folder: str, topology_id: str) -> list[str]:
-    """Paths, without their private names, of what matches a pattern and was set aside by a topology."""
-    parent, name = os.path.split(pattern)
-    inner = glob.escape(parent) if Path(folder, parent).is_dir() else parent
-    hidden = str(Path(inner, "**" if name == "**" else "", f"{aside_prefix(topology_id)}*"))
-    found = glob.glob(hidden, root_dir=folder, recursive=True)  # noqa: PTH207 - root_dir
-    own = [Path(own_path(str(Path(folder, each)))) for each in found]
-    return [absolute(each) for each in own if name in ("**", each.name) or fnmatch.fnmatchcase(each.name, name)]
-
-
-def absolute(path: Path, folders: dict[str, str] | None = None) -> str:
-    """Returns the one spelling of a path: its folder without symbolic links and steps upward, and its own name.
-
-    A link to a file keeps its name: files are read in the order of their names.
+def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[tuple[str, Entry | None]]:
+    """Paths in a tree that match, some more than once, and where they were listed, their entries.
 
     Args:
-        path: not relative.
-        folders: folder -> its own spelling, of those that were asked for; filled here.
+        tree: the tree.
+        pattern: in it.
+        prefix: look for files whose names have this before the name that matches.
+
+    Raises:
+        OSError: a folder cannot be listed.
     """
-    if path.name in ("", ".."):
-        return os.path.realpath(path)
-    parent = str(path.parent)
-    known = {} if folders is None else folders
-    if parent not in known:
-        known[parent] = os.path.realpath(parent)
-    return str(Path(known[parent], path.name))
+    components = [_Component(each) for each in pattern.split("/") if each not in ("", ".")]
+    if components and components[-1].is_deep:
+        components.append(_Component("*"))
+    if not components or pattern.endswith("/"):
+        return
+    components[-1] = _Component(components[-1].text, prefix)
+    start = tree.folder("/" if pattern.startswith("/") else "")
+    todo: list[tuple[str | None, int]] = [(start, 0)]
+    done: set[tuple[str, int]] = set()
+    while todo:  # bounded: each folder of the tree once for each component
+        folder, number = todo.pop()
+        if folder is None or (folder, number) in done:
+            continue
+        done.add((folder, number))
+        component, is_last = components[number], number + 1 == len(components)
+        if component.is_plain:
+            path = join(folder, component.prefix + component.text)
+            if is_last:
+                yield path, None
+            else:
+                todo.append((tree.folder(path), number + 1))
+            continue
+        for entry in tree.entries(folder, is_deep=component.is_deep):
+            if not component.matches(entry.name):
+                continue
+            path = join(folder, entry.name)
+            if is_last:
+                yield path, entry
+            elif entry.is_symlink() or entry.is_dir():
+                todo.append((tree.folder(path), number if component.is_deep else number + 1))
+        if component.is_deep:
+            todo.append((folder, number + 1))
 
 
-def _is_taken(path: str) -> bool:
-    """Returns whether it is a file; a directory is not, and anything else is an error rather than left out."""
-    try:
-        path.encode()
-        mode = Path(path).stat().st_mode
-    except UnicodeEncodeError:
-        raise TopologyError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
-    except OSError as error:
+class _Component:
+    def __init__(self, text: str, prefix: str = "") -> None:
+        self.text, self.prefix = text, prefix
+        self.is_deep = text == _DEEP
+        self.is_plain = _WILD.search(text) is None
+        self._fits = re.compile(fnmatch.translate(text)).match
+
+    def matches(self, name: str) -> bool:
+        if not name.startswith(self.prefix) or (not self.prefix and name.startswith(ASIDE)):
+            return False
+        own = name[len(self.prefix) :]
+        is_hidden = own.startswith(".") and not self.text.startswith(".")
+        return own == self.text or (self._fits(own) is not None and not is_hidden)
+
+
+def join(folder: str, name: str) -> str:
+    """Returns the path of a name in a folder of a tree."""
+    return f"{folder}{name}" if folder in ("", "/") else f"{folder}/{name}"
+
+
+def _is_taken(seen: Seen) -> bool:
+    """Returns whether it is a file; a folder is not, and anything else is an error rather than left out."""
+    path = seen.facts.path
+    _refuse_unstorable(path, TopologyError)
+    if seen.kind == "link that leads nowhere":
         raise TopologyError(
-            f"input file {path!r} cannot be looked at: {error.strerror}; if it is a symbolic link, fix or "
-            "remove it, or choose a pattern that leaves it out"
-        ) from error
-    if stat.S_ISDIR(mode):
-        return False
-    if not stat.S_ISREG(mode):
+            f"input {path!r} is a symbolic link that leads nowhere: fix or remove it, or choose a pattern that leaves "
+            "it out"
+        )
+    if seen.kind == "other":
         raise TopologyError(
             f"input {path!r} is no regular file: a replay has to read it again, which a pipe, a socket or a "
             "device does not allow; copy it into a file first"
         )
-    return True
+    return seen.kind == "file"
 
 
-def _nothing_matches(pattern: str, folder: str) -> str:
-    message = f"no file matches {pattern!r} (working directory {folder!r})"
-    if Path(folder, pattern).is_dir():
-        return f"{message}: it is a directory; take {str(Path(pattern, '*'))!r} for the files in it"
-    return f"{message}; give the path of a file or a glob, and check that its folders may be searched"
+def _refuse_unstorable(path: str, kind: type[SourceError | TopologyError]) -> None:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise kind(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
+
+
+def _nothing_matches(pattern: str, tree: FolderTree, inner: str) -> str:
+    message = f"no file matches {pattern!r}{tree.place}"
+    seen = tree.look(inner.rstrip("/"))
+    if seen is not None and seen.kind == "folder":
+        return f"{message}: it is a directory; take {pattern.rstrip('/') + '/*'!r} for the files in it"
+    return f"{message}; {tree.hint}"
+
+
+@contextmanager
+def explained(pattern: str, kind: type[SourceError | TopologyError]) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"files that match {pattern!r} cannot be listed: "
+        if error.filename is None:
+            message += f"{error}; fix the access to their store and run again"
+        elif isinstance(error, PermissionError):
+            at = Path(error.filename)
+            folder = at if os.path.isdir(at) else at.parent  # noqa: PTH112 - says no instead of raising
+            message += (
+                f"user id {os.geteuid()} may not look into folder {str(folder)!r}; give it the right to list and "
+                "search that, or choose a pattern that leaves it out"
+            )
+        else:
+            message += (
+                f"{error.filename!r} cannot be looked at: {error.strerror}; the file system or the disk below it "
+                "refuses: fix that and run again"
+            )
+        raise kind(message).about(Trouble.INPUT) from error

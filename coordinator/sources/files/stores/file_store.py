@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
 from typing import Self
 
+from coordinator.sources.files.stores.file_listing import FileFacts, FolderTree, list_files, look
 from coordinator.sources.files.stores.input_file import InputFile
-
-
-@dataclass(frozen=True, slots=True)
-class FileFacts:
-    """What a listing tells of a file.
-
-    Attributes:
-        path: absolute path, or address.
-        byte_count: its size in the store.
-        changed_ns: when its content was last changed, as the store tells it.
-    """
-
-    path: str
-    byte_count: int
-    changed_ns: int
 
 
 class FileStore(ABC):
@@ -41,14 +26,17 @@ class FileStore(ABC):
         return bound
 
     @abstractmethod
+    def tree(self, pattern: str) -> tuple[FolderTree, str]:
+        """Returns the tree of folders that a pattern is in, for one listing, and the pattern there (driver)."""
+
     def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """Lists the files that match, sorted by path, each once (driver, before anything starts).
 
         Raises:
-            TopologyError: a pattern matches no file, or something that cannot be read twice or holds no records.
+            TopologyError: a pattern matches no file, or something that cannot be read twice or looked at.
         """
+        return list_files(patterns, self.tree)
 
-    @abstractmethod
     def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
         """Path -> facts, of whatever matches now; files that vanish meanwhile are left out (driver, at every poll).
 
@@ -59,6 +47,7 @@ class FileStore(ABC):
         Raises:
             SourceError: the store cannot be listed, or a name cannot be stored.
         """
+        return look(patterns, self.tree, known)
 
     def exists(self, path: str) -> bool:
         """Returns whether there is such a file (driver)."""

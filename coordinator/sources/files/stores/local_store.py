@@ -7,20 +7,14 @@ import errno
 import os
 import stat
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from coordinator.sources.files.stores.file_listing import (
-    absolute,
-    aside_prefix,
-    candidates,
-    list_files,
-    own_path,
-    paths_set_aside,
-)
-from coordinator.sources.files.stores.file_store import FileFacts, FileStore, name_in
+from coordinator.sources.files.stores.file_listing import ASIDE, explained, join, walk
+from coordinator.sources.files.stores.file_store import FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
+from coordinator.sources.files.stores.local_tree import LocalTree
 from state.codec import digest64
 from state.errors import SourceError
 
@@ -35,25 +29,9 @@ class LocalStore(FileStore):
     def __init__(self, folder: str) -> None:
         self.folder = folder
 
-    def list_files(self, patterns: Iterable[str]) -> tuple[str, ...]:
-        return list_files(patterns, self.folder)
-
-    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
-        found = {}
-        for pattern in patterns:
-            for path in candidates(pattern, self.folder):
-                if path in known:
-                    continue  # a folder may hold a hundred thousand files that were read
-                try:
-                    path.encode()
-                    told = Path(path).stat()
-                except UnicodeEncodeError:
-                    raise SourceError(f"the name of input file {path!r} is not valid UTF-8: rename it") from None
-                except OSError:
-                    continue  # moved away since it was listed, or a link that leads nowhere
-                if stat.S_ISREG(told.st_mode):
-                    found[path] = FileFacts(path, told.st_size, told.st_mtime_ns)
-        return found
+    def tree(self, pattern: str) -> tuple[LocalTree, str]:
+        inner = pattern if pattern.startswith("/") else join(self.folder, pattern)
+        return LocalTree(place=f" (working directory {self.folder!r})"), inner
 
     def byte_count(self, path: str) -> int | None:
         try:
@@ -101,8 +79,10 @@ class LocalStore(FileStore):
 
     def recover(self, patterns: Iterable[str]) -> None:
         for pattern in patterns:
-            for path in paths_set_aside(pattern, self.folder, self.topology_id):
-                self.put_back(path)
+            with explained(pattern, SourceError):
+                aside = [path for path, _ in walk(*self.tree(pattern), aside_prefix(self.topology_id))]
+            for path in aside:
+                self.put_back(own_path(path))
 
     def delete(self, path: str) -> None:
         try:
@@ -117,12 +97,19 @@ class LocalStore(FileStore):
         try:
             target.mkdir(parents=True, exist_ok=True)
             name = name_in((each.name for each in target.iterdir()), Path(own).name, digest64(path.encode()))
-            rename_to_free_name(Path(path), target / name)
+            if not Path(path).is_symlink() or Path(path).readlink().is_absolute():
+                rename_to_free_name(Path(path), target / name)
+                return
+            leads_to, same = os.path.realpath(path), target / Path(own).name
+            if not same.is_symlink() or str(same.readlink()) != leads_to:  # else a process died before the unlink
+                (target / name).symlink_to(leads_to)  # as it is, it would lead elsewhere from there
+            Path(path).unlink()
         except OSError as error:
             raise SourceError(_refused(f"moved to {str(target)!r}", own, error)) from error
 
     def absolute(self, path: str) -> str:
-        return absolute(Path(self.folder, path))
+        tree, inner = self.tree(path)
+        return tree.absolute(inner)
 
     def describe(self) -> str:
         return ""
@@ -130,6 +117,17 @@ class LocalStore(FileStore):
     def _aside(self, path: str) -> Path:
         own = Path(path)
         return own.with_name(aside_prefix(self.topology_id) + own.name)
+
+
+def aside_prefix(topology_id: str) -> str:
+    """Returns what a topology puts before the name of a file that it sets aside; as long for every topology."""
+    return f"{ASIDE}{digest64(topology_id.encode()):016x}-"
+
+
+def own_path(path: str) -> str:
+    """Returns a path with the file's own name, whichever topology has set it aside, if any has."""
+    folder, name = os.path.split(path)
+    return str(Path(folder, name[len(aside_prefix("")) :])) if name.startswith(ASIDE) else path
 
 
 def _taken(path: str, aside: Path) -> str:

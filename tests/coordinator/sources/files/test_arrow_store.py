@@ -10,15 +10,13 @@ from typing import Any
 
 import pyarrow.fs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.done_files import DoneFiles, FinishedFile, FinishedFiles
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.prefix_digest import whole_mark
-from coordinator.sources.files.stores.arrow_store import ArrowStore, glob_expression
+from coordinator.sources.files.stores.arrow_store import ArrowStore
 from state.attempt import TransactionAttempt
 from state.errors import SourceError, TopologyError
 from tests.support.sources.reading import cut, read, rows_of
@@ -64,16 +62,6 @@ def test_files_are_found_by_globs(bucket: Path, pattern: str, names: str) -> Non
     assert rows_of(TextFiles(pattern, filesystem=filesystem(bucket))) == [[name] for name in names]
     if "**" not in pattern or pattern.startswith("logs"):
         assert rows_of(TextFiles(f"file://{bucket}/{pattern}")) == [[name] for name in names]
-
-
-@given(st.text("ab/.+()&|~[]!^", max_size=8))
-def test_what_is_no_wildcard_in_a_glob_matches_itself(text: str) -> None:
-    assert glob_expression(text.replace("[", "[[]")).fullmatch(text)
-
-
-def test_a_range_of_characters_that_is_none_is_refused() -> None:
-    with pytest.raises(TopologyError, match=r"pattern '\[b-a\]' is not a glob"):
-        glob_expression("[b-a]")
 
 
 def test_a_pattern_without_a_match_is_named(bucket: Path) -> None:

@@ -275,6 +275,21 @@ def test_a_link_is_removed_and_its_target_left(cluster: LocalCluster, inbox: Pat
     assert (inbox.parent / "target").exists()
 
 
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_a_link_that_is_moved_leads_to_the_same_file(inbox: Path, is_relative: bool) -> None:
+    target = inbox.parent / "elsewhere" / "target"
+    target.parent.mkdir()
+    target.write_text("m1\n")
+    store = LocalStore(str(inbox)).of("growing")
+    for _ in range(2):  # the second time after a crash between the new link and the end of the old one
+        (inbox / "m.txt").symlink_to("../elsewhere/target" if is_relative else target)
+        store.move(store.set_aside(str(inbox / "m.txt")), "../archive/deep")
+        assert (inbox.parent / "archive" / "deep" / "m.txt").resolve() == target
+        assert files_below(inbox) == []
+    names = [path.name for path in (inbox.parent / "archive" / "deep").iterdir()]
+    assert names == ["m.txt"] if is_relative else len(names) == 2
+
+
 @REMOVING
 def test_a_new_file_under_a_name_that_is_dealt_with_stops_the_run(
     cluster: LocalCluster, inbox: Path, done: str

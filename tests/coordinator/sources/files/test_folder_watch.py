@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.sources.files.follow import FolderWatch, Follow
-from coordinator.sources.files.stores.file_store import FileFacts
+from coordinator.sources.files.stores.file_listing import FileFacts
 from state.errors import TopologyError
 
 

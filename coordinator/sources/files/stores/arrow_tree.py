@@ -1,0 +1,122 @@
+"""The folders of a file system of pyarrow, as listings see them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from coordinator.sources.files.stores.arrow_streams import require_arrow
+from coordinator.sources.files.stores.file_listing import Entry, FileFacts, FolderTree, Seen
+from coordinator.sources.files.stores.local_tree import LocalTree
+
+_FLAT = ("s3", "gcs", "abfs")
+"""Stores of objects: a listing of everything below a prefix takes fewer requests than one of each folder."""
+_DEEPEST = 32
+"""Folders below each other; the fewest links that a system refuses to follow are 40."""
+_HINT = "give the address of a file, or a glob such as s3://bucket/logs/*.json"
+
+
+def tree_of(filesystem: Any, prefix: str) -> FolderTree:
+    """Returns the folders of a file system for one listing; those of this machine are looked at as by `LocalStore`."""
+    if filesystem.type_name == "local":
+        return LocalTree(prefix=prefix, hint=_HINT)
+    if filesystem.type_name == "subtree" and filesystem.base_fs.type_name == "local":
+        return LocalTree(filesystem.base_path, prefix=prefix, hint=_HINT)
+    return ArrowTree(filesystem, prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowEntry:
+    """A name in a folder."""
+
+    name: str
+    is_folder: bool
+
+    def is_dir(self) -> bool:
+        return self.is_folder
+
+    def is_symlink(self) -> bool:
+        return False
+
+
+class ArrowTree(FolderTree):
+    """Folders that only pyarrow can list; it follows links and does not tell them from what they lead to.
+
+    Args:
+        filesystem: of pyarrow.
+        prefix: see `FolderTree`.
+    """
+
+    hint = _HINT
+
+    def __init__(self, filesystem: Any, prefix: str) -> None:
+        self._filesystem, self.prefix = filesystem, prefix
+        self._listed: dict[str, dict[str, Entry]] = {}
+        self._infos: dict[str, Any] = {}
+        self._top = sys.maxsize
+
+    def folder(self, path: str) -> str | None:
+        return path  # whoever may list a prefix need not be allowed to look at what is above
+
+    def entries(self, folder: str, *, is_deep: bool) -> Iterable[Entry]:
+        if folder not in self._listed:
+            is_flat = self._filesystem.type_name in _FLAT
+            if is_deep and not is_flat:
+                self._refuse_loop(folder)
+            self._listed[folder] = {}
+            for info in self._infos_below(folder, is_recursive=is_deep and is_flat):
+                self._infos[info.path] = info
+                self._enter(folder, info.path, is_folder=info.type.name == "Directory")
+        return self._listed[folder].values()
+
+    def _enter(self, top: str, path: str, *, is_folder: bool) -> None:
+        """Takes in a path below a folder, together with the folders between, which not every store tells."""
+        while path != top:  # bounded by the depth of the path
+            parent, _, name = path.rpartition("/")
+            known = self._listed.setdefault(parent or path[: path.startswith("/")], {})
+            if name in known:
+                return
+            known[name] = ArrowEntry(name, is_folder)
+            path, is_folder = parent, True
+
+    def _refuse_loop(self, folder: str) -> None:
+        depth = folder.count("/")
+        self._top = min(depth, self._top)
+        if depth > self._top + _DEEPEST:
+            raise OSError(
+                f"folder {folder!r} is one of more than {_DEEPEST} within each other, as if a link led upward: remove "
+                "the link, or give a pattern without **"
+            )
+
+    def look(self, path: str) -> Seen | None:
+        info = self._infos.get(path)
+        if info is None:
+            if path.rpartition("/")[0] in self._listed:
+                return None
+            with _as_os_error():
+                info = self._filesystem.get_file_info(path)
+        if info.type.name == "NotFound":
+            return None
+        kind = {"File": "file", "Directory": "folder"}.get(info.type.name, "other")
+        facts = FileFacts(self.prefix + path, info.size or 0, info.mtime_ns or 0)
+        return Seen(facts, kind, frozenset([path]))  # type: ignore[arg-type] # three of the literals
+
+    def _infos_below(self, folder: str, *, is_recursive: bool) -> Any:
+        import pyarrow.fs
+
+        selector = pyarrow.fs.FileSelector(folder, recursive=is_recursive, allow_not_found=True)
+        with _as_os_error():
+            return self._filesystem.get_file_info(selector)
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except require_arrow("a source of files that are not on a local disk").ArrowException as error:
+        if isinstance(error, OSError):
+            raise
+        raise OSError(str(error)) from error
