@@ -28,6 +28,8 @@ MAX_NESTING = 32
 """Limit on tuples and sets nested in each other. Each level takes msgpack 40 KB of C stack: 170 crash a process."""
 
 _TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ZONED = range(1, 9)
+_DECIMAL_BITS = 2048
+"""Integers with more are packed in hexadecimal: Python bounds how many decimal digits it writes and reads."""
 _FOLDED = "f"
 """Suffix of a datetime with fold=1: the second of two equal times when clocks were put back."""
 
@@ -141,7 +143,7 @@ def _extend(nesting: int, value: Any) -> Any:
 def _integer(value: int) -> Any:
     if -(2**63) <= value < 2**64:
         return value  # msgpack packs these itself
-    return msgpack.ExtType(_INTEGER, str(value).encode())
+    return msgpack.ExtType(_INTEGER, (hex(value) if value.bit_length() > _DECIMAL_BITS else str(value)).encode())
 
 
 def _datetime(value: dt.datetime) -> msgpack.ExtType:
@@ -173,7 +175,7 @@ def _restore(nesting: int, code: int, data: bytes) -> Any:
     if code == _TUPLE:
         return tuple(_unpack(data, nesting))
     if code == _INTEGER:
-        return int(data)
+        return int(data, 0)
     if code in (_SET, _FROZENSET):
         items = (_unpack(item, nesting) for item in _unpack(data, nesting))
         return set(items) if code == _SET else frozenset(items)
@@ -200,6 +202,10 @@ def _is_same(value: Any, restored: Any) -> bool:
         return False
     if kind is list or kind is tuple:
         return len(value) == len(restored) and all(map(_is_same, value, restored))
+    if kind is float or kind is Decimal:  # NaN is not equal to itself
+        return repr(value) == repr(restored)
+    if kind is set or kind is frozenset:
+        return pack(value) == pack(restored)
     if kind is dict:  # which is restored in its order
         return _is_same(list(value), list(restored)) and _is_same(list(value.values()), list(restored.values()))
     return bool(value == restored)

@@ -37,7 +37,7 @@ def canonical_bytes(values: Sequence[Any]) -> bytes:
         if type(value) is str:
             return value.encode("utf-8", "surrogatepass")
         if type(value) is int:
-            return b"%d" % value
+            return _digits(value)
     for value in values:
         if type(value) not in _HAVE_ONE_FORM:
             return _bytes_of_forms(values)
@@ -49,7 +49,14 @@ def _bytes_of_forms(values: Sequence[Any]) -> bytes:
         forms = [_canonical(value) for value in values]
     except RecursionError:
         raise CodecError("cannot be hashed: it nests too many lists; flatten it") from None
-    return b"%d" % forms[0] if len(forms) == 1 and type(forms[0]) is int else pack(forms)
+    return _digits(forms[0]) if len(forms) == 1 and type(forms[0]) is int else pack(forms)
+
+
+def _digits(value: int) -> bytes:
+    try:
+        return b"%d" % value
+    except ValueError:  # longer than Python writes decimals
+        return b"%x" % value
 
 
 def _canonical(value: Any) -> Any:

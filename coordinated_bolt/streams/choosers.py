@@ -189,11 +189,11 @@ def _is_position(position: Any, count: int) -> bool:
 def _hashes(values: list[Any]) -> Iterable[int]:
     """Returns `stable_hash` of each value; columns of plain text, the most common, run at the speed of C."""
     kinds = {*map(type, values)}
-    if kinds == {str}:
-        try:
+    try:
+        if kinds == {str}:
             return list(map(crc32, map(str.encode, values)))
-        except UnicodeEncodeError:
-            pass  # lone surrogates
-    elif kinds == {int}:
-        return [crc32(b"%d" % value) for value in values]
+        if kinds == {int}:
+            return [crc32(b"%d" % value) for value in values]
+    except ValueError:
+        pass  # a lone surrogate, or an integer of thousands of digits
     return [stable_hash((value,)) for value in values]

@@ -14,15 +14,17 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.tuples import cut
 from coordinator.spouts.answers import not_of_this_spout
 from coordinator.spouts.memory_input import Row, checked_fields
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
-from state.codec import digest64, pack_exact
+from state.codec import CodecError, digest64, pack_exact
 from state.errors import FailedException, SourceError, TopologyError
 from state.printable import counted
 from state.troubles import Trouble
+from state.values.own_copy import own_copy
 
 MAX_BATCH_BYTES = 4 * 1024 * 1024
 """Largest packed batch: each is stored, and travels to every task that emits."""
@@ -159,19 +161,28 @@ class BatchesCoordinator(SpoutCoordinator):
             raise SourceError(
                 f"{where} is a {type(batch).__name__}; yield a list of rows, or None if there is none now"
             )
-        for row in batch:
-            if not isinstance(row, list | tuple) or len(row) != len(self._fields):
-                raise SourceError(
-                    f"{where} has the row {row!r}, which is not a list of {len(self._fields)} values, as the fields "
-                    f"{list(self._fields)} ask for"
-                )
-        rows = [list(row) for row in batch]
+        rows = [self._row(where, number, row) for number, row in enumerate(batch, 1)]
         if (byte_count := len(pack_exact(rows))) > MAX_BATCH_BYTES:
             raise SourceError(
                 f"{where} takes {byte_count} bytes, and each batch is stored: yield batches of at most "
                 f"{MAX_BATCH_BYTES} bytes, or have the executors read the data, as by DataFrameBatches"
             )
         return rows
+
+    def _row(self, where: str, number: int, row: Row) -> list[Any]:
+        """Returns a row as it is stored and emitted: what is an integer to NumPy or an enumeration becomes an int."""
+        if not isinstance(row, list | tuple) or len(row) != len(self._fields):
+            raise SourceError(
+                f"{where} has the row {cut(row)}, which is not a list of {len(self._fields)} values, as the fields "
+                f"{list(self._fields)} ask for"
+            )
+        values = []
+        for name, value in zip(self._fields, row, strict=True):
+            try:
+                values.append(own_copy(value))
+            except CodecError as error:
+                raise SourceError(f"field {name!r} of row {number} in {where} {error}") from None
+        return values
 
     def _stored_digest(self, last_txid: int, last: Any) -> int:
         match last:

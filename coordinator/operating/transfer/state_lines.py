@@ -11,7 +11,6 @@ import base64
 import json
 import math
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from coordinator.topology.building.topology_description import DescribedState
@@ -21,6 +20,7 @@ from state.kinds.state_family import PartType, part_of_text, part_text
 from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
+from state.values.number_text import decimal_of
 from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import canonical_json, scaled, unscaled
 
@@ -165,10 +165,10 @@ def from_json(value: Any, declared: ValueType, scale: int = 0) -> bytes:
             case ValueType.STR if type(value) is str:
                 return value.encode()
             case ValueType.DECIMAL if type(value) is str:
-                return str(scaled(Decimal(value), scale)).encode()
+                return str(scaled(decimal_of(value), scale)).encode()
             case ValueType.JSON:
                 return canonical_json(value).encode()
-    except (TypeError, OverflowError, InvalidOperation) as error:
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"{value!r:.100} is not a value of type {declared.value}: {error}") from None
     raise ValueError(f"{value!r:.100} is not a value of type {declared.value}")
 

@@ -1,7 +1,8 @@
-"""The types a field may be given, and how a value of JSON or a text of CSV becomes one.
+"""The types a field may be given, and how a value of JSON or a text, of CSV or Redis Streams, becomes one.
 
 Strict on purpose: a value that would have to be guessed (`true` for 1, "12" for 12, `1_000`) is bad. What
-passes can be packed and compared, so NaN, infinities and lone surrogates do not.
+passes can be packed and compared, so NaN, infinities and lone surrogates do not. What a number is as text, says
+`state/values/number_text.py`.
 """
 
 from __future__ import annotations
@@ -10,24 +11,22 @@ import base64
 import binascii
 import datetime as dt
 import math
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, TypeAlias, get_args
 
 from coordinator.sources.records.record_format import BadRecordError
 from state.errors import TopologyError
 from state.printable import one_line
+from state.values.number_text import decimal_of, float_of, integer_of
 
 FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
 """Field -> `int`, `float`, `str`, `bytes`, `bool`, `Decimal`, `datetime` or `date`, or one of these ``| None``; or only
 the names, for values as they are in the record."""
 
 VALUE_SHOWN = 80
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def from_json(field: FieldType, value: Any) -> Any:
 
 
 def from_text(field: FieldType, text: str) -> Any:
-    """Returns a text of CSV as the field's type; an empty one is None where that is allowed.
+    """Returns a text as the field's type; an empty one is None where that is allowed.
 
     Raises:
         BadRecordError: it does not read as that.
@@ -135,27 +134,6 @@ def from_text(field: FieldType, text: str) -> Any:
         raise BadRecordError(
             f"field {field.name!r} is {one_line(repr(text), VALUE_SHOWN)}, which is not {field.kind.__name__}"
         ) from None
-
-
-def _integer(text: str) -> int:
-    if not _INTEGER.fullmatch(text):
-        raise ValueError(text)
-    return int(text)
-
-
-def _float(text: str) -> float:
-    if not _NUMBER.fullmatch(text) or not math.isfinite(number := float(text)):
-        raise ValueError(text)
-    return number
-
-
-def _decimal(text: str) -> Decimal:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(text)
-    try:
-        return Decimal(text)
-    except InvalidOperation as error:
-        raise ValueError(text) from error
 
 
 def _bool(text: str) -> bool:
@@ -175,7 +153,7 @@ def _decimal_of_json(value: Any) -> Decimal:
     if type(value) is int:
         return Decimal(value)
     if type(value) is str:
-        return _decimal(value)
+        return decimal_of(value)
     raise ValueError(value)
 
 
@@ -198,9 +176,9 @@ FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
     bytes: str.encode,
     dt.date: dt.date.fromisoformat,
     dt.datetime: dt.datetime.fromisoformat,
-    Decimal: _decimal,
-    float: _float,
-    int: _integer,
+    Decimal: decimal_of,
+    float: float_of,
+    int: integer_of,
     str: str,
 }
 """Type -> how a text becomes one; the types a field may have."""

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import partial
 from typing import Any, NoReturn
 
@@ -14,6 +14,7 @@ from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, Fiel
 from coordinator.sources.records.plain_formats import decoded
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from state.printable import one_line
+from state.values.number_text import decimal_of
 
 NESTED = "."
 
@@ -175,8 +176,8 @@ def _with_finite_floats(field: FieldType, value: Any) -> Any:
 
 def _decimal(number: str) -> Decimal:
     try:
-        return Decimal(number)
-    except InvalidOperation:
+        return decimal_of(number)
+    except ValueError:
         raise BadRecordError(
             f"it holds the number {one_line(number, VALUE_SHOWN)}, which Decimal cannot hold"
         ) from None

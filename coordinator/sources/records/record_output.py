@@ -10,8 +10,10 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from state.codec import CodecError
 from state.errors import BadInputError, TopologyError
-from state.printable import one_line
+from state.printable import one_line, printable
+from state.values.own_copy import own_copy
 
 DEAD_LETTER_STREAM = "dead_letters"
 DEAD_LETTER_FIELDS = ("place", "record", "reason")
@@ -19,7 +21,7 @@ BAD_RECORDS_COUNTER = "bad_records"
 
 
 class OnBadRecord(StrEnum):
-    """What becomes of a record that is not in its format."""
+    """What becomes of a record that is not in its format, or holds a value that cannot travel in a tuple."""
 
     FAIL = "fail"
     """The run stops with an error that names the record; nothing of its transaction is committed."""
@@ -99,23 +101,16 @@ class RecordOutput:
             SourceError: a record is bad, and the policy is to fail.
         """
         columns = None if self._places else self.record_format.make_columns(records)
-        if columns is not None:
-            collector.emit_batch(columns)
+        if columns is not None and _sent(collector, columns):
             return
         rows = self.record_format.rows(records)
-        if not self._places and not any(issubclass(kind, BadRecordError) for kind in set(map(type, rows))):
-            collector.emit_all(rows)  # type: ignore[arg-type] # all good, which the line above has found out
-            return
-        good: list[Sequence[Any]] = []
-        for index, row in enumerate(rows):
-            if isinstance(row, BadRecordError):
-                self._bad(collector, context, place(index), records[index], row)
-            elif self._places:
-                offered = origin(index)
-                good.append([*row, *(offered[at] for at in self._places)])
-            else:
-                good.append(row)
-        collector.emit_all(good)
+        try:
+            bad = self._emit_good(collector, rows, origin)
+        except CodecError:  # nothing is sent then: a value cannot travel, and the record that holds it is bad
+            rows = [self._travelling(row) for row in rows]
+            bad = self._emit_good(collector, rows, origin)
+        for index, error in bad:
+            self._bad(collector, context, place(index), records[index], error)
 
     def emit_lines(self, collector: BatchOutputCollector, content: bytes) -> bool:
         """Emits lines that are still one piece, unless each has to be looked at; returns whether it did (executor).
@@ -125,25 +120,87 @@ class RecordOutput:
             content: the lines, with a line feed between each two.
         """
         columns = None if self._places else self.record_format.split_columns(content)
-        if columns is None:
-            return False
-        collector.emit_batch(columns)
-        return True
+        return columns is not None and _sent(collector, columns)
+
+    def row(self, data: bytes) -> Sequence[Any]:
+        """Makes the values of one tuple, without origin fields, where records are emitted one by one (executor).
+
+        Raises:
+            BadRecordError: the record is not in its format, or holds a value that cannot travel.
+        """
+        row = self._travelling(self.record_format.row(data))
+        if isinstance(row, BadRecordError):
+            raise row
+        return row
+
+    def refusal(self, place: str, error: BadRecordError) -> BadInputError | None:
+        """Returns the error that a bad record ends the run with; None if the policy is another."""
+        if self.on_bad_record is not OnBadRecord.FAIL:
+            return None
+        return BadInputError(
+            f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
+            "to leave out such records, or 'dead_letter' to keep them"
+        )
+
+    def _emit_good(
+        self,
+        collector: BatchOutputCollector,
+        rows: Sequence[Sequence[Any] | BadRecordError],
+        origin: Callable[[int], Sequence[Any]],
+    ) -> list[tuple[int, BadRecordError]]:
+        """Emits the rows, and returns those that are none, with their places.
+
+        Raises:
+            CodecError: a value cannot travel; nothing is sent then.
+        """
+        if not self._places and not any(issubclass(kind, BadRecordError) for kind in set(map(type, rows))):
+            collector.emit_all(rows)  # type: ignore[arg-type] # all good, which the line above has found out
+            return []
+        good: list[Sequence[Any]] = []
+        bad: list[tuple[int, BadRecordError]] = []
+        for index, row in enumerate(rows):
+            if isinstance(row, BadRecordError):
+                bad.append((index, row))
+            elif self._places:
+                offered = origin(index)
+                good.append([*row, *(offered[at] for at in self._places)])
+            else:
+                good.append(row)
+        collector.emit_all(good)
+        return bad
+
+    def _travelling(self, row: Sequence[Any] | BadRecordError) -> Sequence[Any] | BadRecordError:
+        """Returns the row, or what is wrong with it if one of its values cannot travel in a tuple."""
+        if isinstance(row, BadRecordError):
+            return row
+        for name, value in zip(self.record_format.fields, row, strict=False):  # another width is for the collector
+            try:
+                own_copy(value)
+            except CodecError as error:
+                return BadRecordError(f"field {name!r} {error}")
+        return row
 
     def _bad(
         self, collector: BatchOutputCollector, context: TopologyContext, place: str, data: bytes, error: BadRecordError
     ) -> None:
-        if self.on_bad_record is OnBadRecord.FAIL:
-            raise BadInputError(
-                f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
-                "to leave out such records, or 'dead_letter' to keep them"
-            )
+        if refusal := self.refusal(place, error):
+            raise refusal
         context.count(BAD_RECORDS_COUNTER)
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
+            reason = printable(str(error))
             if context.subscribers.get(DEAD_LETTER_STREAM):
-                collector.emit([place, data, str(error)], DEAD_LETTER_STREAM)
+                collector.emit([place, data, reason], DEAD_LETTER_STREAM)
             else:
-                collector.dead_letter({"place": place, "record": data}, str(error))
+                collector.dead_letter({"place": place, "record": data}, reason)
+
+
+def _sent(collector: BatchOutputCollector, columns: list[list[Any]]) -> bool:
+    """Emits columns; returns False if a value cannot travel, so that each record has to be looked at."""
+    try:
+        collector.emit_batch(columns)
+    except CodecError:  # nothing is sent then
+        return False
+    return True
 
 
 def refuse_text(origin_fields: Sequence[str]) -> None:

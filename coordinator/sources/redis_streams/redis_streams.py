@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_text
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
@@ -34,8 +35,8 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
 
     Args:
         streams: key of a stream, or a list of keys; more may be added at the end between runs.
-        fields: name -> `str`, `int`, `float` or `bytes`: the fields of an entry that become the tuple's; or a list of
-            names, which are text.
+        fields: name -> type: the fields of an entry that become the tuple's, as texts of CSV do (see `CsvFields`);
+            ``… | None`` for one that may be missing or empty, `bytes` as they are. Or a list of names, which are text.
         record_format: instead of `fields`: makes the tuple of the bytes of one field, `value_field`.
         value_field: with `record_format`: which field of an entry holds the record.
         take: most entries of a stream in one transaction.
@@ -57,7 +58,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         self,
         streams: str | Sequence[str],
         *,
-        fields: Mapping[str, type] | Sequence[str] | None = None,
+        fields: FieldTypes | None = None,
         record_format: RecordFormat | None = None,
         value_field: str = "value",
         take: int = 1000,
@@ -88,7 +89,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         self.take, self.url, self.follow = take, url, follow
         self.start, self.trim, self.on_trimmed = start, trim, on_trimmed
         self.destruction = "its streams are trimmed" if trim else ""
-        made = EntryRecord(value_field, record_format) if record_format is not None else EntryFields(_typed(fields))
+        made = EntryRecord(value_field, record_format) if record_format is not None else EntryFields(fields)
         self.output = RecordOutput(
             made, offered=ORIGIN_FIELDS, origin_fields=origin_fields, on_bad_record=on_bad_record
         )
@@ -141,13 +142,6 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         return StreamReader(url)
 
 
-def _typed(fields: Any) -> Any:
-    """Names alone are of text."""
-    if isinstance(fields, (list, tuple)) and all(isinstance(name, str) for name in fields):
-        return dict.fromkeys(fields, str)
-    return fields
-
-
 def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
     keys = (streams,) if isinstance(streams, str) else tuple(streams)
     if not keys or not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
@@ -164,29 +158,23 @@ class EntryFields(RecordFormat):
     """Fields of an entry by name, each as a type; an entry may have more.
 
     Args:
-        fields: name -> `str`, `int`, `float` or `bytes`.
+        fields: name -> type, as for `RedisStreams`.
 
     Raises:
-        TopologyError: there is none, or another type.
+        TopologyError: there is none, or the type is unknown.
     """
 
-    def __init__(self, fields: Mapping[str, type]) -> None:
-        if not isinstance(fields, Mapping) or not fields or not set(fields.values()) <= {str, int, float, bytes}:
-            raise TopologyError(
-                f"fields of RedisStreams is {fields!r}; map each name to str, int, float or bytes, as in "
-                "{'page': str, 'clicks': int}"
-            )
-        self._types = {name.encode(): kind for name, kind in fields.items()}
-        self._names = tuple(fields)
+    def __init__(self, fields: Any) -> None:
+        self._types = {each.name.encode(): each for each in checked_fields("RedisStreams", fields)}
 
     @property
     def fields(self) -> tuple[str, ...]:
-        return self._names
+        return tuple(each.name for each in self._types.values())
 
     def row(self, data: bytes) -> Sequence[Any]:
         """Makes the tuple of an entry, packed as fields and values by turns."""
         found = _by_name(data)
-        return [_value(name, found.get(name), kind) for name, kind in self._types.items()]
+        return [_value(each, found.get(name)) for name, each in self._types.items()]
 
 
 class EntryRecord(RecordFormat):
@@ -206,7 +194,10 @@ class EntryRecord(RecordFormat):
 
     def row(self, data: bytes) -> Sequence[Any]:
         """Makes the tuple of an entry, packed as fields and values by turns."""
-        return self._format.row(_present(self._field, _by_name(data).get(self._field)))
+        value = _by_name(data).get(self._field)
+        if value is None:
+            raise BadRecordError(f"field {self._field.decode()!r} is missing")
+        return self._format.row(value)
 
 
 def _by_name(data: bytes) -> dict[bytes, bytes]:
@@ -214,18 +205,14 @@ def _by_name(data: bytes) -> dict[bytes, bytes]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _value(name: bytes, value: bytes | None, kind: type) -> Any:
-    raw = _present(name, value)
-    if kind is bytes:
-        return raw
+def _value(field: FieldType, raw: bytes | None) -> Any:
+    if raw is None:
+        if field.may_be_none and field.kind is not None:
+            return None
+        raise field.missing()
+    if field.kind is bytes:
+        return None if field.may_be_none and not raw else raw
     try:
-        text = raw.decode()
-        return text if kind is str else kind(text)
-    except ValueError:
-        raise BadRecordError(f"field {name.decode(errors='replace')!r} is {raw[:80]!r}, not {kind.__name__}") from None
-
-
-def _present(name: bytes, value: bytes | None) -> bytes:
-    if value is None:
-        raise BadRecordError(f"field {name.decode(errors='replace')!r} is missing")
-    return value
+        return from_text(field, raw.decode())
+    except UnicodeDecodeError:
+        raise BadRecordError(f"field {field.name!r} is {raw[:VALUE_SHOWN]!r}, which is not UTF-8 text") from None

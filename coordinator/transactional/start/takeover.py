@@ -28,6 +28,7 @@ from coordinator.transactional.start.input_checks import (
 )
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
+from state.codec import pack
 from state.errors import StateRefusedError
 from state.fault_points import reached
 from state.keys import parse_metadata_field
@@ -131,7 +132,9 @@ class Takeover:
             source_fingerprint=settled.source_fingerprint,
             accepted=found,
         )
-        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):
+        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(
+            [found.committed_txid, found.metadata]  # packed, as a NaN is not equal to itself
+        ):
             # the run that is now fenced wrote meanwhile; a commit may leave the metadata as it was
             found = FoundTopology(acquired.committed_txid, found.source_fingerprint, found.topology, acquired.metadata)
             settled = self._settled(found, fingerprint, description)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
+import math
 import pickle
 import threading
 from collections import Counter
+from decimal import Decimal
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from committers.committer import ICommitter
@@ -18,6 +23,7 @@ from coordinator.transactional.options import RunOptions
 from state import HashState
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
+from tests.support.case_names import shown
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
 COUNTS = Counter(row[0] for batch in WORDS for row in batch)
@@ -103,6 +109,55 @@ def test_a_replay_emits_the_stored_batch_and_not_what_the_program_gives_now(clus
         run(cluster, batches, bolt=Count(fail=[5]))
     submitted = run(cluster, batches)
     assert submitted.state("counts") == COUNTS + Counter("z")
+
+
+class Colour(enum.IntEnum):
+    RED = 3
+
+
+class Seen(Count):
+    """Counts what every value is to Python."""
+
+    def execute(self, tup):
+        self.words[repr(tup["word"])] += 1
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (math.nan, "nan"),
+        (-math.inf, "-inf"),
+        ([{"a": math.nan}], "[{'a': nan}]"),
+        ({math.nan}, "{nan}"),
+        (Decimal("sNaN"), "Decimal('sNaN')"),
+        (np.int64(7), "7"),
+        (np.uint8(7), "7"),
+        ([np.int32(7)], "[7]"),
+        (Colour.RED, "3"),
+        (7**1000, repr(7**1000)),
+    ],
+    ids=shown,
+)
+def test_a_value_that_is_no_text_is_stored_and_emitted_as_bolts_would_emit_it(cluster, value, seen):
+    stopped = run(cluster, lambda: [[[value]]], bolt=Seen())
+    assert stopped.state("counts") == {seen: 1}
+    assert run(cluster, lambda: [[[value]]], bolt=Seen()).state("counts") == {seen: 1}, "as stored"
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (np.float64(1.5), r"\(1.5\) of type numpy.float64; send value.item\(\)"),
+        (np.array([1, 2]), "of type numpy.ndarray; send value.item"),
+        (object(), "object; send one of"),
+        ("\ud800", "is not valid Unicode"),
+        (dt.timedelta(1), r"send value.total_seconds\(\)"),
+    ],
+    ids=shown,
+)
+def test_a_value_that_cannot_travel_is_named_by_batch_row_and_field(cluster, value, told):
+    with pytest.raises(SourceError, match=rf"^field 'word' of row 2 in batch 2 of topology 'words' holds .*({told})"):
+        run(cluster, lambda: [WORDS[0], [["a"], [value]]])
 
 
 @pytest.mark.parametrize(

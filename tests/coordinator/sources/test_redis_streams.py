@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter
+from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
@@ -297,9 +299,9 @@ def test_a_field_may_hold_a_record_in_any_format(cluster, world):
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"page": "a", "clicks": "many"}, "field 'clicks' is b'many', not int"),
+        ({"page": "a", "clicks": "many"}, "field 'clicks' is 'many', which is not int"),
         ({"page": "a"}, "field 'clicks' is missing"),
-        ({"page": b"\xff", "clicks": 1}, "field 'page' is b'.xff', not str"),
+        ({"page": b"\xff", "clicks": 1}, "field 'page' is b'.xff', which is not UTF-8 text"),
     ],
 )
 def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry, told):
@@ -314,6 +316,26 @@ def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry
     assert run.statistics.counters == Counter(bad_records=1)
 
 
+def test_fields_have_the_types_that_texts_of_csv_have_and_may_be_missing(cluster, world):
+    world.client.xadd(STREAM, {"n": "-7", "price": "1.50", "day": "2026-11-26", "raw": b"\xff"})
+    world.client.xadd(STREAM, {"n": "", "price": "2", "day": "2026-11-27"})
+    fields = {"n": int | None, "price": Decimal, "day": dt.date, "raw": bytes | None}
+    run = read(cluster, RedisStreams(STREAM, fields=fields, url=world.url))
+    assert Counter(run.state("kept")) == by_content(
+        [[-7, Decimal("1.50"), dt.date(2026, 11, 26), b"\xff"], [None, Decimal(2), dt.date(2026, 11, 27), None]]
+    )
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1_000", " 1", "１２"])  # noqa: RUF001
+def test_what_is_a_number_to_python_alone_is_a_bad_record_and_halts_nothing(cluster, world, text):
+    world.add(2)
+    world.client.xadd(STREAM, {"page": "x", "clicks": text})
+    world.more = {"on_bad_record": "dead_letter"}
+    run = read(cluster, world.spout())
+    assert kept(run) == by_content(world.rows)
+    assert [letter.reason for letter in run.dead_letters()] == [f"field 'clicks' is {text!r}, which is not int"]
+
+
 def test_a_key_that_is_no_stream_is_named(cluster, world):
     world.client.set(STREAM, "text")
     with pytest.raises(SourceError, match=r"stream 'orders' of server .* cannot be read"):
@@ -326,7 +348,7 @@ def test_a_key_that_is_no_stream_is_named(cluster, world):
         ({"streams": []}, "give a key, or a list of different keys"),
         ({"streams": ["a", "a"]}, "give a key, or a list of different keys"),
         ({}, "takes either fields or record_format"),
-        ({"fields": {"a": list}}, "map each name to str, int, float or bytes"),
+        ({"fields": {"a": list}}, "field 'a' of RedisStreams has the type .*; take Decimal, bool, bytes, date"),
         ({"fields": ["a"], "take": 0}, "take of RedisStreams is 0"),
         ({"fields": ["a"], "follow": None}, "follow of RedisStreams is None; give True or False"),
         ({"fields": ["a"], "start": "middle"}, "give 'beginning' or 'end'"),

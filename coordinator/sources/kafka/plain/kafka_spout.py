@@ -25,7 +25,7 @@ from coordinator.sources.kafka.record_emission import KafkaMessage
 from coordinator.sources.records.record_format import BadRecordError
 from coordinator.sources.records.record_output import DEAD_LETTER_FIELDS, DEAD_LETTER_STREAM, OnBadRecord
 from state.errors import SourceError, TopologyError
-from state.printable import one_line
+from state.printable import printable
 from state.redis_client.address import secrets_in
 from state.redis_topology.offset_records import RedisOffsetRecords
 from state.redis_topology.reader import URL_VARIABLE
@@ -260,7 +260,7 @@ class KafkaSpout(ISpout):
         if not kept:
             return DEFAULT_STREAM, []
         try:
-            row = output.record_format.row(values[0])
+            row = output.row(values[0])
         except BadRecordError as error:
             return self._bad(emission.place(partition, message), values[0], error)
         if output.origin_fields:
@@ -268,14 +268,12 @@ class KafkaSpout(ISpout):
         return DEFAULT_STREAM, [row] if self._split is None else list(self._split(row))
 
     def _bad(self, place: str, value: bytes, error: BadRecordError) -> tuple[str, list[Sequence[Any]]]:
-        policy = self._emission.output.on_bad_record
-        if policy is OnBadRecord.FAIL:
-            raise SourceError(
-                f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
-                "to leave out such records, or 'dead_letter' to emit them on a stream of their own"
-            )
+        output = self._emission.output
+        if refusal := output.refusal(place, error):
+            raise refusal
         self.counts["bad_records"] += 1
-        return DEAD_LETTER_STREAM, [[place, value, str(error)]] if policy is OnBadRecord.DEAD_LETTER else []
+        is_wanted = output.on_bad_record is OnBadRecord.DEAD_LETTER
+        return DEAD_LETTER_STREAM, [[place, value, printable(str(error))]] if is_wanted else []
 
     def _emit_dead(self, tuple_id: TupleId) -> None:
         values = self._dead.get(tuple_id)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from typing import Any
 
+import msgpack
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.groupings import FieldsGrouping
+from coordinated_bolt.streams.routing import Subscriber
+from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.plain_formats import FunctionFormat, PackedValues, TextLine
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, RecordOutput
-from state.codec import pack
-from state.errors import SourceError, TopologyError
+from state.codec import pack, unpack
+from state.errors import BadInputError, SourceError, TopologyError
 from tests.support.sources.recorder import Recorder, halves
+from tests.support.tasks.collectors import make
 
 
 @given(st.lists(st.binary(max_size=4) | st.text(max_size=3).map(str.encode)))
@@ -79,6 +87,23 @@ def test_what_is_packed_otherwise_is_bad(record: bytes, reason: str) -> None:
         PackedValues(["a", "b"]).row(record)
 
 
+def dangerous(data: bytes) -> list[Any]:
+    """Makes a value that cannot travel of records that say so."""
+    return [{b"object": object(), b"surrogate": "\ud800", b"huge": 7**9000}.get(data, data)]
+
+
+def collected(output: RecordOutput, records: list[bytes]) -> tuple[AttemptCollector, dict[str, int]]:
+    """What a real collector makes of it, whose tuples are hashed and packed."""
+    spec = StreamSpec("default", output.record_format.fields + output.origin_fields)
+    collector, box, _ = make(Subscriber("sink", (20, 21), FieldsGrouping(spec.fields)), specs=(spec,))
+    context = TopologyContext("t", "source", 0, 1, 1, {"source": (1,)}, subscribers={DEAD_LETTER_STREAM: ()})
+    output.emit(
+        collector, context, records, origin=lambda index: ("orders", index), place=lambda index: f"orders[{index}]"
+    )
+    box.close()
+    return collector, dict(context.counters)
+
+
 HALVES = FunctionFormat(["first", "second"], halves)
 
 
@@ -127,6 +152,49 @@ def test_bad_records_that_no_bolt_subscribes_to_are_kept_as_dead_letters() -> No
     assert collector.sent == [("default", [b"b", b"c"])]
     assert collector.letters == [({"place": "orders[0]", "record": b"a"}, "its length is odd")]
     assert counters == {"bad_records": 1}
+
+
+def deep(depth: int) -> bytes:
+    return b'{"a":' + b"[" * depth + b"]" * depth + b"}"
+
+
+@pytest.mark.parametrize(
+    ("record_format", "good", "bad", "reason"),
+    [
+        (PackedValues(["a"]), msgpack.packb([1]), msgpack.packb([msgpack.Timestamp(1, 0)]), "holds Timestamp"),
+        (PackedValues(["a"]), msgpack.packb([1]), msgpack.packb([msgpack.ExtType(42, b"")]), "unknown extension code"),
+        (PackedValues(["a"]), msgpack.packb([1]), b"\x91" * 300 + b"\xc0", "nests more than 250 lists"),
+        (PackedValues(["a"]), msgpack.packb([1]), b"\x91" * 3000 + b"\xc0", "is not packed by msgpack"),
+        (JsonFields(["a"]), deep(200), deep(300), "nests more than 250 lists"),
+        (JsonFields(["a"]), deep(1), deep(3000), "is not JSON|nested too deeply|nests more"),
+        (JsonFields(["a"]), b'{"a": 1}', b'{"a": 1%s}' % (b"0" * 5000), "is not JSON"),
+        (FunctionFormat(["a"], dangerous), b"fine", b"object", "holds <object"),
+        (FunctionFormat(["a"], dangerous), b"fine", b"surrogate", "not valid Unicode"),
+    ],
+)
+@pytest.mark.parametrize("origin", [(), ("offset",)])
+def test_a_record_with_a_value_that_cannot_travel_is_bad_and_its_neighbours_are_not(
+    record_format: RecordFormat, good: bytes, bad: bytes, reason: str, origin: tuple[str, ...]
+) -> None:
+    more = {"offered": ("topic", "offset"), "origin_fields": origin}
+    output = RecordOutput(record_format, on_bad_record="skip", **more)
+    collector, counters = collected(output, [good, bad, good])
+    assert (collector.emitted["default"], counters) == (2, {"bad_records": 1})
+
+    output = RecordOutput(record_format, on_bad_record="dead_letter", **more)
+    (letter,) = collected(output, [good, bad, good])[0].letters()
+    assert re.search(reason, unpack(letter)[-1])
+
+    output = RecordOutput(record_format, **more)  # type: ignore[arg-type]
+    with pytest.raises(BadInputError, match=rf"the record at orders\[1\] is bad: .*({reason})"):
+        collected(output, [good, bad, good])
+
+
+def test_integers_of_any_length_travel() -> None:
+    huge = 7**9000
+    collector, _ = collected(RecordOutput(FunctionFormat(["a"], dangerous)), [b"huge"])
+    assert collector.emitted["default"] == 1
+    assert unpack(pack(huge)) == huge
 
 
 @pytest.mark.parametrize(
