@@ -96,6 +96,10 @@ class Keys:
         """Glob that matches the keys of all parts of a state."""
         return f"{self.pattern[:-1]}{name}:*"
 
+    def is_record(self, key: str) -> bool:
+        """Returns whether a key of this topology is of txbatch's own records, known to this version or not."""
+        return self.state_name(key).startswith(f"{RESERVED_NAME}:")
+
     def state_name(self, key: str) -> str:
         """Inverse of `state`: the name of a state, or of one part of it."""
         return key.removeprefix(f"{{{self.topology_id}}}:")

@@ -7,14 +7,16 @@ values are checked as they are met, in pieces that block the server for a moment
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import redis
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
-from state.keys import Keys, split_member
+from state.keys import Keys
+from state.records.declared_states import DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of
 from state.redis_client.redis_errors import stop_error
@@ -84,11 +86,12 @@ class RedisRecords:
                 if kind != MISSING:
                     yield StoredKey(text_of(key), kind, int(self._connection.call("PTTL", key)))
 
-    def part_names(self, name: str) -> list[str]:
-        """Returns the names of all parts of a state that have a key now; see `member_name`."""
-        pieces = self._connection.scanned("SCAN", match=self.keys.parts_pattern(name))
-        names = {self.keys.state_name(text_of(key)) for piece in pieces for key in piece}
-        return sorted(each for each in names if split_member(each)[1] is not None)
+    def names_of(self, state: DescribedState) -> list[str]:
+        """Returns the name of a state, or those of all its parts that have a key now; see `member_name`."""
+        if state.part_type is None:
+            return [state.name]
+        pieces = self._connection.scanned("SCAN", match=self.keys.parts_pattern(state.name))
+        return sorted(parts_among(self.keys, state, chain.from_iterable(pieces)))
 
     def has_keys(self, pattern: str) -> bool:
         return any(self._connection.scanned("SCAN", match=pattern))
@@ -146,14 +149,9 @@ class RedisRecords:
             return b"" if int(reply) else None
         return None if reply is None else _bytes(reply)
 
-    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
-        """Returns whole states at one moment, unless they are too large.
-
-        The states in `with_parts` have one key for each part; the image has the parts by their names.
-        """
-        kinds = {name: kind for name, kind in kinds.items() if name not in with_parts} | {
-            part: kinds[name] for name in sorted(with_parts) for part in self.part_names(name)
-        }
+    def image(self, states: Iterable[DescribedState]) -> StateImage:
+        """Returns whole states at one moment, unless they are too large; parts of states by their names."""
+        kinds = {name: state.kind for state in states for name in self.names_of(state)}
         names = sorted(kinds)
         counts = [self._connection.call(COUNT_COMMANDS[kinds[name]], self.keys.state(name)) for name in names]
         total = sum(map(int, counts))
@@ -170,8 +168,8 @@ class RedisRecords:
         for reply in (committed, *replies):
             if isinstance(reply, redis.RedisError):
                 raise stop_error(reply, self._connection.server) from reply
-        states = {name: _content(kinds[name], reply) for name, reply in zip(names, replies, strict=True)}
-        return StateImage("" if committed is None else text_of(committed), states)
+        contents = {name: _content(kinds[name], reply) for name, reply in zip(names, replies, strict=True)}
+        return StateImage("" if committed is None else text_of(committed), contents)
 
     def _items(self, key: str) -> Iterator[Entries]:
         start = 0
@@ -197,6 +195,12 @@ class RedisRecords:
                 f"server {self._connection.server} does not let this user run MULTI, which reads records at one "
                 f"moment; grant what `txbatch acl {self.keys.topology_id}` prints"
             ).about(Trouble.SERVER_RIGHTS) from error
+
+
+def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:
+    """Returns the names of those keys that are parts of a state; others may lie beside them."""
+    owned = OwnedKeys({state.name: state}, {})
+    return {keys.state_name(key) for key in map(text_of, found) if owned.state_of(keys, key) is not None}
 
 
 def _pairs(reply: Any) -> dict[bytes, bytes]:

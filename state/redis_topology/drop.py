@@ -1,4 +1,7 @@
-"""Removes a topology, or its remains, from a server, without touching one that is started meanwhile.
+"""Removes what a topology owns, or what remains of it, from a server, without touching one that is started meanwhile.
+
+What else lies below its hash tag is left: see `OwnedKeys`. Without a control record, nothing says which states were the
+topology's, so only its records go, and those that the caller names.
 
 The drop becomes the topology's last owner. It takes the fence, so that no coordinator can write any more, deletes
 the state keys under that fence, and then our own keys, the control key last. A delayed call finds another fence,
@@ -11,14 +14,15 @@ append-only file that was cut in the middle of a write may hold its first comman
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import Keys
+from state.records.declared_states import OwnedKeys, record_types
 from state.redis_client.connection import RedisConnection, text_of
 from state.troubles import Trouble
 
@@ -26,10 +30,24 @@ BEGIN_TRIES = 20
 KEYS_PER_CALL = 500
 
 
-def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int:
-    """Deletes every key of a topology and returns how many there were; called by `RedisTopology.drop`.
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The result of a drop.
 
-    `nonce` is 128 random bits in hexadecimal, new for every drop.
+    Attributes:
+        deleted: how many keys there were.
+        left: the keys below the topology's tag that are not its own, sorted.
+    """
+
+    deleted: int
+    left: tuple[str, ...]
+
+
+def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str, also: Iterable[str] = ()) -> Dropped:
+    """Deletes every key that a topology owns; called by `RedisTopology.drop`.
+
+    `nonce` is 128 random bits in hexadecimal, new for every drop; `also` has the names of states that are deleted
+    without a record of them.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
@@ -37,23 +55,25 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str) -> int
         FencedError: other coordinators keep taking over at the same time.
     """
     own = [keys.control, keys.metadata, keys.receipts]
-    found = _scan(connection, keys.pattern)
-    if not found:
-        return 0
+    found, also = _scan(connection, keys.pattern), tuple(also)
+    if not any(OwnedKeys.of("", also).has(keys, key) for key in found):
+        return Dropped(0, tuple(sorted(found)))
     reached("drop.scanned")
     fence, topology = _begin(connection, keys, own, nonce)
     reached("drop.fenced")
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
-    states = sorted(found - {name.encode() for name in own})
+    owned = OwnedKeys.of(topology, also)
+    deleted = {key for key in found if owned.has(keys, key)}
+    states = sorted(deleted - set(own))
     calls = 0
     for start in range(0, len(states), KEYS_PER_CALL):
         batch, calls = states[start : start + KEYS_PER_CALL], calls + 1
         _check(keys, connection.function("drop_keys", str(1 + len(batch)), keys.control, *batch, fence, str(calls)))
         reached("drop.states_deleted")
-    ours = [*own, *_possible(keys, topology)]
+    ours = dict.fromkeys([*own, *record_types(keys), *map(keys.state, owned.whole())])
     _check(keys, connection.function("drop_end", str(len(ours)), *ours, fence, str(calls)))
     reached("drop.ended")
-    return len(found)
+    return Dropped(len(deleted), tuple(sorted(found - deleted)))
 
 
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:
@@ -68,17 +88,8 @@ def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) 
     raise FencedError(keys.topology_id)
 
 
-def _possible(keys: Keys, topology: str) -> list[str]:
-    """Returns the keys that a topology of this description may have, but for parts and what a drop names anyway."""
-    try:
-        states = [keys.state(name) for name in json.loads(topology or "{}").get("states", {})]
-    except (ValueError, AttributeError):  # not ours: the drop removes what is there, and no more
-        states = []
-    return [keys.history, keys.quarantine, keys.pulse, keys.stories, keys.state(DEAD_LETTERS_STATE), *states]
-
-
-def _scan(connection: RedisConnection, pattern: str) -> set[bytes]:
-    return set(chain.from_iterable(connection.scanned("SCAN", match=pattern)))
+def _scan(connection: RedisConnection, pattern: str) -> set[str]:
+    return set(map(text_of, chain.from_iterable(connection.scanned("SCAN", match=pattern))))
 
 
 def _check(keys: Keys, reply: list[Any]) -> None:

@@ -6,16 +6,17 @@ two looks at generation and revision: if anything was written meanwhile, the rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import redis
 
 from state.errors import StateRefusedError, TransactionError
 from state.keys import Keys
+from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of
 from state.redis_client.redis_errors import stop_error
-from state.redis_topology.all_records import COUNT_COMMANDS, WHOLE_COMMANDS, RedisRecords, entries_of
+from state.redis_topology.all_records import COUNT_COMMANDS, WHOLE_COMMANDS, RedisRecords, entries_of, parts_among
 from state.redis_topology.snapshots import MOMENT
 from state.values.state_kind import StateKind
 
@@ -36,23 +37,19 @@ class RedisExport:
     def control(self) -> dict[str, str]:
         return dict(self._records.records().control)
 
-    def pieces(
-        self, kinds: Mapping[str, StateKind], with_parts: frozenset[str]
-    ) -> Iterator[dict[str, str] | StoredPiece]:
+    def pieces(self, states: Mapping[str, DescribedState]) -> Iterator[dict[str, str] | StoredPiece]:
         """Yields the control hash and then everything else, all of one committed transaction.
-
-        The states in `with_parts` have one key for each part.
 
         Raises:
             MovedError: at the end; what was yielded must be discarded, and the caller tries again.
         """
         moment = self._moment()
-        names = {name: kind for name, kind in kinds.items() if name not in with_parts} | dict(OWN_KINDS)
-        for family in sorted(with_parts):
-            names |= dict.fromkeys(self._records.part_names(family), kinds[family])
+        names = dict(OWN_KINDS)
+        for _, state in sorted(states.items()):
+            names |= dict.fromkeys(self._records.names_of(state), state.kind)
         counts = [int(self._connection.call(COUNT_COMMANDS[names[name]], self.keys.state(name))) for name in names]
         if sum(counts) <= AT_ONCE_MAX:
-            yield from self._at_once(names, with_parts, moment)
+            yield from self._at_once(names, [state for state in states.values() if state.part_type], moment)
         else:
             yield from self._one_by_one(names, moment)
 
@@ -62,11 +59,10 @@ class RedisExport:
         return tuple("" if value is None else text_of(value) for value in reply)
 
     def _at_once(
-        self, names: Mapping[str, StateKind], with_parts: frozenset[str], moment: tuple[str, ...]
+        self, names: Mapping[str, StateKind], searched: Sequence[DescribedState], moment: tuple[str, ...]
     ) -> Iterator[dict[str, str] | StoredPiece]:
         asked: list[tuple[str, ...]] = [("HGETALL", self.keys.control)]
-        searched = sorted(with_parts)
-        asked += [("KEYS", self.keys.parts_pattern(family)) for family in searched]
+        asked += [("KEYS", self.keys.parts_pattern(state.name)) for state in searched]
         for name, kind in names.items():
             head, tail = WHOLE_COMMANDS[kind]
             asked += [(*head, self.keys.state(name), *tail), ("PEXPIRETIME", self.keys.state(name))]
@@ -76,8 +72,8 @@ class RedisExport:
                 raise stop_error(reply, self._connection.server) from reply
         control = {text_of(name): text_of(value) for name, value in entries_of(StateKind.HASH, replies[0])}
         if _moment_of(control) != moment:
-            found = {self.keys.state_name(text_of(key)) for each in replies[1 : 1 + len(searched)] for key in each}
-            if not found <= names.keys():
+            found = (parts_among(self.keys, state, each) for state, each in zip(searched, replies[1:], strict=False))
+            if not set().union(*found) <= names.keys():
                 raise MovedError("a run has added keys while they were looked for")
         yield control
         contents = replies[1 + len(searched) :]

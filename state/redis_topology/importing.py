@@ -14,9 +14,11 @@ from itertools import chain
 
 from state.errors import StateRefusedError, TopologyError
 from state.fault_points import reached
-from state.keys import Keys
+from state.keys import Keys, split_member
+from state.records.declared_states import OwnedKeys
 from state.records.stored_records import StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
+from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
 KEYS_MAX = 100_000
@@ -32,10 +34,21 @@ class RedisImport:
         self._staged: dict[str, tuple[str, int | None]] = {}
         self._groups: set[bytes] = set()
         self._calls = 0
+        self.left: tuple[str, ...] = ()
+        """The keys below the topology's tag that were not its own when they were last looked for, sorted."""
 
     def existing(self) -> list[str]:
-        """Returns the keys of the topology, without those that an unfinished import has left."""
-        return sorted(key for key in self._scanned(self._keys.pattern) if not key.startswith(self._keys.staging))
+        """Returns the keys that the topology owns, without those that an unfinished import has left."""
+        return self._existing(self._control())
+
+    def _control(self) -> dict[str, str]:
+        return texts_by_name(self._connection.call("HGETALL", self._keys.control) or [])
+
+    def _existing(self, control: Mapping[str, str]) -> list[str]:
+        owned, keys = OwnedKeys.of(control.get("topology", "")), self._keys
+        found = sorted(self._scanned(keys.pattern))
+        self.left = tuple(key for key in found if not owned.has(keys, key))
+        return [key for key in found if owned.has(keys, key) and not key.startswith(keys.staging)]
 
     def begin(self) -> None:
         """Deletes what unfinished imports have left, and begins this one."""
@@ -78,8 +91,8 @@ class RedisImport:
             TopologyError: the topology exists, and `replaces` is false.
         """
         for _ in range(TRIES):
-            found = texts_by_name(self._connection.call("HGETALL", self._keys.control) or [])
-            old = [key for key in self.existing() if key != self._keys.control]
+            found = self._control()
+            old = [key for key in self._existing(found) if key != self._keys.control]
             if (old or found) and not replaces:
                 raise TopologyError(
                     f"topology {self._keys.topology_id!r} exists; give --replace to delete what it holds"
@@ -88,6 +101,13 @@ class RedisImport:
             reached("import.restored")
             if status in ("OK", "ALREADY"):
                 return len(old) + bool(found)
+            if status == "FOREIGN":
+                raise TopologyError(
+                    f"topology {self._keys.topology_id!r} was not imported: the server holds {detail!r}, which the "
+                    "export would replace and no record says is the topology's own; nothing was changed. Rename or "
+                    f"delete that key, or say that it is the topology's: `txbatch drop {self._keys.topology_id} --also "
+                    f"{split_member(self._keys.state_name(detail))[0]}`"
+                ).about(Trouble.IMPORT_REFUSED)
             if status != "RACED":
                 raise StateRefusedError(
                     f"topology {self._keys.topology_id!r} was not imported: {detail}; nothing was changed, so import "

@@ -32,7 +32,7 @@ from state.redis_server.measured_durability import measure_durability
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.barrier import OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
-from state.redis_topology.drop import drop_topology
+from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.exporting import RedisExport
 from state.redis_topology.importing import RedisImport
 from state.redis_topology.onlooker import Onlooker, quarantine_records
@@ -238,14 +238,14 @@ class RedisTopology:
     def importer(self) -> RedisImport:
         return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
 
-    def drop(self) -> int:
-        """Deletes every key of the topology and returns how many there were.
+    def drop(self, also: Iterable[str] = ()) -> Dropped:
+        """Deletes every key that the topology owns, and the states named by `also`, which no record needs to declare.
 
         It fences a running coordinator first and deletes the control key last, so nothing of the topology can reappear.
         If it is interrupted, the topology stays unusable until it is dropped again. A FencedError says that other
         coordinators keep taking over at the same time.
         """
-        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16))
+        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16), also=also)
 
     def close(self) -> None:
         self._connection.close()

@@ -34,7 +34,7 @@ SERVER = "Server and durability"
 SPARK = "Spark"
 WATCHING = "Watching"
 """What options are for, as `txbatch run --help` groups them; see also `coordinator.operating.cli.run_options`."""
-_SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`\s]+)`")
+_SUGGESTED = re.compile(r"`(txbatch (?:drop|quarantine list) [^`]+)`")
 
 
 def option(*names: str, panel: str | None = None, **given: Any) -> Any:

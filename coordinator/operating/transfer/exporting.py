@@ -6,10 +6,10 @@ from hashlib import blake2b
 from typing import IO, Any
 
 from coordinator.operating.transfer.state_lines import lines_of
-from coordinator.topology.building.topology_description import DescribedState, declared_states_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.printable import json_line
+from state.records.declared_states import DescribedState, declared_states_of, without_former
 from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
@@ -90,14 +90,13 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
 
 def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
     states = described_states(keys, export.control())
-    kinds = {name: state.kind for name, state in states.items()}
-    with_parts = frozenset(name for name, state in states.items() if state.part_type is not None)
     writer, committed = LineWriter(out), 0
-    for piece in export.pieces(kinds, with_parts):
+    for piece in export.pieces(states):
         if isinstance(piece, dict):
             if described_states(keys, piece) != states:
                 raise MovedError("another topology was started while it was read")
             control = {field: piece[field] for field in EXPORTED_FIELDS if field in piece}
+            control["topology"] = without_former(control["topology"])
             committed = int(control["committed"])
             writer.write({"txbatch": "state", "version": VERSION, "topology": keys.topology_id, "control": control})
         else:

@@ -10,10 +10,10 @@ from typing import IO, Any
 
 from coordinator.operating.transfer.exporting import EXPORTED_FIELDS, VERSION
 from coordinator.operating.transfer.state_lines import LineReader
-from coordinator.topology.building.topology_description import DescribedState, declared_states_of
 from state.errors import StateRefusedError, TopologyError
 from state.keys import RESERVED_NAME, Keys
 from state.metadata import MetadataSum
+from state.records.declared_states import DescribedState, declared_states_of
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_client.function_library import STORED_FORMAT

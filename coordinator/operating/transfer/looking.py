@@ -10,10 +10,10 @@ from typing import Any
 from coordinator.operating.transfer.exporting import described_states
 from coordinator.operating.transfer.state_lines import lines_of
 from coordinator.topology.building.picture_maker import held_in_words
-from coordinator.topology.building.topology_description import DescribedState
 from state.errors import TopologyError
 from state.keys import member_name, split_member
 from state.kinds.state_family import part_of_text
+from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
 from state.redis_topology.exporting import RedisExport
@@ -71,9 +71,7 @@ def state_totals(export: RedisExport, records: RedisRecords) -> tuple[int, list[
         StateRefusedError, StateUnreachableError: it cannot be read.
     """
     states = described_states(records.keys, export.control())
-    names = {
-        name: [name] if state.part_type is None else records.part_names(name) for name, state in sorted(states.items())
-    }
+    names = {name: records.names_of(state) for name, state in sorted(states.items())}
     asked: list[tuple[str, ...]] = [("HGET", records.keys.control, "committed")]
     asked += [(COUNT_COMMANDS[states[name].kind], records.keys.state(each)) for name in names for each in names[name]]
     committed, *counts = records.at_once(asked)
@@ -123,7 +121,7 @@ def lines_of_state(
     """
     states = {chosen.state.name: chosen.state}
     if not chosen.has_part:
-        for name in records.part_names(chosen.name):
+        for name in records.names_of(chosen.state):
             yield {"state": chosen.state.name, "part": split_member(name)[1]}
         return
     is_missing = chosen.state.part_type is not None

@@ -13,10 +13,10 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from coordinator.topology.building.topology_description import DescribedState
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
+from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble

@@ -17,10 +17,10 @@ from coordinator.topology.building.topology import Component, Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
 from state.kinds.handles import DeclaredState, declared_states
-from state.kinds.state_family import PartType, StateFamily
+from state.kinds.state_family import StateFamily
 from state.printable import one_line
 from state.troubles import Trouble
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import ValueType
 
 Described = Mapping[str, Mapping[str, Any]]
 _PART_NAMES = {
@@ -43,26 +43,6 @@ class TopologyChange:
 
     said: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DescribedState:
-    """A state as a stored description declares it.
-
-    Attributes:
-        keep: the part of it that is kept, as in "highest 100"; empty for everything.
-        part_type: None if it has one key.
-        expires: whether the keys of its parts expire.
-    """
-
-    name: str
-    kind: StateKind
-    value_type: ValueType
-    field_type: ValueType
-    scale: int = 0
-    keep: str = ""
-    part_type: PartType | None = None
-    expires: bool = False
 
 
 def described(topology: Topology) -> str:
@@ -103,31 +83,6 @@ def states_of(description: str) -> set[str]:
         return set(json.loads(description)["states"])
     except (ValueError, TypeError, KeyError):
         return set()
-
-
-def declared_states_of(description: str) -> dict[str, DescribedState]:
-    """Returns state name -> how it was declared by the last run, for `txbatch verify`.
-
-    Raises:
-        ValueError: the description cannot be read.
-    """
-    try:
-        states = json.loads(description)["states"]
-        return {
-            str(name): DescribedState(
-                str(name),
-                StateKind(each["kind"]),
-                ValueType(each["value"]),
-                ValueType(each["field"]),
-                int(each.get("scale", 0)),
-                str(each.get("keep", "")),
-                PartType(each["parts"]) if "parts" in each else None,
-                bool(each.get("expires", False)),
-            )
-            for name, each in states.items()
-        }
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"the description has no {error}") from error
 
 
 def summary(description: str) -> str:

@@ -33,6 +33,7 @@ from state.errors import StateRefusedError
 from state.fault_points import reached
 from state.keys import parse_metadata_field
 from state.kinds.state_family import StateFamily
+from state.records.declared_states import with_former
 from state.records.topology_overview import FoundTopology
 from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
@@ -121,7 +122,10 @@ class Takeover:
         """
         fingerprint, description = self._start.fingerprint(), described(self._topology)
         found = self._store.look()
-        settled = _Settled(fingerprint) if found is None else self._settled(found, fingerprint, description)
+        settled = _Settled(fingerprint)
+        if found is not None:
+            settled = self._settled(found, fingerprint, description)
+            description = with_former(description, found.topology)
         self._refuse_unknown_states(found)
         republications = self._republications(fingerprint)
         reached("start.looked")
@@ -181,10 +185,11 @@ class Takeover:
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
-                "holds such state: its records were lost, or something else wrote it; if you put it there to be added "
-                "to, continue from it with --accept-state-changes (in Python RunOptions.accept_state_changes); else "
+                "holds such state: its records were lost, or an earlier version or something else wrote it; if it is "
+                "there to be added to, continue from it with --accept-state-changes (in Python "
+                "RunOptions.accept_state_changes); else "
                 "restore the server's data from a consistent backup, choose another topology id, or delete that state "
-                f"and start over with `txbatch drop {topology_id}`"
+                f"and start over with `txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}`"
             ).about(Trouble.STATE_CHANGED)
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:

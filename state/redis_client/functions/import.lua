@@ -58,12 +58,13 @@ local function stage(keys, argv)
   return {'OK', ''}
 end
 
---[[ Puts what an import has staged into the place of everything the topology held: in one step, or not at all.
+--[[ Puts what an import has staged into the place of everything the topology owned: in one step, or not at all.
      KEYS control staging staged... target... old...
      ARGV nonce generation previous_fence previous_revision calls groups staged_count expiry... (control field, value)...
           previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty; groups is
           how many commits the staged receipts are of: the revision counts them, and an owner for each fence
-     -> {status, sentence}; RACED if the topology was written since its keys were looked for --]]
+     -> {status, sentence}; RACED if the topology was written since its keys were looked for, {'FOREIGN', key} if
+        a target is there that it did not own --]]
 local function restore(keys, argv)
   local control, staging, count = keys[1], keys[2], tonumber(argv[7])
   local sentence = wrong_kind(control, 'hash') or wrong_kind(staging, 'hash')
@@ -93,8 +94,15 @@ local function restore(keys, argv)
       error('malformed expiry')
     end
   end
+  local is_old = {}
   for i = 3 + 2 * count, #keys do
     require_right('UNLINK', keys[i])
+    is_old[keys[i]] = true
+  end
+  for i = 3 + count, 2 + 2 * count do
+    if not is_old[keys[i]] and redis.call('EXISTS', keys[i]) == 1 then
+      return {'FOREIGN', keys[i]}
+    end
   end
   local stale, former = {}, redis.call('HGETALL', control)
   for i = 1, #former, 2 do

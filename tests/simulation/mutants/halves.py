@@ -43,7 +43,7 @@ READERS_SEE_HALVES = Mutant(
 DROP_LEAVES_HALVES = Mutant(
     "drop-names-what-it-finds",
     "A drop names only the keys that are there, so half of a lost write creates the others in the topology's next life.",
-    (Patch("state/redis_topology/drop.py", "[*own, *_possible(keys, topology)]", "[*own]"),),
+    (Patch("state/redis_topology/drop.py", "[*own, *record_types(keys), *map(keys.state, owned.whole())]", "[*own]"),),
     dies_in="tests/state/redis_topology/test_half_a_write.py"
     "::test_half_a_write_is_not_in_the_next_life_of_a_topology_that_was_dropped",
     spared="it takes a write that is torn before the first commit, a drop and one more start of the server",

@@ -24,7 +24,17 @@ from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.conftest import redis_program, running_server
-from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
+from tests.support.stores.builders import (
+    NONCE,
+    acquire,
+    attempt,
+    commit_of,
+    declaring,
+    described_state,
+    dump,
+    unchanged,
+    writes,
+)
 
 pytestmark = pytest.mark.redis
 
@@ -77,7 +87,7 @@ def whole_life(url):
     """Everything a run, a reader and a drop ask of the server."""
     with opened(url) as store:
         store.check_server()
-        acquire(store)
+        acquire(store, topology=declaring(*map(described_state, "hvwszlk")))
         store.store_metadata({"coordinator:1": 1, "coordinator:2": 2})
         reply = store.commit(commit_of(EVERY_WRITE, forget=("coordinator:1",)))
         assert reply.status is CommitStatus.OK
@@ -88,7 +98,7 @@ def whole_life(url):
         store.confirm()
         assert store.last_group() == (attempt(1),)
         assert store.status().committed_txid == 1
-        assert store.drop() == 9
+        assert store.drop().deleted == 9
 
 
 def test_the_printed_rights_are_enough(limited, client):
@@ -122,7 +132,7 @@ def test_any_other_missing_right_is_refused_before_the_write_or_not_needed(limit
     client.execute_command("ACL", "SETUSER", "alice", f"-{command.lower()}")
     with opened(limited) as store:
         try:
-            assert store.drop() == 1
+            assert store.drop().deleted == 1
         except StateRefusedError as error:
             assert command.lower() in str(error)  # noqa: PT017 - either outcome is right, half a drop is not
             assert dump(client) == before

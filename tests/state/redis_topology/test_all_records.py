@@ -13,6 +13,7 @@ from state.redis_topology import all_records as redis_records
 from state.redis_topology.all_records import RedisRecords
 from state.values.state_kind import StateKind
 from tests.conftest import Backend
+from tests.support.stores.builders import described_state
 
 CONTROL, METADATA, RECEIPTS = (f"{{wc}}:txbatch:{name}" for name in ("control", "metadata", "receipts"))
 
@@ -72,7 +73,9 @@ def test_an_image_spells_every_score_the_same_on_every_server(backend: Backend):
     client = backend.client()
     client.zadd("{wc}:z", {"a": 0.1, "b": 3})
     client.hset(CONTROL, "committed", "7")
-    image = records_of(client).image({"z": StateKind.SORTED_SET, "v": StateKind.VALUE, "l": StateKind.LIST})
+    image = records_of(client).image(
+        map(described_state, "zvl", (StateKind.SORTED_SET, StateKind.VALUE, StateKind.LIST))
+    )
     assert image.committed == "7"
     assert image.states == {"z": {b"a": b"0.1", b"b": b"3.0"}, "v": None, "l": ()}
 
@@ -81,11 +84,11 @@ def test_an_image_is_refused_if_it_would_block_the_server(backend: Backend, monk
     monkeypatch.setattr(redis_records, "IMAGE_ENTRIES_MAX", 2)
     client = backend.client()
     client.sadd("{wc}:s", "a", "b")
-    kinds = {"s": StateKind.SET, "l": StateKind.LIST}
-    assert records_of(client).image(kinds).states["s"] == frozenset({b"a", b"b"})
+    states = [described_state("s", StateKind.SET), described_state("l", StateKind.LIST)]
+    assert records_of(client).image(states).states["s"] == frozenset({b"a", b"b"})
     client.rpush("{wc}:l", "c")
     with pytest.raises(StateRefusedError, match="hold 3 entries, more than the 2 that are compared at one moment"):
-        records_of(client).image(kinds)
+        records_of(client).image(states)
 
 
 @pytest.mark.redis
@@ -99,7 +102,7 @@ def test_the_least_user_of_a_topology_may_read_everything_and_one_without_multi_
         assert read.records().control == {"committed": "7"}
         assert len(list(read.stored_keys())) == 2
         assert list(read.entries("z", StateKind.SORTED_SET)) == [[(b"a", b"1")]]
-        assert read.image({"z": StateKind.SORTED_SET}).committed == "7"
+        assert read.image([described_state("z", StateKind.SORTED_SET)]).committed == "7"
         admin.execute_command("ACL", "SETUSER", "alice", "-multi")
         with pytest.raises(StateRefusedError, match=r"does not let this user run MULTI, .*`txbatch acl wc`"):
             read.records()

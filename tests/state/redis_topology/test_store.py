@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from unittest import mock
 
 import pytest
@@ -14,15 +15,19 @@ from state.records.durability import Durability, DurabilityLevel
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.redis_client.connection import RedisConnection
 from state.redis_client.function_library import LIBRARY_NAME, STORED_FORMAT, library_code
+from state.redis_topology.drop import Dropped
 from state.redis_topology.reader import RedisReader, load_redis_url, save_redis_url
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
 from tests.support.stores.builders import (
+    DESCRIPTION,
     GENERATION,
     NONCE,
     acquire,
     attempt,
     commit_of,
     counts,
+    declaring,
+    described_state,
     dump,
     unanswered,
     unchanged,
@@ -67,7 +72,7 @@ class TestAcquire:
     def test_a_delayed_acquire_cannot_take_over_from_a_newer_one(self, open_store, client):
         acquire(open_store())
         delayed = ["txbatch_6_acquire", "4", *OWN, "{wc}:txbatch:quarantine"]
-        given = ["e" * 32, GENERATION, "topology-1", "source-1", "", ""]
+        given = ["e" * 32, GENERATION, DESCRIPTION, "source-1", "", ""]
         acquire(open_store(), "c" * 32)
         with unchanged(client):
             assert client.execute_command("FCALL", *delayed, f"1:1:{NONCE}-0", *given)[0] == b"RACED"
@@ -90,7 +95,10 @@ class TestAcquire:
 
     def test_a_changed_topology_is_refused_unless_the_caller_has_accepted_what_is_stored(self, open_store, client):
         acquire(open_store())
-        with unchanged(client), pytest.raises(StateRefusedError, match=r"'wc' was .*'topology-1', given 'topology-2"):
+        with (
+            unchanged(client),
+            pytest.raises(StateRefusedError, match=rf"'wc' was .*{re.escape(repr(DESCRIPTION))}, given 'topology-2"),
+        ):
             acquire(open_store(), "c" * 32, topology="topology-2")
 
     @pytest.mark.parametrize("call", ["metadata", "commit"])
@@ -99,7 +107,7 @@ class TestAcquire:
         store, descriptions = open_store(), ["source_fingerprint", "topology"]
         found = store.look()
         acquire(store, "c" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
-        assert client.hmget(CONTROL, descriptions) == [b"source-1", b"topology-1"]
+        assert client.hmget(CONTROL, descriptions) == [b"source-1", DESCRIPTION.encode()]
         acquire(open_store(), "d" * 32)  # so what was there before may still go on
         acquire(store, "e" * 32, source_fingerprint="source-2", topology="topology-2", accepted=found)
         for _ in range(2):
@@ -125,7 +133,7 @@ class TestAcquire:
         store.store_metadata({"coordinator:1": [1, 2]})
         with unchanged(client):
             found = open_store().look()
-            assert (found.committed_txid, found.source_fingerprint, found.topology) == (0, "source-1", "topology-1")
+            assert (found.committed_txid, found.source_fingerprint, found.topology) == (0, "source-1", DESCRIPTION)
             assert found.metadata == {"coordinator:1": [1, 2]}
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.OK
 
@@ -273,7 +281,7 @@ class TestStatusAndDrop:
         status = open_store().status()
         assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:1:{NONCE}-0")
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
-        assert (status.topology, status.source_fingerprint) == ("topology-1", "source-1")
+        assert (status.topology, status.source_fingerprint) == (DESCRIPTION, "source-1")
         assert (status.last_receipt.attempt_id, status.last_receipt.first_txid) == (1002, 1)
 
     @pytest.mark.case(id="P-08")
@@ -326,17 +334,19 @@ class TestStatusAndDrop:
         assert client.hget(CONTROL, "revision") == revision
         assert store.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
 
-    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, store, open_store, client):
-        write_set = WriteSet()
+    def test_drop_removes_every_key_and_a_running_owner_stays_out(self, open_store, client):
+        store, write_set = open_store(), WriteSet()
+        states = (described_state(f"s{i}", StateKind.VALUE) for i in range(700))
+        acquire(store, topology=declaring("counts", *states))
         for i in range(700):
             write_set.state(f"s{i}", StateKind.VALUE, ValueType.INT).put(VALUE_FIELD, i)
         store.commit(commit_of(write_set))
         client.set("{wcx}:counts", "other")
-        assert open_store().drop() == 703
+        assert open_store().drop().deleted == 703
         assert client.keys("*") == [b"{wcx}:counts"]
         assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.DROPPED
         assert client.keys("*") == [b"{wcx}:counts"]
-        assert open_store().drop() == 0
+        assert open_store().drop().deleted == 0
 
     def test_an_unfinished_drop_blocks_until_it_is_finished(self, store, open_store, client):
         store.commit(commit_of(counts(a=1)))
@@ -348,7 +358,7 @@ class TestStatusAndDrop:
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
         assert open_store().status().is_dropping
-        assert open_store().drop() == 4
+        assert open_store().drop().deleted == 4
         assert acquire(open_store(), "c" * 32).committed_txid == 0
 
     def test_an_owner_whose_topology_was_dropped_and_started_again_is_told_of_the_drop(self, store, open_store):
@@ -367,10 +377,13 @@ class TestStatusAndDrop:
         again = started("c" * 32)
         again.store_metadata({"coordinator:1": 1})
 
-    def test_state_without_control_is_dropped_too(self, open_store, client):
+    def test_of_state_without_control_only_what_the_caller_names_is_dropped(self, open_store, client):
         client.hset("{wc}:counts", "a", 1)
-        assert open_store().drop() == 1
-        assert client.keys("*") == []
+        client.hset("{wc}:counts:2026-11-21", "a", 1)
+        client.set("{wc}:labels", "other")
+        assert open_store().drop() == Dropped(0, ("{wc}:counts", "{wc}:counts:2026-11-21", "{wc}:labels"))
+        assert open_store().drop(["counts"]) == Dropped(2, ("{wc}:labels",))
+        assert client.keys("*") == [b"{wc}:labels"]
 
     def test_a_drop_of_which_the_server_has_lost_a_part_is_not_done(self, started, open_store, client):
         """The server is set back by one write before the last call: the state is there again."""
@@ -395,7 +408,7 @@ class TestStatusAndDrop:
         ):
             dropper.drop()
         assert client.hget("{wc}:counts", "a") == b"1"
-        assert dropper.drop() == 3
+        assert dropper.drop().deleted == 3
         assert client.keys("*") == []
 
     def test_a_late_call_of_a_drop_spares_what_was_started_since(self, started, open_store, client):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,17 +12,37 @@ from state.commits.commit import Commit
 from state.commits.quarantine import BatchInput, PoisonCause, QuarantineRecord
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
+from state.kinds.state_family import PartType
 from state.metadata import MetadataSum
+from state.records.declared_states import DescribedState
 from state.records.topology_overview import FoundTopology
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import StateKind, ValueType
 
 NONCE, GENERATION = "a" * 32, "b" * 32
+
+
+def described_state(name: str, kind: StateKind = StateKind.HASH, part_type: PartType | None = None) -> DescribedState:
+    return DescribedState(name, kind, ValueType.STR, ValueType.STR, part_type=part_type)
+
+
+def declaring(*states: DescribedState | str) -> str:
+    """The stored description of a topology with these states; a name stands for a hash."""
+    described = {}
+    for each in states:
+        state = described_state(each) if isinstance(each, str) else each
+        described[state.name] = {"kind": state.kind, "value": state.value_type, "field": state.field_type}
+        if state.part_type:
+            described[state.name]["parts"] = state.part_type
+    return json.dumps({"states": described})
+
+
+DESCRIPTION = declaring("counts")
 EXPORTED = {
     "committed": "7",
     "source_fingerprint": "source-1",
-    "topology": "topology-1",
+    "topology": DESCRIPTION,
     "metadata_sum": str(MetadataSum({})),
     "format": STORED_FORMAT,
 }
@@ -47,7 +68,7 @@ def commit_of(write_set: WriteSet, *attempts: TransactionAttempt, **more: Any) -
 def acquire(store: RedisStore, nonce: str = NONCE, **changes: Any) -> FoundTopology:
     given: dict[str, Any] = {
         "new_generation": GENERATION,
-        "topology": "topology-1",
+        "topology": DESCRIPTION,
         "source_fingerprint": "source-1",
         **changes,
     }

@@ -14,6 +14,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
+from coordinator.operating.cli.commands.drop import keys_left
 from coordinator.operating.cli.terminal import copy_out, say, say_json, table_lines
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
@@ -144,12 +145,13 @@ def import_states(
             replaced = import_state(target, export, source, generation=secrets.token_hex(16), replaces=replace)
     if as_json:
         fields = {"topology": topology_id, "committed": export.committed_txid, "lines": export.line_count}
-        say_json({**fields, "replaced_keys": replaced})
+        say_json({**fields, "replaced_keys": replaced, "left_keys": target.left})
     else:
         gone = f", {counted(replaced, 'key')} replaced" if replaced else ""
         say(
             f"topology {topology_id!r} is as of txid {export.committed_txid:,} on {server}: "
             f"{counted(export.line_count, 'line')} put in place{gone}; its next run continues from there"
+            f"{keys_left(target.left)}"
         )
 
 

@@ -8,11 +8,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
-from coordinator.topology.building.topology_description import DescribedState
-from state.commits.dead_letters import DEAD_LETTERS_STATE
-from state.keys import Keys, split_member
-from state.kinds.state_family import part_of_text
+from state.keys import Keys
 from state.printable import counted, one_line
+from state.records.declared_states import DescribedState, OwnedKeys, record_types
 from state.records.stored_records import StoredKey
 from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
 
@@ -80,57 +78,32 @@ def bytes_shown(stored: bytes | None) -> str:
     return "nothing" if stored is None else repr(one_line(stored[:60].decode("utf-8", "backslashreplace"), 60))
 
 
-HASH = "hash"
 _INTEGER = re.compile(rb"0|-?[1-9][0-9]*")
 _FLOAT = re.compile(rb"[0-9.eE+-]+")
 _WITH_FIELDS = (StateKind.HASH, StateKind.SORTED_SET, StateKind.SET)
 
 
-def own_keys(keys: Keys) -> dict[str, str]:
-    """Returns the keys of txbatch itself -> their Redis type.
-
-    Records of a new kind are named here; what is in them has a check of its own, called by `verifier`.
-    """
-    records = (keys.control, keys.metadata, keys.receipts, keys.history, keys.offsets, keys.quarantine)
-    hashes = (*records, keys.pulse, keys.stories)
-    return dict.fromkeys(hashes, HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
-
-
-def state_of_key(keys: Keys, key: str, states: Mapping[str, DescribedState]) -> DescribedState | None:
-    """Returns the state that a key holds or has a part of; None if no declared state has such a key."""
-    name, part = split_member(keys.state_name(key))
-    state = states.get(name)
-    if state is None or (part is None) != (state.part_type is None):
-        return None
-    if part is not None and state.part_type is not None:
-        try:
-            part_of_text(part, state.part_type)
-        except ValueError:
-            return None
-    return state
-
-
-def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, DescribedState] | None) -> list[Finding]:
+def check_keys(keys: Keys, found: Iterable[StoredKey], owned: OwnedKeys) -> list[Finding]:
     """Returns what is wrong with the keys below a topology's tag, or one finding that says how many there are.
 
-    Each is somebody's, of the right type, and expires only if it was declared to. If the declared states are unknown,
-    no key can be called foreign.
+    Each is the topology's own, of the right type, and expires only if it was declared to.
     """
-    check, declared = PartCheck(keys, "keys"), states or {}
-    own, foreign, mistyped, telling = own_keys(keys), Faults(), Faults(), Faults()
+    check, declared = PartCheck(keys, "keys"), owned.states
+    own, foreign, former, mistyped, telling = record_types(keys), Faults(), Faults(), Faults(), Faults()
     expiring, lasting = Faults(), Faults()
     present: dict[str, DescribedState | None] = {}
     for each in found:
         shown = repr(one_line(each.key, 100))
-        state = present[each.key] = state_of_key(keys, each.key, declared)
+        state = present[each.key] = owned.state_of(keys, each.key)
+        expected = own.get(each.key) or (state and state.kind.redis_type)
+        if not expected:
+            (former if owned.has(keys, each.key) else foreign).add(f"{shown}, a {each.kind}")
+            continue
         if each.ttl_ms >= 0 and not (state and state.expires):
             expiring.add(f"{shown} in {each.ttl_ms / 1000:,.0f} s")
         elif each.ttl_ms < 0 and state and state.expires:
             lasting.add(shown)
-        expected = own.get(each.key) or (state and state.kind.redis_type)
-        if not expected:
-            foreign.add(f"{shown}, a {each.kind}")
-        elif each.kind != expected:
+        if each.kind != expected:
             where = telling if each.key in (keys.pulse, keys.stories) else mistyped
             where.add(f"{shown} is a {each.kind}, expected a {expected}")
     if mistyped:
@@ -146,10 +119,14 @@ def check_keys(keys: Keys, found: Iterable[StoredKey], states: Mapping[str, Desc
     if lasting:
         why = "every commit to it sets its expiry; something else has removed that, so the key stays for good"
         check.doubtful(f"keys were declared to expire and do not: {lasting}", why, "set it by PEXPIREAT")
-    if foreign and states is not None:
+    if former:
+        why = "states that were declared before keep their keys, and so do records of another version"
+        shown = f"{counted(former.count, 'key')} that the topology no longer declares: {former}"
+        check.doubtful(shown, why, f"nothing reads them; `txbatch drop {keys.topology_id}` deletes them with the rest")
+    if foreign:
         shown = f"{counted(foreign.count, 'key')} below the topology's tag that it has not declared: {foreign}"
-        why = "a state that was declared once keeps its key, and anything else there is deleted by `txbatch drop`"
-        check.doubtful(shown, why, "remove what you do not need, or declare it")
+        why = "something else wrote them, or an older version of the topology that left no record of them"
+        check.doubtful(shown, why, "drop and import leave them as they are; delete by hand what you do not need")
     return check.findings(_present(keys, present, declared))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from coordinator.operating.inspection.finding import Finding
 from coordinator.operating.inspection.verify.content_checks import Faults, PartCheck, first_few, restore
-from coordinator.topology.building.topology_description import declared_states_of
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, is_own_scope
 from coordinator.transactional.start.input_checks import (
     check_coordinator_metadata,
@@ -21,6 +20,7 @@ from state.errors import StateRefusedError
 from state.keys import Keys, parse_metadata_field
 from state.metadata import MetadataSum, unpack_metadata
 from state.printable import counted, one_line
+from state.records.declared_states import declared_states_of
 from state.records.stored_records import MISSING, StoredRecords
 from state.records.transaction_history import RECEIPTS_KEPT, Receipt, parse_receipt, parse_record
 from state.values.state_kind import MAX_INTEGER

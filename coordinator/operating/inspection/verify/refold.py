@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +32,10 @@ from coordinator.watching.run_observer import Observation, TurnEnded
 from state.codec import unpack
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
+from state.records.declared_states import DescribedState
 from state.records.stored_records import StoredRecords
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.topology import RedisTopology
-from state.values.state_kind import StateKind
 
 SCRATCH_PREFIX = "refold-"
 NAME_LENGTH_MAX = 64
@@ -70,17 +70,15 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 def refold(
     stored: RecordedState,
-    kinds: Mapping[str, StateKind],
-    with_parts: Set[str],
+    states: Iterable[DescribedState],
     *,
     topology: Topology,
     run_to: Runner,
     server: ScratchServer,
 ) -> Refolded:
-    """Computes the named states again, up to the transaction that the original has committed last.
+    """Computes states again, up to the transaction that the original has committed last.
 
-    The topology is as its factory makes it, of a kind that `refuse_unrepeatable` lets pass. States `with_parts` have
-    one key for each part.
+    The topology is as its factory makes it, of a kind that `refuse_unrepeatable` lets pass.
 
     Raises:
         TransactionError: the run failed; see `coordinator.run.run`.
@@ -93,7 +91,7 @@ def refold(
         found = RedisTopology(url, scratch.topology_id)
         try:
             read = found.records()
-            records, image = read.records(), read.image(kinds, with_parts)
+            records, image = read.records(), read.image(states)
         finally:
             found.close()
     refolded = RecordedState(records, image if last_txid else replace(image, committed="0"))

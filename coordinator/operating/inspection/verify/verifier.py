@@ -6,12 +6,12 @@ does not matter that a run commits meanwhile. What is compared with a refold is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
 from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded, check_same_topology, compare
-from coordinator.operating.inspection.verify.content_checks import HASH, ValuesCheck, check_keys, state_of_key
+from coordinator.operating.inspection.verify.content_checks import ValuesCheck, check_keys
 from coordinator.operating.inspection.verify.record_checks import (
     check_aside,
     check_control,
@@ -21,11 +21,12 @@ from coordinator.operating.inspection.verify.record_checks import (
     stored_number,
 )
 from coordinator.topology.building.topology import Topology
-from coordinator.topology.building.topology_description import DescribedState, changes, declared_states_of, described
+from coordinator.topology.building.topology_description import changes, described
 from coordinator.transactional.machine.metadata_log import REPLAYED_SCOPE
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
+from state.records.declared_states import HASH, DescribedState, OwnedKeys
 from state.records.stored_records import MISSING, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
@@ -60,8 +61,8 @@ REFOLD_FINDS_NOT = (
     f"{_FOUND_BY_NOTHING}"
 )
 
-Refold = Callable[[RecordedState, dict[str, StateKind], Set[str]], Refolded]
-"""Computes the state of the original again, and returns the named states, of which some have parts."""
+Refold = Callable[[RecordedState, list[DescribedState]], Refolded]
+"""Computes the state of the original again, and returns the states asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +106,14 @@ class Verifier:
             sentence = f"topology {self._keys.topology_id!r} is not stored there; check its id and the server"
             raise TopologyError(sentence).about(Trouble.UNKNOWN_TOPOLOGY)
         findings = self._record_findings(records)
-        states = _states(records)
+        owned = OwnedKeys.of(records.control.get("topology", ""))
         found = list(self._stored.stored_keys())
         kinds = {each.key: each.kind for each in found}
-        findings += check_keys(self._keys, found, states)
+        findings += check_keys(self._keys, found, owned)
         findings += self._history_findings(records, kinds)
         findings += self._aside_findings(kinds)
-        declared = states or {}
-        for name, names in self._of_declared_kind(kinds, declared).items():
+        declared = owned.states
+        for name, names in self._of_declared_kind(kinds, owned).items():
             findings += self._values_findings(declared[name], names)
         can_and_cannot = (FINDS, FINDS_NOT)
         if topology is not None and refold is not None:
@@ -146,19 +147,19 @@ class Verifier:
         quarantined = self._stored.quarantined() if has_batches else {}
         return check_aside(keys, quarantined, self._stored.letters() if has_letters else ())
 
-    def _of_declared_kind(self, kinds: Mapping[str, str], states: Mapping[str, DescribedState]) -> dict[str, list[str]]:
+    def _of_declared_kind(self, kinds: Mapping[str, str], owned: OwnedKeys) -> dict[str, list[str]]:
         """Returns state -> its name, or those of its parts, where the key is missing or of the declared type.
 
         Only their content can be read.
         """
         sound: dict[str, list[str]] = {}
-        for name, state in sorted(states.items()):
+        for name, state in sorted(owned.states.items()):
             if state.part_type is not None:
                 sound[name] = []
             elif kinds.get(self._keys.state(name), state.kind.redis_type) == state.kind.redis_type:
                 sound[name] = [name]
         for key, kind in sorted(kinds.items()):
-            part_of = state_of_key(self._keys, key, states)
+            part_of = owned.state_of(self._keys, key)
             if part_of is not None and part_of.part_type is not None and kind == part_of.kind.redis_type:
                 sound[part_of.name].append(self._keys.state_name(key))
         return sound
@@ -176,7 +177,7 @@ class Verifier:
         refold: Refold,
         records: StoredRecords,
         findings: list[Finding],
-        states: dict[str, DescribedState],
+        states: Mapping[str, DescribedState],
     ) -> tuple[list[Finding], bool]:
         """Compares with a refold, unless one would prove nothing; returns what was found, and whether it was made."""
         why_not = self._why_not_refolded(records, findings)
@@ -190,11 +191,9 @@ class Verifier:
             why = "what a key holds that expires depends on the time at which it is looked at"
             found = f"{', '.join(map(repr, expiring))} not compared"
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
-        compared = {name: state for name, state in states.items() if not state.expires}
-        with_parts = {name for name, state in compared.items() if state.part_type is not None}
-        kinds = {name: state.kind for name, state in compared.items()}
-        stored = self._at_one_moment(kinds, with_parts)
-        return [*changed, *compare(self._keys, stored, refold(stored, kinds, with_parts))], True
+        compared = [state for state in states.values() if not state.expires]
+        stored = self._at_one_moment(compared)
+        return [*changed, *compare(self._keys, stored, refold(stored, compared))], True
 
     def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
         """Returns why a refold would prove nothing: what is stored is too damaged, or was not read in order."""
@@ -211,14 +210,14 @@ class Verifier:
             return warn("refold", found, why, "verify it without --refold")
         return None
 
-    def _at_one_moment(self, kinds: dict[str, StateKind], with_parts: Set[str]) -> RecordedState:
+    def _at_one_moment(self, states: list[DescribedState]) -> RecordedState:
         """Reads records and states of the same committed transaction.
 
         Raises:
             TopologyError: a run commits too fast.
         """
         for _ in range(IMAGE_TRIES):
-            image = self._stored.image(kinds, with_parts)
+            image = self._stored.image(states)
             records = self._stored.records()
             if records.control.get("committed") == image.committed:
                 return RecordedState(records, image)
@@ -226,10 +225,3 @@ class Verifier:
             f"topology {self._keys.topology_id!r} committed during each of {IMAGE_TRIES} readings; stop its run, or "
             "verify it without --refold"
         )
-
-
-def _states(records: StoredRecords) -> dict[str, DescribedState] | None:
-    try:
-        return declared_states_of(records.control.get("topology", ""))
-    except ValueError:
-        return None

@@ -281,7 +281,7 @@ def test_half_a_write_is_not_laundered_by_an_export(typed):
 
 @pytest.mark.parametrize(
     ("at_once_max", "method"),
-    [(100_000, "part_names"), (0, "part_names"), (0, "entries")],
+    [(100_000, "names_of"), (0, "names_of"), (0, "entries")],
     ids=["at one moment", "piece by piece", "between two pieces"],
 )
 def test_an_export_that_meets_an_import_is_not_of_both(typed, monkeypatch, at_once_max, method):

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from coordinator.operating.transfer.state_lines import from_json, lines_of, to_json
-from coordinator.topology.building.topology_description import DescribedState
 from state.errors import StateRefusedError
 from state.kinds.state_family import PartType
+from state.records.declared_states import DescribedState
 from state.records.stored_records import StoredPiece
 from state.values.state_kind import StateKind, ValueType
 

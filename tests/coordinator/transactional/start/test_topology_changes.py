@@ -19,6 +19,7 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, SetState, ValueState
 from state.errors import Interruption, StateRefusedError
 from state.fault_points import installed
+from state.redis_topology.topology import RedisTopology
 
 ROWS = [["a"], ["b"], ["a"]]
 CONTROL = "{graph}:txbatch:control"
@@ -245,3 +246,15 @@ def test_a_state_that_another_run_commits_while_this_one_starts_must_not_have_ch
     with installed(other_commits), pytest.raises(StateRefusedError, match="its states have changed since"):
         run(cluster, changed)
     assert cluster.client.hgetall("{graph}:counts") == {b"a": b"1"}
+
+
+def test_a_state_that_is_no_longer_declared_stays_the_topologys_through_further_changes_and_goes_with_a_drop(cluster):
+    run(cluster, topology(More()))
+    cluster.client.set("{graph}:labels", "of another program")
+    accepting = {"accept_state_changes": True, "adopt": "changed"}
+    for number, committer in enumerate((Counts(), Renamed(), Renamed())):
+        run(cluster, topology(committer, rows=[*ROWS, *[["c"]] * (number + 1)]), **accepting)
+    assert json.loads(cluster.client.hget(CONTROL, "topology"))["former"] == {"counts": [""], "seen": [""]}
+    store = RedisTopology("redis://cluster", "graph", client=cluster.client)
+    assert store.drop().left == ("{graph}:labels",)
+    assert cluster.client.keys() == [b"{graph}:labels"]

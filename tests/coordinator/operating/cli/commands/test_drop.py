@@ -99,15 +99,37 @@ def test_an_unknown_topology(
     assert sentence.replace("URL", url) in capsys.readouterr().err
 
 
-def test_drop_tells_how_many_keys_went(url: str, redis_backend: Backend, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("also", [(), ("--also", "counts")])
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_drop_tells_how_many_keys_went_and_which_it_has_left(
+    url: str,
+    redis_backend: Backend,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    also: tuple[str, ...],
+    as_json: tuple[str, ...],
+) -> None:
     client = redis_backend.client()
     client.hset("{words}:counts", "a", "1")
     client.hset("{other}:counts", "a", "1")
 
-    assert txbatch("drop", "words", "--redis", url, "--yes") == 0
+    assert txbatch("drop", "words", "--redis", url, "--yes", *also, *as_json) == 0
 
-    assert capsys.readouterr().out == f"topology 'words' was dropped: 3 keys deleted on {url}\n"
-    assert client.keys() == [b"{other}:counts"]
+    shown = capsys.readouterr().out
+    if as_json:
+        left = [] if also else ["{words}:counts"]
+        assert json.loads(shown) == {"topology": "words", "deleted_keys": 2 + bool(also), "left_keys": left}
+    else:
+        left_text = "" if also else "; 1 key left that the topology has not declared: '{words}:counts'"
+        assert shown == f"topology 'words' was dropped: {2 + bool(also)} keys deleted on {url}{left_text}\n"
+    assert client.exists("{other}:counts") == 1
+    assert client.exists("{words}:counts") == (not also)
+
+
+def test_what_is_left_of_a_topology_that_is_not_stored_is_named(url: str, redis_backend: Backend) -> None:
+    redis_backend.client().set("{others}:labels", "x")
+    assert txbatch("drop", "others", "--redis", url, "--yes") == 2
+    assert redis_backend.client().exists("{others}:labels")
 
 
 def test_drop_says_that_the_topology_was_running(

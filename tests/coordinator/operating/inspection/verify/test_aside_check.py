@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from coordinator.operating.inspection.finding import Weight
-from coordinator.operating.inspection.verify.content_checks import own_keys
 from coordinator.operating.inspection.verify.record_checks import check_aside, check_metadata
 from state.codec import pack
 from state.commits.dead_letters import pack_letter
 from state.keys import Keys
 from state.metadata import MetadataSum
+from state.records.declared_states import record_types
 from state.records.stored_records import StoredRecords
 from tests.support.stores.builders import record_of
 
@@ -55,8 +55,8 @@ def test_what_cannot_be_read_is_named(quarantined, letters, part):
 
 
 def test_their_keys_are_not_those_of_others():
-    assert own_keys(KEYS)["{wc}:txbatch:quarantine"] == "hash"
-    assert own_keys(KEYS)["{wc}:txbatch:dead_letters"] == "zset"
+    assert record_types(KEYS)["{wc}:txbatch:quarantine"] == "hash"
+    assert record_types(KEYS)["{wc}:txbatch:dead_letters"] == "zset"
 
 
 def test_the_count_of_replays_is_no_surplus_metadata():

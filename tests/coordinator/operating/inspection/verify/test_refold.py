@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -33,10 +33,10 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
 from state.metadata import MetadataSum
+from state.records.declared_states import DescribedState
 from state.records.stored_records import StateImage
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
-from state.values.state_kind import StateKind
 from tests.conftest import Backend
 from tests.support.stores.builders import dump
 from tests.support.topologies.components import Count, Lines, build
@@ -356,8 +356,8 @@ class CommitsMeanwhile(RedisRecords):
         super().__init__(read._connection, read.keys)
         self.times = times
 
-    def image(self, kinds: Mapping[str, StateKind], with_parts: Set[str] = frozenset()) -> StateImage:
-        found = super().image(kinds, with_parts)
+    def image(self, states: Iterable[DescribedState]) -> StateImage:
+        found = super().image(states)
         if not self.times:
             return found
         self.times -= 1

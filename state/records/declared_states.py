@@ -1,0 +1,151 @@
+"""Which keys below a topology's hash tag are its own: the one list that drop, import, export, verify and list go by.
+
+Its own are all keys of txbatch's records, and those of the states that its stored description declares or says were
+declared before. Anything else there is somebody's who wants it in the same cluster slot, such as the stream it reads.
+Pure.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from typing import Self
+
+from state.commits.dead_letters import DEAD_LETTERS_STATE
+from state.keys import Keys, split_member
+from state.kinds.state_family import PartType, part_of_text
+from state.values.state_kind import StateKind, ValueType
+
+HASH = "hash"
+_WHOLE = ""
+"""Stands for a state with one key where others have the type of their parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedState:
+    """A state as a stored description declares it.
+
+    Attributes:
+        keep: the part of it that is kept, as in "highest 100"; empty for everything.
+        part_type: None if it has one key.
+        expires: whether the keys of its parts expire.
+    """
+
+    name: str
+    kind: StateKind
+    value_type: ValueType
+    field_type: ValueType
+    scale: int = 0
+    keep: str = ""
+    part_type: PartType | None = None
+    expires: bool = False
+
+
+def declared_states_of(description: str) -> dict[str, DescribedState]:
+    """Returns state name -> how it was declared by the last run.
+
+    Raises:
+        ValueError: the description cannot be read.
+    """
+    try:
+        states = json.loads(description)["states"]
+        return {
+            str(name): DescribedState(
+                str(name),
+                StateKind(each["kind"]),
+                ValueType(each["value"]),
+                ValueType(each["field"]),
+                int(each.get("scale", 0)),
+                str(each.get("keep", "")),
+                PartType(each["parts"]) if "parts" in each else None,
+                bool(each.get("expires", False)),
+            )
+            for name, each in states.items()
+        }
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"the description has no {error}") from error
+
+
+def with_former(given: str, stored: str) -> str:
+    """Returns a description that also says which keys the states of the stored one may have left.
+
+    What it cannot read adds nothing.
+    """
+    described, kept = json.loads(given), OwnedKeys.of(stored).forms
+    now = OwnedKeys.of(given).forms
+    former = {name: sorted(forms - now.get(name, set())) for name, forms in sorted(kept.items())}
+    described["former"] = {name: forms for name, forms in former.items() if forms}
+    return given if not described["former"] else json.dumps(described, sort_keys=True, ensure_ascii=False)
+
+
+def without_former(description: str) -> str:
+    """Inverse of `with_former`: the description for a place where those keys are not."""
+    described = json.loads(description)
+    if described.pop("former", None) is None:
+        return description
+    return json.dumps(described, sort_keys=True, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnedKeys:
+    """What belongs to a topology.
+
+    Attributes:
+        states: those that are declared.
+        forms: state name, declared now or before -> the types of its parts; "" if it has, or had, one key.
+    """
+
+    states: Mapping[str, DescribedState]
+    forms: Mapping[str, set[str]]
+
+    @classmethod
+    def of(cls, description: str, also: Iterable[str] = ()) -> Self:
+        """Returns what a description declares; nothing but records if it cannot be read.
+
+        The states named by `also` are the topology's, too, with any parts.
+        """
+        forms: dict[str, set[str]] = {name: {_WHOLE, *PartType} for name in also}
+        states: dict[str, DescribedState] = {}
+        with suppress(ValueError, TypeError, KeyError, AttributeError):
+            described = json.loads(description)
+            declared = {name: [each.get("parts", _WHOLE)] for name, each in described["states"].items()}
+            for name, found in chain(declared.items(), described.get("former", {}).items()):
+                forms.setdefault(name, set()).update(found)
+            states = declared_states_of(description)
+        return cls(states, forms)
+
+    def state_of(self, keys: Keys, key: str) -> DescribedState | None:
+        """Returns the declared state that a key holds or has a part of, None if it is of no such state."""
+        name, part = split_member(keys.state_name(key))
+        state = self.states.get(name)
+        return state if state and _is_of_form(part, state.part_type or _WHOLE) else None
+
+    def has(self, keys: Keys, key: str) -> bool:
+        name, part = split_member(keys.state_name(key))
+        return keys.is_record(key) or any(_is_of_form(part, form) for form in self.forms.get(name, ()))
+
+    def whole(self) -> list[str]:
+        """Returns the names of the states with one key."""
+        return [name for name, forms in self.forms.items() if _WHOLE in forms]
+
+
+def record_types(keys: Keys) -> dict[str, str]:
+    """Returns the keys of txbatch's records -> their Redis type.
+
+    Records of a new kind are named here; what is in them has a check of its own, called by `txbatch verify`.
+    """
+    hashes = (keys.control, keys.metadata, keys.receipts, keys.history, keys.offsets, keys.quarantine, keys.pulse)
+    return dict.fromkeys((*hashes, keys.stories), HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
+
+
+def _is_of_form(part: str | None, form: str) -> bool:
+    if part is None or form == _WHOLE:
+        return part is None and form == _WHOLE
+    try:
+        part_of_text(part, PartType(form))
+    except ValueError:
+        return False
+    return True
