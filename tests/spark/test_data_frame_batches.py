@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+import time
 from collections import Counter
 
 import pytest
@@ -197,6 +198,13 @@ def test_files_are_read_once_in_the_order_of_their_names_and_new_ones_by_the_nex
     put("5.json", 50, 60)
     assert cluster.run(made).committed == 1
     assert cluster.hash(SEEN) == numbers(0, 60)
+
+    with pytest.MonkeyPatch.context() as patch:
+        for zone in ("America/New_York", "Asia/Kolkata"):  # a machine in another time zone reads the same files
+            patch.setenv("TZ", zone)
+            time.tzset()
+            assert cluster.run(made).committed == 0
+    time.tzset()
 
     put("1.json", 10, 20)  # as it was, but another file
     put("11.json", 0, 3)

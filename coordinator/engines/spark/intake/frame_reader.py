@@ -110,15 +110,17 @@ class SparkFrameReader:
         return Catalogue((behind, 0), tuple(self._chained(((*each, b"") for each in ahead), (behind, 0))))
 
     def _files(self, files: InputFiles, after: int | str | None) -> Catalogue:
-        names = ("file_path", "file_size", "file_modification_time")
+        changed = "unix_micros(_metadata.file_modification_time)"  # as a time it would be told in the local zone
         try:
-            stamps = self._whole().select(*(sql.col(f"_metadata.{name}") for name in names))
+            stamps = self._whole().selectExpr(
+                "_metadata.file_path path", "_metadata.file_size size", f"{changed} changed"
+            )
         except AnalysisException as error:
             raise TopologyError(
                 "the DataFrame does not say which files its rows are from: cut by files what spark.read reads from "
                 "files, before it is joined or aggregated, or cut by ColumnRanges"
             ) from error
-        counted = stamps.groupBy(*names).count().limit(MAX_UNITS + 1).collect()
+        counted = stamps.groupBy("path", "size", "changed").count().limit(MAX_UNITS + 1).collect()
         _check_size(len(counted), "fewer files")
         found = sorted((row[0], row[3], f"{row[0]} {row[1]} {row[2]}".encode()) for row in counted)
         behind = (0, 0)
