@@ -142,10 +142,16 @@ class CsvKind(RecordKind):
     def _columns(self, path: str, header: bytes) -> tuple[str, ...]:
         wanted = self.output.record_format.fields
         try:
-            (names,) = self._dialect.rows([header.removeprefix(BYTE_ORDER_MARK).decode().rstrip("\r\n")])
+            (names,) = self._dialect.rows([header.removeprefix(BYTE_ORDER_MARK).decode().removesuffix("\n")])
             CsvFields(names, wanted)
         except (csv.Error, ValueError, TopologyError) as error:
             shown = one_line(header.decode("utf-8", "replace").rstrip("\r\n"))
+            other = self._dialect.other_delimiter(header.decode("utf-8", "replace"), wanted)
+            if other:
+                raise SourceError(
+                    f"input file {path!r} is separated by {other!r}, not by {self._dialect.options['delimiter']!r}, by "
+                    f"its header {shown!r}: give CsvFiles options={{'delimiter': {other!r}}}"
+                ) from None
             raise SourceError(
                 f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
                 f"{list(wanted)} are wanted of it: {error}; fix the file, or leave it out"

@@ -162,18 +162,21 @@ class RecordKind(FileKind):
     def records(self, content: bytes, *, is_start: bool) -> tuple[list[bytes], Sequence[int]]:
         """Returns the records of some content without their line ends, and the number of each in it, from 0."""
         records = self.split(content.removeprefix(BYTE_ORDER_MARK) if is_start else content)
+        if self._skips_blank and BYTE_ORDER_MARK in content:  # files were joined
+            records = [record.removeprefix(BYTE_ORDER_MARK) for record in records]
         if not self._skips_blank or b"" not in records:
             return records, range(len(records))
         numbers = [number for number, record in enumerate(records) if record]
         return [records[number] for number in numbers], numbers
 
     def split(self, content: bytes) -> list[bytes]:
-        """Records without their line ends."""
+        """Records without their line feeds."""
         if self.find is after_lines:
             return _lines(content).split(b"\n")
         ends = record_ends(content, self.find)
         pieces = [content[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        return [piece.removesuffix(b"\n").removesuffix(b"\r") for piece in pieces]
+        bare = [piece.removesuffix(b"\n") for piece in pieces]  # csv knows whether a carriage return belongs to the end
+        return [piece if piece.strip(b"\r") else b"" for piece in bare]
 
 
 def _lines(content: bytes, *, is_start: bool = False) -> bytes:

@@ -41,12 +41,21 @@ class CsvDialect:
             )
 
     def rows(self, lines: Sequence[str]) -> list[list[str]]:
-        """Reads rows, strictly.
+        """Reads rows without their line feeds, strictly.
 
         Raises:
             csv.Error: one of them is not in the dialect.
         """
-        return list(csv.reader(lines, strict=True, **self.options))
+        ended = (f"{line}\n" for line in lines)  # after an escaped line break csv ends a row at no less
+        return list(csv.reader(ended, strict=True, **self.options))
+
+    def other_delimiter(self, row: str, names: Sequence[str] = (), count: int = 0) -> str:
+        """Returns one of the usual delimiters by which a row has these names, or so many values; empty if none does."""
+        for other in ",;\t|".replace(self.options["delimiter"], ""):
+            values = [value.strip("\r\n \"'\ufeff") for value in row.split(other)]
+            if {*names} <= {*values} if names else len(values) == count:
+                return other
+        return ""
 
 
 class CsvFields(RecordFormat):
@@ -56,7 +65,7 @@ class CsvFields(RecordFormat):
     field's type. With a type ``… | None`` an empty text is None.
 
     Args:
-        columns: names of all columns, in order.
+        columns: names of all columns, in order; those that are not wanted may be empty, or occur twice.
         fields: which of them are wanted, with types as for `JsonFields`. All, as texts, if left out.
         dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
         options: of the csv module, such as ``delimiter=";"``; they win over the dialect's.
@@ -69,12 +78,13 @@ class CsvFields(RecordFormat):
         self, columns: Sequence[str], fields: FieldTypes | None = None, *, dialect: Any = "excel", **options: Any
     ) -> None:
         self.columns = tuple(columns) if not isinstance(columns, str) else ()
-        if not self.columns or len(set(self.columns)) != len(self.columns):
+        if not self.columns or (fields is None and len(set(self.columns)) != len(self.columns)):
             raise TopologyError(f"columns={columns!r} of CsvFields has to be a list of different names")
         self._types = checked_fields(type(self).__name__, self.columns if fields is None else fields)
         for each in self._types:
-            if each.name not in self.columns:
-                raise TopologyError(f"field {each.name!r} of CsvFields is not a column; there are {self.columns}")
+            if (count := self.columns.count(each.name)) != 1:
+                found = f"is the name of {count} columns" if count else "is not a column"
+                raise TopologyError(f"field {each.name!r} of CsvFields {found}; there are {self.columns}")
         self._places = tuple(self.columns.index(each.name) for each in self._types)
         self.dialect = dialect if isinstance(dialect, CsvDialect) else CsvDialect(dialect, **options)
 
@@ -107,5 +117,7 @@ class CsvFields(RecordFormat):
 
     def _typed(self, texts: list[str]) -> list[Any]:
         if len(texts) != len(self.columns):
-            raise BadRecordError(f"it has {len(texts)} values, and there are {len(self.columns)} columns")
+            other = self.dialect.other_delimiter(texts[0], count=len(self.columns)) if len(texts) == 1 else ""
+            hint = f"; perhaps they are separated by {other!r}: give that as delimiter" if other else ""
+            raise BadRecordError(f"it has {len(texts)} values, and there are {len(self.columns)} columns{hint}")
         return [from_text(each, texts[place]) for each, place in zip(self._types, self._places, strict=True)]

@@ -82,7 +82,7 @@ def _may_travel(kind: Any) -> bool:
     if types.is_map(kind):
         return _may_travel(kind.key_type) and _may_travel(kind.item_type)
     if types.is_struct(kind):
-        return all(_may_travel(field.type) for field in kind)
+        return len({field.name for field in kind}) == kind.num_fields and all(_may_travel(each.type) for each in kind)
     if hasattr(kind, "value_type"):  # lists of all sorts, and dictionaries
         return _may_travel(kind.value_type)
     is_uuid = getattr(kind, "extension_name", "") == "arrow.uuid"
@@ -114,16 +114,25 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
     arrow = _arrow()
     import pyarrow.parquet
 
-    piece = arrow.PythonFile(Piece(file.stored_bytes, group.start, content), mode="r")
+    def read(names: Sequence[str], unit: str) -> Any:
+        piece = arrow.PythonFile(Piece(file.stored_bytes, group.start, content), mode="r")
+        opened = pyarrow.parquet.ParquetFile(piece, metadata=metadata, coerce_int96_timestamp_unit=unit)
+        return opened.read_row_group(group.index, columns=list(names))
+
+    metadata = _metadata(footer.content)
+    leaves = [metadata.schema.column(number) for number in range(len(metadata.schema))]
+    old = [f"{leaf.path}." for leaf in leaves if leaf.physical_type == "INT96"]
+    old_times = [name for name in columns if any(path.startswith(f"{name}.") for path in old)]
     try:
-        table = pyarrow.parquet.ParquetFile(piece, metadata=_metadata(footer.content)).read_row_group(
-            group.index, columns=list(columns)
-        )
+        table = read(columns, "us")
+        exact = read(old_times, "ns") if old_times else table
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(
             f"row group {group.index} of input file {file.path!r} cannot be read: {error}; {file.remedy()}"
         ) from error
     try:
+        for name in old_times:
+            _refuse_nanoseconds(arrow, table.column(name), exact.column(name))
         return [_with_microseconds(arrow, table.column(name)) for name in columns]
     except arrow.ArrowException as error:
         raise _not_pythons(file.path, error) from error
@@ -174,6 +183,8 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
     for index in range(metadata.num_row_groups):
         told = metadata.row_group(index)
         chunks = [told.column(number) for number in range(told.num_columns)]
+        if any(chunk.file_path for chunk in chunks):
+            return ()  # `_metadata` of a folder of tables: its rows are in the other files
         starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
         if min(starts, default=end) < end:
             raise SourceError(
@@ -208,6 +219,30 @@ def _not_pythons(path: str, error: Exception) -> SourceError:
         f"input file {path!r} holds a value that Python cannot have: {error}; write its times in microseconds, between "
         "the years 1 and 9999, or do without that column"
     )
+
+
+def _refuse_nanoseconds(arrow: Any, column: Any, exact: Any) -> None:
+    """Compares INT96 times, which pyarrow cuts to microseconds, with what they were, modulo 2**64 nanoseconds."""
+    from pyarrow import compute
+
+    for cut, whole in zip(_times_in(column), _times_in(exact), strict=True):
+        microseconds = compute.multiply(cut.cast(arrow.int64()), 1000)
+        if compute.all(compute.equal(microseconds, whole.cast(arrow.int64()))).as_py() is False:
+            raise arrow.ArrowInvalid("casting a time from nanoseconds to microseconds would lose data")
+
+
+def _times_in(column: Any) -> list[Any]:
+    """Arrays of times that a column is made of, in order."""
+    todo, found = list(column.chunks), []
+    while todo:
+        array = todo.pop()
+        if hasattr(array.type, "value_type") or hasattr(array.type, "item_type"):
+            todo.append(array.values)
+        elif array.type.num_fields:
+            todo += [array.field(number) for number in range(array.type.num_fields)]
+        elif _arrow().types.is_timestamp(array.type):
+            found.append(array)
+    return found
 
 
 def _with_microseconds(arrow: Any, column: Any) -> Any:

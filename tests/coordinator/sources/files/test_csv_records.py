@@ -5,16 +5,20 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
+import re
 from contextlib import closing
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordinator.sources.files.csv_files import CsvFiles, RowFinder
+from coordinator.sources.files.csv_files import CsvFiles, CsvKind, RowFinder
 from coordinator.sources.files.file_kind import record_ends
+from coordinator.sources.files.line_files import JsonLines
 from coordinator.sources.files.record_scanner import RecordScanner
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.records.csv_fields import CsvDialect
@@ -56,6 +60,46 @@ def test_rows_are_told_apart_as_the_csv_module_writes_them(rows, options, ending
     assert [dialect.rows([piece])[0] for piece in pieces] == list(
         csv.reader(io.StringIO(content.decode(), newline=""), strict=True, **dialect.options)
     )
+
+
+TEXTS = int(os.environ.get("TXBATCH_CSV_TEXTS", "2000"))
+
+
+def test_rows_of_random_texts_are_those_of_the_csv_module() -> None:
+    """Up to the first row that csv refuses; it does not say where the next one begins."""
+    random = Random(TEXTS)
+    for number in range(TEXTS):
+        dialect = CsvDialect(
+            delimiter=random.choice(",;\t|:"),
+            quotechar=random.choice("\"'"),
+            escapechar=random.choice([None, None, "\\", "^"]),
+            doublequote=random.random() < 0.7,
+            skipinitialspace=random.random() < 0.3,
+            quoting=random.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE]),
+        )
+        own = [dialect.options[name] or "" for name in ("delimiter", "quotechar", "escapechar")]
+        letters = [*own, *own, "\n", "\n", "\r", "\r\n", " ", "a", "b", "é", "0", "\t", *",;'\"\\"]
+        text = "".join(random.choices(letters, k=random.randrange(24)))
+        content, expected = text.encode(), []
+        is_refused = False
+        ended = (
+            text if text.endswith("\n") else f"{text}\n"
+        )  # csv takes the last row after an escaped line break for open
+        reader = csv.reader(re.findall(r"[^\n]*\n", ended), strict=True, **dialect.options)
+        try:
+            for row in reader:
+                expected += [row] if row else []
+        except csv.Error:
+            is_refused = True
+        kind = CsvKind(["a"], None, dialect, origin_fields=(), on_bad_record="fail", record_bytes_max=1000)
+        found: list[Any] = []
+        for record in kind.records(content, is_start=True)[0]:
+            try:
+                found += dialect.rows([record.decode()])
+            except csv.Error:
+                found.append(None)
+                break
+        assert found == [*expected, *[None] * is_refused], (number, text, dialect.options)
 
 
 @settings(max_examples=100)
@@ -140,3 +184,46 @@ def test_a_file_with_nothing_but_a_byte_order_mark_has_no_rows(tmp_path: Path, m
     (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf")
     (tmp_path / "b.csv").write_bytes(b"\xef\xbb\xbfa\nx\n" if not more else b"\xef\xbb\xbfx\n")
     assert rows_of(CsvFiles(str(tmp_path / "*.csv"), ["a"], **more)) == [["x"]]
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted", "row"),
+    [
+        ("n,,", ["n"], ["1"]),
+        ("n,,m", ["m", "n"], ["2", "1"]),
+        ("n,x,x", ["n"], ["1"]),
+        ("n,x,x", ["x"], "is the name of 2 columns"),
+        ("n,x,x", ["y"], "'y' of CsvFields is not a column"),
+        ("n;m;x", ["m", "n"], "is separated by ';', not by ',', by its header 'n;m;x': give CsvFiles options="),
+        ('"n"\t"m m"', ["m m", "n"], "give CsvFiles options={'delimiter': '\\\\t'}"),
+        ("n;m;x", ["n;m;x"], "it has 3 values, and there are 1 columns"),
+    ],
+)
+def test_columns_matter_as_far_as_they_are_wanted(tmp_path: Path, header: str, wanted: list[str], row: Any) -> None:
+    (tmp_path / "a.csv").write_bytes(f"{header}\r\n1,,2\r\n".encode())
+    if isinstance(row, list):
+        assert rows_of(CsvFiles(str(tmp_path / "a.csv"), wanted)) == [row]
+    else:
+        with pytest.raises(SourceError, match=row):
+            rows_of(CsvFiles(str(tmp_path / "a.csv"), wanted))
+
+
+def test_a_row_of_another_delimiter_is_told_which(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1;2\n")
+    with pytest.raises(SourceError, match="are 2 columns; perhaps they are separated by ';': give that as delimiter"):
+        rows_of(CsvFiles(str(tmp_path / "a.csv"), columns=["a", "b"]))
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_line_break_that_is_escaped_and_not_quoted_is_part_of_its_value(tmp_path: Path, ending: str) -> None:
+    """As MySQL's OUTFILE and COPY of PostgreSQL write it."""
+    (tmp_path / "a.csv").write_bytes(f"1,b\\\nc{ending}2,\\\n{ending}3,d".encode())
+    source = CsvFiles(str(tmp_path / "a.csv"), columns=["n", "t"], options={"escapechar": "\\"}, with_origin=["offset"])
+    assert rows_of(source) == [["1", "b\nc", 0], ["2", "\n", 6 + len(ending)], ["3", "d", 10 + 2 * len(ending)]]
+
+
+def test_a_byte_order_mark_where_files_were_joined_belongs_to_no_value(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfn,t\n1,a\n\xef\xbb\xbf2,"\xef\xbb\xbfb"\n\xef\xbb\xbf\n3,c\n')
+    assert rows_of(CsvFiles(str(tmp_path / "a.csv"), {"n": int, "t": str})) == [[1, "a"], [2, "\ufeffb"], [3, "c"]]
+    (tmp_path / "a.json").write_bytes(b'{"n":1}\n\xef\xbb\xbf{"n":2}\n')
+    assert rows_of(JsonLines(str(tmp_path / "a.json"), {"n": int})) == [[1], [2]]

@@ -82,6 +82,38 @@ def test_every_row_is_read_once_and_in_order(tmp_path_factory, counts, group, ba
     assert not ends or (ends[-1].mark is not None and ends[-1].mark.is_whole)
 
 
+@pytest.mark.parametrize("nested", [False, True])
+def test_times_of_impala_are_read_in_any_year_and_refused_if_they_have_nanoseconds(
+    tmp_path: Path, nested: bool
+) -> None:
+    def put(nanoseconds: list[int | None], unit: str) -> str:
+        times = pa.array(nanoseconds, pa.timestamp(unit))
+        column = pa.array([[each] for each in times.to_pylist()], pa.list_(times.type)) if nested else times
+        pa.parquet.write_table(
+            pa.table({"a.b": column, "n": range(len(column))}),
+            tmp_path / "a.parquet",
+            use_deprecated_int96_timestamps=True,
+        )
+        return str(tmp_path / "a.parquet")
+
+    years = [dt.datetime.fromisoformat(f"{year}-07-01T12:00:00.000001") for year in ("1401", "1677", "2262", "9999")]
+    microseconds = [(each - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1) for each in years]  # noqa: DTZ001
+    found = rows_of(ParquetFiles(put([*microseconds, None], "us"), ["a.b"]))
+    assert [row[0][0] if nested else row[0] for row in found] == [*years, None]
+    if not nested:
+        with pytest.raises(SourceError, match=r"a\.parquet' holds a value that Python cannot have: .*lose data"):
+            rows_of(ParquetFiles(put([1_000, 1_001], "ns"), ["n", "a.b"]))
+
+
+def test_a_summary_of_a_folder_of_tables_has_no_rows_of_its_own(tmp_path: Path) -> None:
+    collected: list[Any] = []
+    table = pa.table({"n": [1, 2]})
+    pa.parquet.write_to_dataset(table, tmp_path, metadata_collector=collected)
+    pa.parquet.write_metadata(table.schema, tmp_path / "_common_metadata")
+    pa.parquet.write_metadata(table.schema, tmp_path / "_metadata", metadata_collector=collected)
+    assert rows_of(ParquetFiles(str(tmp_path / "*"), ["n"])) == [[1], [2]]
+
+
 @pytest.mark.parametrize("byte", ["in a row group", "in the footer"])
 def test_a_byte_that_changed_is_noticed_by_a_replay(tmp_path: Path, byte: str) -> None:
     path = tmp_path / "a.parquet"
