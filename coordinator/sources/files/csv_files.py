@@ -14,6 +14,7 @@ from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner, after_lines
 from coordinator.sources.files.stores.input_file import InputFile
+from coordinator.sources.files.text_encoding import UTF_8_HINT, as_utf_8, checked_encoding
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
 from coordinator.sources.records.field_types import FieldTypes, checked_fields
 from coordinator.sources.records.record_output import RecordOutput
@@ -38,6 +39,7 @@ class CsvFiles(FileSpout):
             names its columns.
         dialect: of the csv module: a registered name, a subclass of `csv.Dialect`, or an object of one.
         options: of the csv module, such as ``{"delimiter": ";"}``; they win over the dialect's.
+        encoding: see `TextFiles`.
         on_bad_record: see `TextFiles`.
         with_origin: which of ``"file"``, ``"offset"`` and ``"row_number"`` (from 1, empty lines included, the header
             not) every tuple carries.
@@ -59,6 +61,7 @@ class CsvFiles(FileSpout):
         columns: Sequence[str] | None = None,
         dialect: Any = "excel",
         options: dict[str, Any] | None = None,
+        encoding: str = "utf-8",
         on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
@@ -75,6 +78,7 @@ class CsvFiles(FileSpout):
             columns,
             fields,
             known,
+            encoding=checked_encoding("CsvFiles", encoding),
             origin_fields=with_origin,
             on_bad_record=on_bad_record,
             record_bytes_max=row_bytes_max,
@@ -94,6 +98,7 @@ class CsvKind(RecordKind):
         origin_fields: see `RecordOutput`.
         on_bad_record: see `RecordOutput`.
         record_bytes_max: longest row.
+        encoding: see `checked_encoding`.
     """
 
     def __init__(
@@ -105,6 +110,7 @@ class CsvKind(RecordKind):
         origin_fields: Sequence[str],
         on_bad_record: str,
         record_bytes_max: int,
+        encoding: str = "",
     ) -> None:
         self._has_header = columns is None
         self._fields, self._dialect = fields, dialect
@@ -120,6 +126,7 @@ class CsvKind(RecordKind):
             find=RowFinder(dialect.options),
             skips_blank=True,
             record_bytes_max=record_bytes_max,
+            encoding=encoding,
         )
 
     def output_for(self, part: RecordRange) -> RecordOutput:
@@ -141,12 +148,14 @@ class CsvKind(RecordKind):
 
     def _columns(self, path: str, header: bytes) -> tuple[str, ...]:
         wanted = self.output.record_format.fields
+        header = as_utf_8(header, self.encoding) if self.encoding else header
         try:
             (names,) = self._dialect.rows([header.removeprefix(BYTE_ORDER_MARK).decode().removesuffix("\n")])
             CsvFields(names, wanted)
         except (csv.Error, ValueError, TopologyError) as error:
             shown = one_line(header.decode("utf-8", "replace").rstrip("\r\n"))
             other = self._dialect.other_delimiter(header.decode("utf-8", "replace"), wanted)
+            hint = UTF_8_HINT if isinstance(error, UnicodeDecodeError) else ""
             if other:
                 raise SourceError(
                     f"input file {path!r} is separated by {other!r}, not by {self._dialect.options['delimiter']!r}, by "
@@ -154,7 +163,7 @@ class CsvKind(RecordKind):
                 ) from None
             raise SourceError(
                 f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
-                f"{list(wanted)} are wanted of it: {error}; fix the file, or leave it out"
+                f"{list(wanted)} are wanted of it: {error}{hint}; fix the file, or leave it out"
             ) from None
         return tuple(names)
 
@@ -164,6 +173,7 @@ class CsvKind(RecordKind):
             offered=OFFERED,
             origin_fields=self._origin_fields,
             on_bad_record=self._on_bad_record,
+            utf_8_hint=UTF_8_HINT,
         )
 
 

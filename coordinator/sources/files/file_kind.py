@@ -21,6 +21,7 @@ from coordinator.sources.files.record_scanner import (
 )
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.stores.packed_files import not_text
+from coordinator.sources.files.text_encoding import as_utf_8
 from coordinator.sources.records.record_output import RecordOutput
 from state.errors import SourceError
 
@@ -97,6 +98,7 @@ class RecordKind(FileKind):
         find: tells where records end.
         skips_blank: whether lines without a character are left out.
         record_bytes_max: longest record.
+        encoding: see `checked_encoding`.
     """
 
     def __init__(
@@ -104,12 +106,13 @@ class RecordKind(FileKind):
         name: str,
         output: RecordOutput,
         *,
+        encoding: str = "",
         number_name: str = "line_number",
         find: Find = after_lines,
         skips_blank: bool = False,
         record_bytes_max: int = RECORD_BYTES_MAX,
     ) -> None:
-        self.name, self.output, self.find = name, output, find
+        self.name, self.output, self.find, self.encoding = name, output, find, encoding
         self._number_name = number_name
         self._skips_blank = skips_blank
         self._is_of_lines = find is after_lines and not skips_blank
@@ -119,6 +122,8 @@ class RecordKind(FileKind):
         self.output.declare(declarer)
 
     def refusal(self, path: str, head: bytes) -> str:
+        if self.encoding and head.startswith(BYTE_ORDER_MARK):
+            return f"input file {path!r} is UTF-8 by its byte order mark: read it without encoding={self.encoding!r}"
         return not_text(path, head)
 
     def scanner(
@@ -140,11 +145,12 @@ class RecordKind(FileKind):
         self, part: RecordRange, file: InputFile, collector: BatchOutputCollector, context: TopologyContext
     ) -> None:
         content = self.prove(part, file)
+        text = as_utf_8(content, self.encoding) if self.encoding else content
         output = self.output_for(part)
         is_start = part.start == 0
-        if self._is_of_lines and output.emit_lines(collector, _lines(content, is_start=is_start)):
+        if self._is_of_lines and output.emit_lines(collector, _lines(text, is_start=is_start)):
             return
-        records, numbers = self.records(content, is_start=is_start)
+        records, numbers = self.records(text, is_start=is_start)
         origins = Origins(part, content, self.find, numbers, self._number_name)
         for start in range(0, len(records), EMITTED_RECORDS):
             output.emit(

@@ -9,6 +9,7 @@ from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX
+from coordinator.sources.files.text_encoding import UTF_8_HINT, checked_encoding
 from coordinator.sources.records.field_types import FieldTypes
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.plain_formats import TextLine
@@ -23,7 +24,7 @@ EncodingErrors: TypeAlias = Literal["strict", "replace"]
 
 
 class TextFiles(FileSpout):
-    r"""Lines of UTF-8 text files, as tuples of one field, ``line``.
+    r"""Lines of text files, as tuples of one field, ``line``.
 
     Files are read in the order of their absolute paths, one after the other; a batch may run over the
     border of two. A line ends with ``\n`` or ``\r\n``, which is left out; a last line without one counts.
@@ -37,7 +38,8 @@ class TextFiles(FileSpout):
             ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are not taken, a file matched twice is
             taken once.
         lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
-        encoding_errors: ``strict`` takes a line that is not valid UTF-8 for a bad record; ``replace`` puts U+FFFD where
+        encoding: of the files: UTF-8, or one of a byte a character such as ``"cp1252"``; dead letters are UTF-8 then.
+        encoding_errors: ``strict`` takes a line that is not valid in it for a bad record; ``replace`` puts U+FFFD where
             bytes are wrong.
         on_bad_record: what becomes of a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
             counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`, or
@@ -57,6 +59,7 @@ class TextFiles(FileSpout):
         pattern: Pattern | Sequence[Pattern],
         lines_per_batch: int | str = 1000,
         *,
+        encoding: str = "utf-8",
         encoding_errors: EncodingErrors = "strict",
         on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
@@ -70,8 +73,12 @@ class TextFiles(FileSpout):
                 "on_bad_record='fail', 'skip' or 'dead_letter' for lines that are not UTF-8"
             )
         line = TextLine(replace=encoding_errors == "replace")
-        output = RecordOutput(line, offered=OFFERED, origin_fields=with_origin, on_bad_record=on_bad_record)
-        kind = RecordKind("text files", output, record_bytes_max=line_bytes_max)
+        hint = f"{UTF_8_HINT}, or give encoding_errors='replace'"
+        output = RecordOutput(
+            line, offered=OFFERED, origin_fields=with_origin, on_bad_record=on_bad_record, utf_8_hint=hint
+        )
+        known = checked_encoding("TextFiles", encoding)
+        kind = RecordKind("text files", output, record_bytes_max=line_bytes_max, encoding=known)
         super().__init__(pattern, lines_per_batch, "lines_per_batch", kind, follow=follow, filesystem=filesystem)
 
 

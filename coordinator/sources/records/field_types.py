@@ -11,6 +11,7 @@ import base64
 import binascii
 import datetime as dt
 import math
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
 the names, for values as they are in the record."""
 
 VALUE_SHOWN = 80
+_FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
+"""A time with more than microseconds, of which Python would cut the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class FieldType:
             )
         return BadRecordError(
             f"field {self.name!r} is {shown} of type {type(value).__name__}, which is not {self.kind.__name__}"
+            f"{_if_finer(self.kind, value)}"
         )
 
     def missing(self) -> BadRecordError:
@@ -133,6 +137,7 @@ def from_text(field: FieldType, text: str) -> Any:
     except (ValueError, ArithmeticError):
         raise BadRecordError(
             f"field {field.name!r} is {one_line(repr(text), VALUE_SHOWN)}, which is not {field.kind.__name__}"
+            f"{_if_finer(field.kind, text)}"
         ) from None
 
 
@@ -164,18 +169,22 @@ def _bytes_of_base64(value: Any) -> bytes:
         raise ValueError(value) from error
 
 
-def _of_iso(kind: Any) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        return kind.fromisoformat(value)  # refuses what is not a text by TypeError
+def _if_finer(kind: type, value: Any) -> str:
+    is_finer = kind is dt.datetime and type(value) is str and _FINER.search(value)
+    return ": it is finer than microseconds, so take it as str" if is_finer else ""
 
-    return read
+
+def _time(text: str) -> dt.datetime:
+    if _FINER.search(text):
+        raise ValueError(text)  # it would be cut
+    return dt.datetime.fromisoformat(text)
 
 
 FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
     bool: _bool,
     bytes: str.encode,
     dt.date: dt.date.fromisoformat,
-    dt.datetime: dt.datetime.fromisoformat,
+    dt.datetime: _time,
     Decimal: decimal_of,
     float: float_of,
     int: integer_of,
@@ -185,8 +194,8 @@ FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
 
 _JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
     bytes: _bytes_of_base64,
-    dt.date: _of_iso(dt.date),
-    dt.datetime: _of_iso(dt.datetime),
+    dt.date: dt.date.fromisoformat,  # refuses what is not a text by TypeError
+    dt.datetime: _time,
     Decimal: _decimal_of_json,
     float: _float_of_number,
 }

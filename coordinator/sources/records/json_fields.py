@@ -31,12 +31,12 @@ class JsonFields(RecordFormat):
     """Fields of a JSON object, in the order in which they are given.
 
     A field that is missing or of another type makes the record bad, unless its type is ``… | None``: then it is
-    None. Fields that are not named are ignored. Of a name that occurs twice the last value counts.
+    None. Fields that are not named are ignored. An object with a name twice is bad: one of its values would be lost.
 
     Args:
         fields: name -> type: int, float, str, bytes (Base64), bool, Decimal, datetime or date, or one of these
-            ``| None``. A dot leads into an object: ``"order.price"``. With names only, values are taken as they are,
-            objects and lists included.
+            ``| None``. A dot leads into an object, ``"order.price"``, unless a field is called so. With names only,
+            values are taken as they are, objects and lists included.
 
     Raises:
         TopologyError: no fields are named, or a type is unknown.
@@ -44,7 +44,6 @@ class JsonFields(RecordFormat):
 
     def __init__(self, fields: FieldTypes) -> None:
         self._types = checked_fields(type(self).__name__, fields)
-        self._paths = tuple(tuple(each.name.split(NESTED)) for each in self._types)
         has_decimals = any(each.kind is Decimal for each in self._types)
         self._parse_float = _decimal if has_decimals else None
         self._decoder = self._new_decoder()
@@ -63,8 +62,10 @@ class JsonFields(RecordFormat):
     def row(self, data: bytes) -> list[Any]:
         found = self._object(data)
         values = []
-        for field, path in zip(self._types, self._paths, strict=True):
-            value = found.get(path[0], _MISSING) if len(path) == 1 else _at(found, path)
+        for field in self._types:
+            value = found.get(field.name, _MISSING)
+            if value is _MISSING and NESTED in field.name:
+                value = _at(found, field.name)
             if type(value) is not field.kind or field.kind is float:  # else there is nothing to look at
                 value = self._converted(field, value)
             values.append(value)
@@ -80,7 +81,7 @@ class JsonFields(RecordFormat):
             objects = self._objects(text, len(records))
             if {*map(type, objects)} - {dict}:
                 return None
-            columns = list(map(partial(self._column, objects), self._types, self._paths))
+            columns = list(map(partial(self._column, objects), self._types))
             if "\\u" in text:
                 _refuse_surrogates(self._types, columns)
         except (ValueError, RecursionError):  # a record is bad; which of them, and why, is for `rows` to say
@@ -104,17 +105,17 @@ class JsonFields(RecordFormat):
             raise ValueError("a record is not one value, or perhaps holds a mark")
         return found[::2]
 
-    def _column(self, objects: Sequence[dict[str, Any]], field: FieldType, path: tuple[str, ...]) -> list[Any]:
+    def _column(self, objects: Sequence[dict[str, Any]], field: FieldType) -> list[Any]:
         """Returns the values of one field, of the type that is wanted.
 
         Raises:
             BadRecordError: one of them is missing or of another type.
         """
-        if len(path) == 1:
-            name = path[0]
-            values = [found.get(name, _MISSING) for found in objects]
+        name = field.name
+        if NESTED in name:
+            values = [_at(found, name) for found in objects]
         else:
-            values = [_at(found, path) for found in objects]
+            values = [found.get(name, _MISSING) for found in objects]
         if {*map(type, values)} == {field.kind} and field.kind is not float:
             return values
         return [self._converted(field, value) for value in values]
@@ -134,7 +135,9 @@ class JsonFields(RecordFormat):
 
     def _new_decoder(self) -> json.JSONDecoder:
         # made once: json.loads makes one for every record if it is given options
-        return json.JSONDecoder(parse_float=self._parse_float, parse_constant=_refuse_constant)
+        return json.JSONDecoder(
+            parse_float=self._parse_float, parse_constant=_refuse_constant, object_pairs_hook=_unique
+        )
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
@@ -153,11 +156,27 @@ class JsonFields(RecordFormat):
 _MISSING = object()
 
 
-def _at(found: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if type(found) is not dict or name not in found:
-            return _MISSING
-        found = found[name]
+def _at(found: Any, name: str) -> Any:
+    """Returns the value of a name with dots: of a field that is called so, or of one within others."""
+    if type(found) is not dict:
+        return _MISSING
+    if name in found:
+        return found[name]
+    outer, dot, inner = name.partition(NESTED)
+    while dot:  # bounded by the dots
+        if outer in found and (value := _at(found[outer], inner)) is not _MISSING:
+            return value
+        more, dot, inner = inner.partition(NESTED)
+        outer = f"{outer}{NESTED}{more}"
+    return _MISSING
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise BadRecordError(f"it has the field {one_line(repr(twice), VALUE_SHOWN)} twice in one object")
     return found
 
 

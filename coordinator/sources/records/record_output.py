@@ -40,6 +40,7 @@ class RecordOutput:
         origin_fields: which of the fields in `offered` each tuple carries after those of its format.
         offered: the names of everything the source can tell of where a record came from, in order.
         on_bad_record: what becomes of bad records.
+        utf_8_hint: what else to say of one that is not UTF-8.
 
     Raises:
         TopologyError: an origin field is not offered or clashes with a field of the format, or the format or the policy
@@ -53,7 +54,9 @@ class RecordOutput:
         offered: Sequence[str] = (),
         origin_fields: Sequence[str] = (),
         on_bad_record: str = OnBadRecord.FAIL,
+        utf_8_hint: str = "",
     ) -> None:
+        self._utf_8_hint = utf_8_hint
         if on_bad_record not in tuple(OnBadRecord):
             choice = ", ".join(repr(str(policy)) for policy in OnBadRecord)
             raise TopologyError(f"on_bad_record={on_bad_record!r} is unknown; choose one of {choice}")
@@ -137,8 +140,9 @@ class RecordOutput:
         """Returns the error that a bad record ends the run with; None if the policy is another."""
         if self.on_bad_record is not OnBadRecord.FAIL:
             return None
+        hint = self._utf_8_hint if "is not valid UTF-8" in str(error) else ""
         return BadInputError(
-            f"the record at {place} is bad: {one_line(str(error))}; fix it, or give on_bad_record='skip' "
+            f"the record at {place} is bad: {one_line(str(error))}{hint}; fix it, or give on_bad_record='skip' "
             "to leave out such records, or 'dead_letter' to keep them"
         )
 

@@ -47,11 +47,21 @@ def not_text(path: str, head: bytes) -> str:
                 f"input file {path!r} is {what}, and lines are read from plain text, gzip and zstd: unpack it first "
                 f"({command} FILE), and give the file that comes out"
             )
-    if head.startswith(_UTF_16_MARKS):
+    if head.startswith(_UTF_16_MARKS) or (encoding := _utf_16_of(head)):
+        by, name = ("its byte order mark", "UTF-16") if head.startswith(_UTF_16_MARKS) else ("its zeros", encoding)
         return (
-            f"input file {path!r} is UTF-16 by its byte order mark, and text is read as UTF-8: convert it first "
-            "(iconv -f UTF-16 -t UTF-8 FILE), and give the file that comes out"
+            f"input file {path!r} is UTF-16 by {by}, and text is read as UTF-8: convert it first "
+            f"(iconv -f {name} -t UTF-8 FILE), and give the file that comes out"
         )
     if head.startswith(PARQUET):
         return f"input file {path!r} is a Parquet table, and text is expected: read it with ParquetFiles"
+    return ""
+
+
+def _utf_16_of(head: bytes) -> str:
+    """Returns the encoding of ASCII letters in UTF-16 without a mark: every other byte is zero, and no other one."""
+    halves = head[::2], head[1::2]
+    for name, zeros, letters in (("UTF-16BE", *halves), ("UTF-16LE", *halves[::-1])):
+        if len(head) >= 4 and not any(zeros) and all(letters):
+            return name
     return ""

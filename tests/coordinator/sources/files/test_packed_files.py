@@ -31,9 +31,17 @@ def zipped() -> bytes:
         (lzma.compress(TEXT), "is compressed with xz"),
         (zipped(), "is a zip archive"),
         ("to be\n".encode("utf-16"), "is UTF-16 by its byte order mark"),
+        (
+            "to be\n".encode("utf-16-le"),
+            "is UTF-16 by its zeros, and text is read as UTF-8: convert it first (iconv -f UTF-16",
+        ),
+        (
+            "1\n".encode("utf-16-be"),
+            "is UTF-16 by its zeros, and text is read as UTF-8: convert it first (iconv -f UTF-16",
+        ),
         (b"PAR1" + b"\x15\x04", "is a Parquet table"),
     ],
-    ids=["bzip2", "xz", "zip", "utf-16", "parquet"],
+    ids=["bzip2", "xz", "zip", "utf-16", "utf-16-le", "utf-16-be", "parquet"],
 )
 def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, sentence: str, encoding_errors) -> None:
     (tmp_path / "a.txt").write_text("sound\n")
@@ -45,7 +53,7 @@ def test_a_file_that_holds_no_text_is_refused(tmp_path: Path, content: bytes, se
     assert f"input file '{tmp_path / 'b.txt'}' {sentence}" in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["BZh is how it begins\n", "PK\n", "\ufeffwith a mark\n", ""])
+@pytest.mark.parametrize("text", ["BZh is how it begins\n", "PK\n", "\ufeffwith a mark\n", "", "a\0b\0\0\n", "\0\0"])
 def test_text_that_only_looks_alike_is_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_text(text, encoding="utf-8")
 

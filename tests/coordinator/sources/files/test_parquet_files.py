@@ -105,6 +105,14 @@ def test_times_of_impala_are_read_in_any_year_and_refused_if_they_have_nanosecon
             rows_of(ParquetFiles(put([1_000, 1_001], "ns"), ["n", "a.b"]))
 
 
+def test_a_struct_with_a_name_twice_is_refused(tmp_path: Path) -> None:
+    twice = pa.StructArray.from_arrays([pa.array([1]), pa.array([2])], fields=[pa.field("a", pa.int64())] * 2)
+    path = write(tmp_path / "a.parquet", s=twice, n=[1])
+    assert rows_of(ParquetFiles(path, ["n"])) == [[1]]
+    with pytest.raises(SourceError, match=r"column 's' of .* has the type struct<a: int64, a: int64>, which a tuple"):
+        rows_of(ParquetFiles(path, ["s"]))
+
+
 def test_a_summary_of_a_folder_of_tables_has_no_rows_of_its_own(tmp_path: Path) -> None:
     collected: list[Any] = []
     table = pa.table({"n": [1, 2]})

@@ -423,7 +423,8 @@ def test_a_bad_line_stops_the_run_and_is_named(folder: Path) -> None:
         emitted(source, [first])
     assert str(caught.value) == (
         f"the record at line 2 of input file '{folder}/0.txt' (byte 9) is bad: byte 0xff at position 1 is not "
-        "valid UTF-8: invalid start byte; fix it, or give on_bad_record='skip' to leave out such records, or "
+        "valid UTF-8: invalid start byte; if it is text in another encoding, name that, such as encoding='cp1252', or "
+        "give encoding_errors='replace'; fix it, or give on_bad_record='skip' to leave out such records, or "
         "'dead_letter' to keep them"
     )
     with pytest.raises(SourceError, match=r"at line 3 of .* \(byte 14\) is bad: byte 0xc3 at position 0"):

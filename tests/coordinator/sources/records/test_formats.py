@@ -176,7 +176,7 @@ def deep(depth: int) -> bytes:
 def test_a_record_with_a_value_that_cannot_travel_is_bad_and_its_neighbours_are_not(
     record_format: RecordFormat, good: bytes, bad: bytes, reason: str, origin: tuple[str, ...]
 ) -> None:
-    more = {"offered": ("topic", "offset"), "origin_fields": origin}
+    more: dict[str, Any] = {"offered": ("topic", "offset"), "origin_fields": origin}
     output = RecordOutput(record_format, on_bad_record="skip", **more)
     collector, counters = collected(output, [good, bad, good])
     assert (collector.emitted["default"], counters) == (2, {"bad_records": 1})
@@ -185,7 +185,7 @@ def test_a_record_with_a_value_that_cannot_travel_is_bad_and_its_neighbours_are_
     (letter,) = collected(output, [good, bad, good])[0].letters()
     assert re.search(reason, unpack(letter)[-1])
 
-    output = RecordOutput(record_format, **more)  # type: ignore[arg-type]
+    output = RecordOutput(record_format, **more)
     with pytest.raises(BadInputError, match=rf"the record at orders\[1\] is bad: .*({reason})"):
         collected(output, [good, bad, good])
 

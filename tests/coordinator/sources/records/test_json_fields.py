@@ -64,6 +64,8 @@ def test_a_value_has_the_type_that_was_asked_for(kind: Any, text: bytes, value: 
         (bytes, b'"AP8"', "field 'f' is 'AP8' of type str, which is not bytes"),
         (dt.datetime, b"1700000000", "field 'f' is 1700000000 of type int, which is not datetime"),
         (dt.datetime, b'"today"', "field 'f' is 'today' of type str, which is not datetime"),
+        (dt.datetime, b'"2026-11-25T08:00:00.123456789Z"', "which is not datetime: it is finer than microseconds"),
+        (dt.datetime, b'"2026-11-25T08:00:00,0000000001"', "it is finer than microseconds, so take it as str"),
     ],
 )
 def test_a_value_of_another_type_is_bad_and_named(kind: Any, text: bytes, reason: str) -> None:
@@ -82,6 +84,9 @@ def test_a_value_of_another_type_is_bad_and_named(kind: Any, text: bytes, reason
         (b"[\n", "if the file is one JSON array, write its objects as lines first, for example with `jq"),
         (b'{"f": NaN}', "it holds NaN, which is not JSON"),
         (b'{"g": 1}', "field 'f' is missing"),
+        (b'{"f": 1, "f": 2}', "it has the field 'f' twice in one object"),
+        (b'{"f": 1, "g": [{"a": 1, "b": 2, "a": 1}]}', "it has the field 'a' twice in one object"),
+        (b'{"f": 1, "\\u0066": 1}', "it has the field 'f' twice in one object"),
         (b'{"f": "\xff"}', "byte 0xff at position 7 is not valid UTF-8"),
         (b"[" * 100_000, "it is not JSON"),
         (b'{"f": ' + b"1" * 5000 + b"}", "it is not JSON"),
@@ -98,6 +103,30 @@ def test_fields_are_selected_in_order_and_a_dot_leads_into_an_object() -> None:
     assert fields.row(b'{"user": "a", "order": {"price": 1.10, "more": 1}}') == [Decimal("1.10"), "a", None]
     with pytest.raises(BadRecordError, match=r"field 'order\.price' is missing"):
         fields.row(b'{"user": "a", "order": 3}')
+
+
+@pytest.mark.parametrize(
+    ("record", "value"),
+    [
+        (b'{"a.b.c": 1}', 1),
+        (b'{"a": {"b": {"c": 1}}}', 1),
+        (b'{"a.b": {"c": 1}}', 1),
+        (b'{"a": {"b.c": 1}}', 1),
+        (b'{"a": {"b": 2}, "a.b": {"c": 1}}', 1),
+        (b'{"a": {"b": {"c": 2}}, "a.b.c": 1}', 1),
+        (b'{"a": {"b": {"d": 2}}, "a.b": 1, "c": 3}', None),
+    ],
+)
+def test_a_name_with_dots_is_a_field_called_so_or_one_within_others(record: bytes, value: int | None) -> None:
+    fields = JsonFields({"a.b.c": int | None})
+    assert fields.row(record) == [value]
+    assert fields.make_columns([record, record]) == [[value, value]]
+
+
+def test_a_time_whose_nanoseconds_are_zero_is_read() -> None:
+    assert JsonFields({"f": dt.datetime}).row(b'{"f": "2026-11-25T08:00:00.123456000+00:00"}') == [
+        dt.datetime(2026, 11, 25, 8, 0, 0, 123456, tzinfo=dt.UTC)
+    ]
 
 
 def test_names_alone_take_values_as_they_are() -> None:

@@ -1,0 +1,41 @@
+"""Texts that are not UTF-8, in encodings of one byte a character: their records end where those of UTF-8 do.
+
+UTF-16 is not among them: the byte of a line feed is half of other characters there.
+"""
+
+from __future__ import annotations
+
+import codecs
+from typing import Any
+
+from state.errors import TopologyError
+
+_ASCII = bytes(range(128)) + b"+AGE- \\u0041 ~{ \x1b$B!!"  # which some encodings take for something else
+UTF_8_HINT = "; if it is text in another encoding, name that, such as encoding='cp1252'"
+
+
+def checked_encoding(owner: str, given: Any) -> str:
+    """Returns the name of an encoding by which content has to be made UTF-8; empty if it is that (driver).
+
+    Raises:
+        TopologyError: Python does not know it, or it is not of one byte a character with ASCII in it.
+    """
+    try:
+        name = codecs.lookup(given).name
+        if name in ("utf-8", "utf-8-sig"):
+            return ""
+        pairs = [bytes([byte, other]) for byte in range(128, 256) for other in (65, byte)]
+        is_simple = {len(pair.decode(name, "replace")) for pair in pairs} == {2}
+        if is_simple and _ASCII.decode(name) == _ASCII.decode("ascii"):
+            return name
+    except (LookupError, TypeError, ValueError):
+        pass
+    raise TopologyError(
+        f"encoding={given!r} of {owner} is not one of a byte a character that Python knows, such as 'cp1252' or "
+        "'iso-8859-15': convert the files first (iconv -f ENCODING -t UTF-8 FILE)"
+    )
+
+
+def as_utf_8(content: bytes, encoding: str) -> bytes:
+    """Returns content as UTF-8; a byte that the encoding does not have makes what is not valid there, either."""
+    return content.decode(encoding, "surrogateescape").encode("utf-8", "surrogatepass")
