@@ -9,9 +9,11 @@ from __future__ import annotations
 import inspect
 import re
 import traceback
+from collections.abc import Callable
 
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_code import is_ours
 from state.printable import block
 
@@ -25,6 +27,19 @@ _STREAM_ID = "remedy: the parameter is called stream_id"
 
 class WrongAnswerError(TypeError):
     """A user's method returned an invalid value; the message names both and says what to return."""
+
+
+def unread_answer(method: Callable[..., object], answer: object) -> WrongAnswerError:
+    """Returns the error for a method that is called for what it does, and has returned what nobody reads."""
+    name = getattr(method, "__name__", "a method")
+    if inspect.isgenerator(answer):
+        return WrongAnswerError(f"{name} has a yield in it, so none of it was run; call collector.emit for each row")
+    if inspect.iscoroutine(answer):
+        answer.close()  # or Python warns of it, too
+        return WrongAnswerError(f"{name} is an async def, so none of it was run; define it with a plain def")
+    return WrongAnswerError(
+        f"{name} returned {cut(answer, 60)}, which goes nowhere; call collector.emit for each row, and return nothing"
+    )
 
 
 def user_traceback(error: BaseException) -> str:

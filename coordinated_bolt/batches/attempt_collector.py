@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.columns import Columns
+from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.routing import Choosers, Router
 from coordinated_bolt.streams.rows import ORDINARY
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.outbox import RowOutbox
+from coordinated_bolt.user_code import is_users
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -21,6 +24,10 @@ from state.values.column_values import ORDERED
 
 _KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
 """Types of rows of which it is known without a look at them that there are none."""
+
+_LATE: dict[tuple[str, str], Failure] = {}
+"""(topology, component) -> what it has emitted too late, until one of its tasks ends an attempt; a fact of the process,
+since the task whose thread that was may have ended long ago."""
 
 
 class AttemptCollector:
@@ -41,7 +48,7 @@ class AttemptCollector:
         self, wiring: TaskWiring, attempt: TransactionAttempt, outbox: RowOutbox, observer: HookObserver | None = None
     ) -> None:
         self._wiring = wiring
-        self._made_router: Router | None = None
+        self._made_router: Router | _Closed | None = None
         self._streams = wiring.streams
         self.outbox = outbox
         self._attempt = attempt
@@ -49,6 +56,7 @@ class AttemptCollector:
         self._watchers: Sequence[object] = () if observer is None else observer.watchers
         self.emitted = dict.fromkeys(wiring.streams, 0)
         self._made_refused: RefusedTuples | None = None
+        self._closed: _Closed | None = None
 
     @property
     def refused_tuples(self) -> RefusedTuples:
@@ -57,6 +65,13 @@ class AttemptCollector:
         if refused is None:
             refused = self._made_refused = RefusedTuples(self._wiring)
         return refused
+
+    def close(self, *, is_good: bool = False) -> None:
+        """Refuses what is emitted from now on, by a thread or through a collector that was kept.
+
+        Of a good attempt that would be missing, so it fails the next one, see `taken_late`.
+        """
+        self._made_router = self._closed = _Closed(self._wiring, self._attempt, is_missed=is_good)
 
     def letters(self) -> list[bytes]:
         """Returns what was refused, packed.
@@ -70,7 +85,7 @@ class AttemptCollector:
         return self._made_refused.letters
 
     @property
-    def _router(self) -> Router:
+    def _router(self) -> Router | _Closed:
         """Made by the first emit: many attempts have none on many tasks."""
         router = self._made_router
         if router is None:
@@ -145,6 +160,8 @@ class AttemptCollector:
 
     def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
+        if self._closed is not None:
+            self._closed.refuse()
         self.refused_tuples.add(tup, reason)
 
     def _is_empty(self, batch: Any, stream_id: str) -> bool:
@@ -165,3 +182,35 @@ class AttemptCollector:
             metrics.transferred = {names[index]: count for index, count in self.outbox.transferred.items()}
         if self._made_refused is not None:
             metrics.dead_letters = len(self._made_refused.letters)
+
+
+class _Closed:
+    """In place of a router once the attempt has ended on its task: refuses everything."""
+
+    def __init__(self, wiring: TaskWiring, attempt: TransactionAttempt, *, is_missed: bool) -> None:
+        self._wiring, self._attempt, self._is_missed = wiring, attempt, is_missed
+
+    def refuse(self, *_: Any) -> NoReturn:
+        wiring, frame = self._wiring, sys._getframe(1)  # noqa: SLF001 - the way to the user's line
+        while frame.f_back is not None and not is_users(frame.f_code.co_filename):
+            frame = frame.f_back
+        sentence = (
+            f"a tuple was emitted after finish_batch had returned, of attempt {self._attempt} at "
+            f"{frame.f_code.co_filename}:{frame.f_lineno}; emit it before that, and have finish_batch wait for threads "
+            "that emit"
+        )
+        if self._is_missed:
+            found = Failure(FailureKind.USER, wiring.component_id, wiring.task_index, f"RuntimeError: {sentence}\n")
+            _LATE.setdefault((wiring.topology_id, wiring.component_id), found)
+        raise RuntimeError(sentence)
+
+    route = route_all = route_batch = route_direct = refuse
+
+
+def taken_late(wiring: TaskWiring) -> Failure | None:
+    """Returns what the component has emitted too late in this process, once; asked when a task of it ends an attempt.
+
+    Such a tuple belongs to an attempt that was reported, or even committed, without it: nothing can bring it back, but
+    no run may end as if nothing were missing.
+    """
+    return _LATE.pop((wiring.topology_id, wiring.component_id), None) if _LATE else None

@@ -24,6 +24,7 @@ from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import unread_answer
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -88,7 +89,7 @@ class BatchBoltExecutor:
         executed: Tuple | TupleBatch | None = None
         try:
             live = self._live(attempt)
-            execute = self._watched(live) if live.observer.watchers else live.bolt.execute
+            execute: Callable[[Tuple], object] = self._watched(live) if live.observer.watchers else live.bolt.execute
             in_batches = self._kind is not None and self._kind.takes_batches
             for stream, same_stream in groupby(stretches, _stream_of):
                 started_ns, tuple_count = self._clock(), 0
@@ -99,7 +100,8 @@ class BatchBoltExecutor:
                         self._execute_batch(live, executed)
                         continue
                     for executed in map(Tuple, rows, repeat(origin)):
-                        execute(executed)
+                        if (answer := execute(executed)) is not None:
+                            raise unread_answer(live.bolt.execute, answer)
                 live.metrics.add_stretch(stream, tuple_count, self._clock() - started_ns)
         except BaseException as error:
             if is_interruption(error):
@@ -169,9 +171,9 @@ class BatchBoltExecutor:
         return live.metrics if live else TaskMetrics()
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
-        bolt.finish_batch()
+        _call(bolt.finish_batch)
         if self._kind is not None and self._kind.hears_finish:
-            cast("FinishedCallback", bolt).finished_id(attempt)
+            _call(cast("FinishedCallback", bolt).finished_id, attempt)
 
     def _skip(self) -> None:
         """Finishes an empty batch without a bolt."""
@@ -191,35 +193,43 @@ class BatchBoltExecutor:
             # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
             live.collector = self._new_collector(attempt, live.observer)
-            bolt.prepare(context.conf, context, live.collector, attempt)
+            _call(bolt.prepare, context.conf, context, live.collector, attempt)
         return live
 
     def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
         """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
         if not live.observer.watchers:
-            live.bolt.execute_batch(batch)
+            _call(live.bolt.execute_batch, batch)
             return
         tuples = list(batch)  # the bolt may change the batch
         started_ns = self._clock()
-        live.bolt.execute_batch(batch)
+        _call(live.bolt.execute_batch, batch)
         share_ns = (self._clock() - started_ns) // len(tuples)
         for tup in tuples:
             live.observer.executed(tup, share_ns)
 
-    def _watched(self, live: _Live) -> Callable[[Tuple], None]:
+    def _watched(self, live: _Live) -> Callable[[Tuple], object]:
         """Returns a function that calls the bolt's `execute` and then notifies its observer."""
-        execute, tell, clock = live.bolt.execute, live.observer.executed, self._clock
+        tell, clock = live.observer.executed, self._clock
+        execute: Callable[[Tuple], object] = live.bolt.execute
 
-        def watched(tup: Tuple) -> None:
+        def watched(tup: Tuple) -> object:
             started_ns = clock()
-            execute(tup)
+            answer = execute(tup)
             tell(tup, clock() - started_ns)
+            return answer
 
         return watched
 
     def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
         text = "" if executed is None else shortened(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
+
+
+def _call(method: Callable[..., object], *arguments: Any) -> None:
+    """Calls user code for what it does; an answer is a mistake."""
+    if (answer := method(*arguments)) is not None:
+        raise unread_answer(method, answer)
 
 
 def _stream_of(stretch: Stretch) -> str:
@@ -249,17 +259,17 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
         attempt: TransactionAttempt,
     ) -> None:
         self._collector, self._attempt = collector, attempt
-        self._bolt.prepare(conf, context)
+        _call(self._bolt.prepare, conf, context)
 
     def execute(self, tup: Tuple) -> None:
-        self._bolt.execute(tup, self._collector)
+        return self._bolt.execute(tup, self._collector)  # what it returns is looked at once, by the caller
 
     def execute_batch(self, batch: TupleBatch) -> None:
-        self._bolt.execute_batch(batch, self._collector)
+        _call(self._bolt.execute_batch, batch, self._collector)
 
     def finish_batch(self) -> None:
         if isinstance(self._bolt, FinishedCallback):
-            self._bolt.finished_id(self._attempt)
+            _call(self._bolt.finished_id, self._attempt)
 
     def timeout_id(self, attempt: TransactionAttempt) -> None:
         if isinstance(self._bolt, TimeoutCallback):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_collector import AttemptCollector, taken_late
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor, Stretch
 from coordinated_bolt.completeness.failure import Failure
@@ -181,9 +181,11 @@ class CoordinatedBolt:
         metrics, collector = self.executor.metrics(attempt), self.executor.collector(attempt)
         if collector is not None:
             collector.count_into(metrics)
+            if result.failure is not None:
+                collector.close()
         cleanup_failure = self.executor.drop(attempt)
-        if cleanup_failure is not None and result.failure is None:
-            result = AttemptResult(attempt, cleanup_failure)
+        if result.failure is None and (failure := taken_late(self._wiring) or cleanup_failure) is not None:
+            result = AttemptResult(attempt, failure)
         result.metrics[self._wiring.component_id] = metrics
         return result
 
@@ -220,6 +222,8 @@ class CoordinatedBolt:
         except (TypeError, ValueError) as error:
             return Failure.from_exception(error, *where)
         collector = self.executor.collector(attempt)
+        if collector is not None:
+            collector.close(is_good=True)
         outbox = self._new_outbox(attempt) if collector is None else collector.outbox
         try:
             result.add_sent(outbox.close(), self._wiring.commit_targets)

@@ -23,6 +23,7 @@ from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import unread_answer
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -69,7 +70,11 @@ class BoltTask:
 
     def start(self) -> Failure | None:
         """Prepares the topology's hooks and the bolt."""
-        return self._user.call(self._prepare)
+        context = self._context
+        collector = () if self._is_basic else (self.collector,)
+        return self._user.call(install_hooks, context, self._wiring.hook_specs) or self._user.call(
+            self.bolt.prepare, context.conf, context, *collector
+        )
 
     def receive(self, message: Message) -> Failure | None:
         """Lets the bolt execute a tuple or a tick.
@@ -100,22 +105,17 @@ class BoltTask:
         """Lets the bolt and then all of its hooks clean up; returns the first failure."""
         return self._user.close((self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)))
 
-    def _prepare(self) -> None:
-        install_hooks(self._context, self._wiring.hook_specs)
-        if isinstance(self.bolt, IBasicBolt):
-            self.bolt.prepare(self._context.conf, self._context)
-        else:
-            self.bolt.prepare(self._context.conf, self._context, self.collector)
-
     def _execute(self, tup: PlainTuple) -> Failure | None:
         tup.received_ns = self._clock()
         bolt: Any = self.bolt
         try:
             if self._is_basic:
                 self._anchoring.anchor = tup
-                bolt.execute(tup, self._anchoring)
+                answer = bolt.execute(tup, self._anchoring)
             else:
-                bolt.execute(tup)
+                answer = bolt.execute(tup)
+            if answer is not None:
+                raise unread_answer(bolt.execute, answer)
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._user.failure(error, shortened(tup))

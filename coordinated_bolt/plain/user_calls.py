@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.user_code import is_interruption
+from coordinated_bolt.user_traceback import unread_answer
 from coordinated_bolt.wiring import TaskWiring
 
 
@@ -21,17 +22,21 @@ class UserCalls:
     def __init__(self, wiring: TaskWiring) -> None:
         self._where = (wiring.component_id, wiring.task_index)
 
-    def call(self, method: Callable[..., None], *arguments: Any) -> Failure | None:
-        """Calls a method; returns what it raised, even a `FailedException`, as a failure that ends the run."""
+    def call(self, method: Callable[..., object], *arguments: Any) -> Failure | None:
+        """Calls a method; returns what it raised, even a `FailedException`, as a failure that ends the run.
+
+        So does a method that returns anything: nobody reads it.
+        """
         try:
-            method(*arguments)
+            if (answer := method(*arguments)) is not None:
+                raise unread_answer(method, answer)
         except BaseException as error:
             if is_interruption(error):
                 raise
             return self.failure(error)
         return None
 
-    def close(self, closings: Iterable[Callable[[], None]]) -> Failure | None:
+    def close(self, closings: Iterable[Callable[[], object]]) -> Failure | None:
         """Calls each in order, even if one before it raised; returns the first failure."""
         return close_all(partial(self.call, closing) for closing in closings)
 

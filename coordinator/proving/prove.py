@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +26,7 @@ from coordinator.topology.building.topology import DEFAULT_MESSAGE_TIMEOUT_S, To
 from coordinator.transactional.options import RunOptions
 from state.errors import TopologyError, TransactionError, UserCodeError
 from state.kinds.handles import declared_states
-from state.printable import one_line
+from state.printable import counted, one_line
 from state.redis_server.in_memory import in_memory_client
 from state.redis_topology.store import RedisStore
 
@@ -141,6 +142,11 @@ class _Proving:
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
         if not self._batches:
             raise TopologyError(f"the input of {topology.topology_id!r} has no batch, or none for now: nothing was run")
+        if not any(each.has_written() for each in runs.first.transactions) and not runs.first.kept.letters:
+            raise TopologyError(
+                f"{counted(self._batches, 'transaction')} of {topology.topology_id!r} changed no state: nothing can be "
+                f"compared, so nothing is proved; tuples emitted: {_emitted(runs.first)}"
+            )
         if not self._is_whole and SpoutKind(topology.spout.spec).is_opaque:
             raise TopologyError(
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
@@ -248,6 +254,15 @@ class _Proving:
         return replace(
             proof, failing_seed=failed.schedule.seed, faults=tuple(map(str, faults)), story=failed.played.story
         )
+
+
+def _emitted(run: QuietRun) -> str:
+    """Returns how many tuples each component emitted."""
+    counts = Counter[str]()
+    for transaction in run.transactions:
+        for component_id, emitted in transaction.emitted.items():
+            counts[component_id] += len(emitted)
+    return ", ".join(f"{count:,} ({component_id})" for component_id, count in counts.items())
 
 
 def _shown(metadata: Mapping[str, Any]) -> str:

@@ -37,6 +37,10 @@ class QuietTransaction:
     writes: Mapping[Place, Mapping[str, StateWrites]]
     reads: Mapping[Place, frozenset[tuple[str, Any]]]
 
+    def has_written(self) -> bool:
+        """Returns whether it changes any state."""
+        return any(changed.operations() for states in self.writes.values() for changed in states.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:

@@ -9,6 +9,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.user_traceback import unread_answer
 from coordinator.spouts.partition_cut import PartitionCut, link_to, partition_scope
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
@@ -87,7 +88,9 @@ class WholeBatches(BatchEmitter):
     """Of a transactional spout: the coordinator has cut the whole batch."""
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
-        self._emitter.emit_batch(batch.known_as, metadata, collector)
+        emit = self._emitter.emit_batch
+        if (answer := emit(batch.known_as, metadata, collector)) is not None:
+            raise unread_answer(emit, answer)
         return {}
 
 
@@ -106,7 +109,9 @@ class PartitionBatches(BatchEmitter):
             if state.has_cache(txid):
                 stored = state.get_state(txid, _must_be_stored)
                 if stored is not None:
-                    self._emitter.emit_partition_batch(batch.known_as, collector, partition, own_copy(stored))
+                    emit = self._emitter.emit_partition_batch
+                    if (answer := emit(batch.known_as, collector, partition, own_copy(stored))) is not None:
+                        raise unread_answer(emit, answer)
                 continue
             cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
         return cuts

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from coordinated_bolt.batches.attempt_collector import AttemptCollector
+from coordinated_bolt.batches.attempt_collector import AttemptCollector, taken_late
 from coordinated_bolt.batches.attempt_reports import SendReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
@@ -166,6 +166,7 @@ class EmitterTask:
         try:
             self._emitting.of(batch)  # raises what it raised before
             cuts = self._call(batch, unpack(batch.packed_metadata), collector)
+            collector.close(is_good=True)
             if letters := collector.letters():
                 result.letters[self._wiring.task_id] = letters
             result.counters = self._context.counted()
@@ -174,9 +175,12 @@ class EmitterTask:
             if is_interruption(error):
                 raise
             where = (component_id, self._wiring.task_index)
+            collector.close()
             self._failed = Failure(FailureKind.INCOMPLETE, *where, f"attempt {attempt} failed earlier in this task")
             collector.count_into(metrics)
             return AttemptResult(attempt, Failure.from_exception(error, *where), metrics={component_id: metrics})
+        if (late := taken_late(self._wiring)) is not None:
+            return AttemptResult(attempt, late, metrics={component_id: metrics})
         reached("batch.emitted")
         collector.count_into(metrics)
         metrics.batches = 1

@@ -85,12 +85,24 @@ def print_result(
         log_sentence("\n".join(lines), figures=figures)
     else:
         say(*lines)
-    if isinstance(statistics, RunStatistics) and statistics.quarantined:
-        line = _quarantine_line(topology.topology_id, statistics.quarantined)
+    for line in _warnings(topology, statistics):
         if is_logged:
             log_sentence(line, logging.WARNING)
         else:
             say(f"txbatch: {line}", to=sys.stderr)
+
+
+def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | PlainStatistics) -> Iterator[str]:
+    """Yields what a run that has ended well did not do, though it was meant to."""
+    if isinstance(topology, PlainTopology) or isinstance(statistics, PlainStatistics):
+        return
+    if statistics.quarantined:
+        yield _quarantine_line(topology.topology_id, statistics.quarantined)
+    if statistics.committed and not statistics.changes and topology.states:
+        yield (
+            f"NOTHING WRITTEN: {counted(statistics.committed, 'transaction')} committed, with "
+            f"{counted(statistics.tuples, 'tuple')}, and none changed a state; `txbatch dry-run` shows what each emits"
+        )
 
 
 def _quarantine_line(topology_id: str, txids: Sequence[int]) -> str:

@@ -283,8 +283,9 @@ class Commits:
             assert record.outcome is not None
             books.statistics.committed_one(record.attempt.txid, record.outcome)
         counted = (own for report in phase.reports for place, own in report.results.counters.items() if place < count)
-        books.statistics.committed_group(books.now_s, counted)
-        books.statistics.dead_letters += letter_count(step.write_set)
+        letters, changes = letter_count(step.write_set), sum(own.operations() for own in step.write_set.states.values())
+        books.statistics.committed_group(books.now_s, changes, counted)
+        books.statistics.dead_letters += letters
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
         yield from self._releases.published(step.attempts)
 

@@ -34,6 +34,7 @@ class RunStatistics(WaveStatistics):
         failed_attempts: attempts that failed, or were dropped because a lower one failed.
         failures: the same by cause; see `FailureCause`.
         commit_groups: atomic commits.
+        changes: changes of state in them.
         active: attempts in flight.
         cut_txid: highest txid that is cut into a transaction, over all runs; those above `last_txid` are in flight, or
             have failed and were dropped.
@@ -59,6 +60,7 @@ class RunStatistics(WaveStatistics):
     failed_attempts: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     commit_groups: int = 0
+    changes: int = 0
     active: int = 0
     cut_txid: int = 0
     fraction: float | None = None
@@ -120,9 +122,10 @@ class RunStatistics(WaveStatistics):
         for component_id, work in reports:
             self.component(component_id).add(work, is_committed=is_committed)
 
-    def committed_group(self, now_s: float, counted: Iterable[Mapping[str, int]]) -> None:
+    def committed_group(self, now_s: float, changes: int, counted: Iterable[Mapping[str, int]]) -> None:
         """Counts a group that was committed; `counted` has the counters of its committers."""
         self.commit_groups += 1
+        self.changes += changes
         self.last_result_s = now_s
         for counters in filter(None, counted):
             self.counters.update(counters)
@@ -196,6 +199,7 @@ class RunStatistics(WaveStatistics):
             "failed_attempts": self.failed_attempts,
             "waves": self.waves,
             "commit_groups": self.commit_groups,
+            "changes": self.changes,
         }
         if self.failures:
             fields["failures"] = dict(sorted(self.failures.items()))

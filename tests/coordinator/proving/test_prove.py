@@ -75,6 +75,13 @@ def line_at(place: str) -> str:
     return Path(file).read_text().splitlines()[int(line) - 1]
 
 
+class Silent(CountWords):
+    """Emits nothing."""
+
+    def finish_batch(self):
+        pass
+
+
 class Unspeakable:
     def __repr__(self) -> str:
         raise RuntimeError
@@ -404,6 +411,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "other batches": (
         lambda: over(CutsByChance([], ["line"])),
         r"'lines' cuts txid 1 otherwise each time: \d+, then \d",
+    ),
+    "nothing written": (
+        lambda: words(Silent()),
+        "4 transactions of 'words' changed no state: nothing can be compared, so nothing is proved; tuples emitted: "
+        r"9 \(lines\), 0 \(count\), 0 \(store\)",
     ),
     "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "the input of 'words' has no batch"),
 }

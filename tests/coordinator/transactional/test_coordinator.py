@@ -91,6 +91,7 @@ def test_the_statistics_tell_what_was_done():
         "failed_attempts": 0,
         "waves": 3,
         "commit_groups": 3,
+        "changes": 5,
         "counters": {"finished": 5, "lines": 50},
         "components": {
             "count": {

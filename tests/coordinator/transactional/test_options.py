@@ -66,7 +66,7 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
     assert statistics.seconds == 0.0
     statistics.started(2, 11.0)
     statistics.committed_one(7, AttemptResult(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
-    statistics.committed_group(15.5, [{"lines": 1}, {}])
+    statistics.committed_group(15.5, 3, [{"lines": 1}, {}])
     assert statistics.seconds == 5.5
     assert statistics.to_dict("job") == {
         "topology": "job",
@@ -78,6 +78,7 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
         "failed_attempts": 0,
         "waves": 2,
         "commit_groups": 1,
+        "changes": 3,
         "counters": {"lines": 10},
     }
 

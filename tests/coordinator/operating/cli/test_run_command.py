@@ -29,6 +29,7 @@ DONE: dict[str, Any] = {
     "failed_attempts": 1,
     "waves": 3,
     "commit_groups": 2,
+    "changes": 30,
     "first_wave_s": 5.0,
     "last_result_s": 9.0,
 }
@@ -63,6 +64,7 @@ def test_json_is_the_only_line_on_standard_output(
         "failed_attempts": 1,
         "waves": 3,
         "commit_groups": 2,
+        "changes": 30,
         **shown,
     }
     assert printed.out.count("\n") == 1
@@ -158,6 +160,15 @@ def test_the_last_line_on_standard_error_names_what_was_quarantined(
     execute(typed_run(), FakeRunner(**DONE, quarantined=list(range(1, count + 1))))
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith(f"txbatch: QUARANTINED, and therefore not in the state: {said} `txbatch quarantine list")
+
+
+@pytest.mark.parametrize(("changes", "is_said"), [(0, True), (1, False)])
+def test_a_run_that_has_written_nothing_says_so(
+    capsys: pytest.CaptureFixture[str], changes: int, is_said: bool
+) -> None:
+    execute(typed_run(), FakeRunner(**{**DONE, "changes": changes}))
+    said = "txbatch: NOTHING WRITTEN: 10 transactions committed, with 1,000 tuples, and none changed a state;"
+    assert (said in capsys.readouterr().err) is is_said
 
 
 def test_the_password_of_a_server_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,7 +34,7 @@ def test_times_are_seconds_since_the_first_wave():
     run.started(2, 98_765.0)
     run.processed(98_766.5, 1.5, 2)
     run.committed = 2
-    run.committed_group(98_767.0, [])
+    run.committed_group(98_767.0, 3, [])
     run.failed_attempts = 1
     run.processed(98_768.0, 0.0, 1)
     assert run.history.waves.points() == [WaveTime(1.5, 1.5, 2)]  # nobody has measured the second

@@ -19,7 +19,7 @@ def run_of(component_id="count"):
     run.processed(98_765.5, 0.5, 4)
     run.committed, run.failed_attempts, run.last_txid = 4, 2, 4
     run.component(component_id).work.add_stretch("lines/default", 20, 1_000_000)
-    run.committed_group(98_767.0, [])
+    run.committed_group(98_767.0, 3, [])
     return run
 
 
@@ -69,7 +69,7 @@ def test_a_report_does_not_change_with_the_run():
     run = run_of()
     report = run.report()
     run.component("store")
-    run.committed_group(98_770.0, [])
+    run.committed_group(98_770.0, 3, [])
     assert list(report.components) == ["count"]
     assert len(report.history.moments.points()) == 2
 
