@@ -39,7 +39,7 @@ _STOP_SENTENCES = {
     "ASK": "is a cluster node that is handing this topology to another; write redis+cluster://, or try again then",
     "CROSSSLOT": "is a cluster that spreads this topology's keys over several slots",
     "REGRESSED": "has lost this topology's state, or holds an older one",
-    "TORN": "has applied part of a write that it had lost in a power failure; restore a copy taken at one moment",
+    "TORN": "has applied part of a write, as after a power failure; restore a copy taken at one moment",
     "TYPE": "holds state of another type than declared",
     "NOPROTO": "speaks no protocol version that txbatch knows",
 }
@@ -94,6 +94,8 @@ _KILLED = "Script killed by user"
 """What a call ends with that somebody has killed by FUNCTION KILL, which takes effect before its first write only."""
 _DENIED_IN_A_FUNCTION = ("can't run this command", "can't access at least one of the keys")
 """What Redis 7 says, without a code, when a function runs a command that its caller may not."""
+_NOT_HERE = "non local key"
+"""What a function ends with that meets a missing key while its slot moves; none does so after its first write."""
 _BLOCKED = ("unknown command", "unknown subcommand", "not allowed", "not supported", "unsupported", "disabled")
 """How services answer a command that they block, as far as they do not call it a missing right."""
 
@@ -105,6 +107,8 @@ def error_code(error: Exception) -> str:
             return "NOAUTH" if "Authentication required" in str(error) else code
     if any(part in str(error) for part in _DENIED_IN_A_FUNCTION):
         return "NOPERM"
+    if _NOT_HERE in str(error):
+        return "TRYAGAIN"
     first = str(error).split(" ", 1)[0]
     return first if first.isupper() and isinstance(error, exceptions.ResponseError) else ""
 

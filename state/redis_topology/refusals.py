@@ -9,8 +9,9 @@ from state.errors import StateRefusedError
 from state.troubles import Trouble
 
 TORN_REMEDY = (
-    "the server was restarted twice after a power failure, and kept part of a write in its append-only file the first "
-    "time; restore its data from a copy taken at one moment"
+    "restore its data from a copy taken at one moment. It holds part of a write: the server was restarted twice "
+    "after a power failure, and kept that part in its append-only file the first time; or something other than "
+    "txbatch wrote to the key that counts writes; or a cluster moved its slot under an older txbatch"
 )
 
 LETTERS_FULL = " more do not fit"
@@ -46,7 +47,7 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
             f"`txbatch drop {topology_id}`"
         ).about(Trouble.DROPPING)
     remedy = {
-        "TORN": f"{TORN_REMEDY}, or start over with `txbatch drop {topology_id}`",
+        "TORN": f"start over with `txbatch drop {topology_id}`, or {TORN_REMEDY}",
         "REGRESSED": f"restore the server's data, or start over with `txbatch drop {topology_id}`",
         "VERSION": f"run the version of txbatch that wrote it, or start over with `txbatch drop {topology_id}`",
     }.get(status, f"remove the key, or start over with `txbatch drop {topology_id}`")

@@ -71,7 +71,12 @@ local function commit(keys, argv)
   require_rights(metadata, 'HMGET', 'HSET', 'HDEL')
   require_rights(receipts, 'HSET', 'HDEL')
   require_rights(keys[4], 'HGET', 'HSET', 'HDEL')
-  require_steps(steps)
+  if require_steps(steps) or kept == 0 or sections - forgets > SECTION_LIMIT then
+    reply = refuse_moving(control)
+    if reply then
+      return reply
+    end
+  end
   begin_write(control, owner)
   for _, write in ipairs(steps) do
     redis.call(write.command, write.key, unpack(write.args, write.first, write.last))

@@ -94,12 +94,13 @@ local function restore(keys, argv)
       error('malformed expiry')
     end
   end
-  local is_old = {}
+  local is_old, is_target = {}, {}
   for i = 3 + 2 * count, #keys do
     require_right('UNLINK', keys[i])
-    is_old[keys[i]] = true
+    is_old[keys[i]] = redis.call('EXISTS', keys[i]) == 1
   end
   for i = 3 + count, 2 + 2 * count do
+    is_target[keys[i]] = true
     if not is_old[keys[i]] and redis.call('EXISTS', keys[i]) == 1 then
       return {'FOREIGN', keys[i]}
     end
@@ -113,7 +114,9 @@ local function restore(keys, argv)
   local write = {}
   begin_write(control, write, first_count(argv[2]))
   for i = 3 + 2 * count, #keys do
-    redis.call('UNLINK', keys[i])
+    if not is_target[keys[i]] then -- RENAME replaces it, but on a slot that moves it does not make one anew
+      redis.call('UNLINK', keys[i])
+    end
   end
   for i = 3, 2 + count do
     redis.call('RENAME', keys[i], keys[i + count])

@@ -42,13 +42,13 @@ local function note_dropped(generation)
   dropped_count = dropped_count + 1
 end
 
--- nil unless the server has applied part of a write that it had lost, else a sentence.
+-- nil unless the server holds part of a write, else a sentence.
 local function half_written(begun, ended)
   if begun == ended then
     return nil
   end
-  return 'write ' .. shown(begun or '') .. ' was applied over ' .. shown(ended or '') .. ': part of a write that was lost ' ..
-    'when the append-only file was cut'
+  return 'write ' .. shown(begun or '') .. ' was applied over ' .. shown(ended or '') .. ': the server holds ' ..
+    'part of a write'
 end
 
 -- The committed txid as stored, or nil and a sentence: the control hash may have lost the field.
@@ -58,6 +58,17 @@ local function committed_txid(control, found)
   end
   local what = found and ('is ' .. shown(found) .. ', expected a number') or 'is gone'
   return nil, 'field ' .. shown('committed') .. ' of key ' .. shown(control) .. ' ' .. what
+end
+
+-- nil unless the slot of this key is being handed to another node, else an error that has the call repeated: on a slot
+-- that moves, a command fails if its key is missing, and be it EXISTS, because the key might be on the other node.
+local function refuse_moving(key)
+  local found = redis.pcall('EXISTS', key .. ':')
+  local said = type(found) == 'table' and found.err
+  if said and string.find(said, 'non local key', 1, true) then
+    return redis.error_reply('TRYAGAIN the slot of key ' .. shown(key) .. ' is moving; nothing was changed')
+  end
+  return nil
 end
 
 -- The first command of a write of several; the last one sets `ended` to what it notes.

@@ -20,6 +20,10 @@ local function store_metadata(keys, argv)
   end
   require_rights(keys[1], 'HSET', 'HINCRBY')
   require_rights(keys[2], 'HSET', 'HDEL')
+  reply = #argv - forgets > SECTION_LIMIT and refuse_moving(keys[1])
+  if reply then
+    return reply
+  end
   begin_write(keys[1], owner)
   put_pairs(keys[2], argv, puts + 1, forgets - 1)
   delete_fields(keys[2], argv, forgets + 1, #argv)

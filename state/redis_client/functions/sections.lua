@@ -90,14 +90,20 @@ local function plan_sections(keys, argv, at)
   return nil, steps
 end
 
--- Checks the right to run each command of the steps on its key, each pair once.
+local EMPTYING = {DEL = true, HDEL = true, SREM = true, ZREM = true}
+
+-- Checks the right to run each command of the steps on its key, each pair once. Returns whether one of them may find a
+-- key that an earlier one has emptied, so that it is gone.
 local function require_steps(steps)
-  local proved = {}
+  local proved, emptied, may_meet_none = {}, {}, false
   for _, write in ipairs(steps) do
+    may_meet_none = may_meet_none or emptied[write.key]
+    emptied[write.key] = emptied[write.key] or EMPTYING[write.command]
     local right = write.command .. ' ' .. write.key
     if not proved[right] then
       require_right(write.command, write.key)
       proved[right] = true
     end
   end
+  return may_meet_none
 end

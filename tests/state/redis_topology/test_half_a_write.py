@@ -100,7 +100,7 @@ def test_half_a_write_that_the_server_has_kept_is_refused_or_not_there(server):
         try:
             acquire(third, "d" * 32)
         except StateRefusedError as error:
-            assert "part of a write that was lost" in str(error)  # noqa: PT017 - a server may also be right
+            assert "part of a write" in str(error)  # noqa: PT017 - a server may also be right
             refused += 1
         else:
             assert stored(server) == {b"x": b"101", b"y": b"1"}
@@ -179,7 +179,7 @@ def test_a_state_that_has_half_a_write_in_it_takes_nothing_more_and_says_why(tor
     with unchanged(client):
         assert torn.commit(commit_of(counts(x=1), attempt(2))).status is CommitStatus.TORN
         for call in refused:
-            with pytest.raises(StateRefusedError, match=r"TORN.* part of a write .*restore its data from a copy"):
+            with pytest.raises(StateRefusedError, match=r"TORN.* part of a write; .*restore its data from a copy"):
                 call()
 
 
@@ -254,7 +254,7 @@ def items(*found: str) -> StoredPiece:
 
 def test_no_reader_takes_state_with_half_a_write_in_it_for_committed(torn, client):
     reader = RedisReader("redis://given", "wc", nonce="a" * 32, connection=torn._connection)
-    with pytest.raises(StateRefusedError, match="part of a write that it had lost"):
+    with pytest.raises(StateRefusedError, match="has applied part of a write, as after"):
         reader.read("counts", StateKind.HASH, ["x"], 1)
-    with pytest.raises(StateRefusedError, match=r"'wc' is torn: .* restore its data from a copy"):
+    with pytest.raises(StateRefusedError, match=r"'wc' is torn: restore its data from a copy"):
         snapshot(client, "wc", [HashState("counts", value=int)])

@@ -67,7 +67,7 @@ def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> l
     _check_descriptions(check, control)
     if control.get("begun") != control.get("ended"):
         found = f"write {control.get('begun', '')} was applied over {control.get('ended', '')}"
-        why = "part of a write that was lost in a power failure is in the state; a run would be refused as TORN"
+        why = "part of a write is in the state, as after a power failure; a run would be refused as TORN"
         check.damaged(found, why)
     if "dropping" in control:
         why = "until that drop is finished, the topology cannot run"

@@ -275,7 +275,7 @@ def test_half_a_write_is_not_laundered_by_an_export(typed):
     """What was exported and put back would look sound."""
     typed.run(2)
     typed.client.hincrby(CONTROL, "begun", 1)
-    with pytest.raises(StateRefusedError, match="'typed' is torn: the server was restarted twice"):
+    with pytest.raises(StateRefusedError, match="'typed' is torn: restore its data from a copy taken at one"):
         typed.exported()
 
 
