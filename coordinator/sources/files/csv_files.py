@@ -14,7 +14,7 @@ from coordinator.sources.files.prefix_digest import PrefixDigest
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner, after_lines
 from coordinator.sources.files.stores.input_file import InputFile
-from coordinator.sources.files.text_encoding import UTF_8_HINT, as_utf_8, checked_encoding
+from coordinator.sources.files.text_encoding import UTF_8, UTF_8_HINT, as_utf_8, checked_encoding
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
 from coordinator.sources.records.field_types import FieldTypes, checked_fields
 from coordinator.sources.records.record_output import RecordOutput
@@ -61,7 +61,7 @@ class CsvFiles(FileSpout):
         columns: Sequence[str] | None = None,
         dialect: Any = "excel",
         options: dict[str, Any] | None = None,
-        encoding: str = "utf-8",
+        encoding: str = UTF_8,
         on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
         follow: bool | Follow = False,
@@ -78,7 +78,7 @@ class CsvFiles(FileSpout):
             columns,
             fields,
             known,
-            encoding=checked_encoding("CsvFiles", encoding),
+            encoding="" if encoding == UTF_8 else checked_encoding("CsvFiles", encoding),
             origin_fields=with_origin,
             on_bad_record=on_bad_record,
             record_bytes_max=row_bytes_max,

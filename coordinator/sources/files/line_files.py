@@ -9,7 +9,7 @@ from coordinator.sources.files.file_kind import FILE, OFFSET, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.record_scanner import RECORD_BYTES_MAX
-from coordinator.sources.files.text_encoding import UTF_8_HINT, checked_encoding
+from coordinator.sources.files.text_encoding import UTF_8, UTF_8_HINT, checked_encoding
 from coordinator.sources.records.field_types import FieldTypes
 from coordinator.sources.records.json_fields import JsonFields
 from coordinator.sources.records.plain_formats import TextLine
@@ -59,7 +59,7 @@ class TextFiles(FileSpout):
         pattern: Pattern | Sequence[Pattern],
         lines_per_batch: int | str = 1000,
         *,
-        encoding: str = "utf-8",
+        encoding: str = UTF_8,
         encoding_errors: EncodingErrors = "strict",
         on_bad_record: str = "fail",
         with_origin: Sequence[str] = (),
@@ -77,7 +77,7 @@ class TextFiles(FileSpout):
         output = RecordOutput(
             line, offered=OFFERED, origin_fields=with_origin, on_bad_record=on_bad_record, utf_8_hint=hint
         )
-        known = checked_encoding("TextFiles", encoding)
+        known = "" if encoding == UTF_8 else checked_encoding("TextFiles", encoding)
         kind = RecordKind("text files", output, record_bytes_max=line_bytes_max, encoding=known)
         super().__init__(pattern, lines_per_batch, "lines_per_batch", kind, follow=follow, filesystem=filesystem)
 

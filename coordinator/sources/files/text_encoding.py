@@ -11,6 +11,7 @@ from typing import Any
 from state.errors import TopologyError
 
 _ASCII = bytes(range(128)) + b"+AGE- \\u0041 ~{ \x1b$B!!"  # which some encodings take for something else
+UTF_8 = "utf-8"
 UTF_8_HINT = "; if it is text in another encoding, name that, such as encoding='cp1252'"
 
 
@@ -22,7 +23,7 @@ def checked_encoding(owner: str, given: Any) -> str:
     """
     try:
         name = codecs.lookup(given).name
-        if name in ("utf-8", "utf-8-sig"):
+        if name in (UTF_8, "utf-8-sig"):
             return ""
         pairs = [bytes([byte, other]) for byte in range(128, 256) for other in (65, byte)]
         is_simple = {len(pair.decode(name, "replace")) for pair in pairs} == {2}

@@ -14,7 +14,7 @@ from coordinator.sources.files.stores.arrow_tree import tree_of
 from coordinator.sources.files.stores.file_listing import FolderTree
 from coordinator.sources.files.stores.file_store import FileStore, name_in
 from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_of
-from coordinator.sources.files.stores.local_tree import LocalTree
+from coordinator.sources.files.stores.local_store import LocalTree
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
 

@@ -10,21 +10,20 @@ from typing import Any
 
 from coordinator.sources.files.stores.arrow_streams import require_arrow
 from coordinator.sources.files.stores.file_listing import Entry, FileFacts, FolderTree, Seen
-from coordinator.sources.files.stores.local_tree import LocalTree
+from coordinator.sources.files.stores.local_store import LocalTree
 
 _FLAT = ("s3", "gcs", "abfs")
 """Stores of objects: a listing of everything below a prefix takes fewer requests than one of each folder."""
 _DEEPEST = 32
 """Folders below each other; the fewest links that a system refuses to follow are 40."""
-_HINT = "give the address of a file, or a glob such as s3://bucket/logs/*.json"
 
 
 def tree_of(filesystem: Any, prefix: str) -> FolderTree:
     """Returns the folders of a file system for one listing; those of this machine are looked at as by `LocalStore`."""
     if filesystem.type_name == "local":
-        return LocalTree(prefix=prefix, hint=_HINT)
+        return LocalTree(prefix=prefix)
     if filesystem.type_name == "subtree" and filesystem.base_fs.type_name == "local":
-        return LocalTree(filesystem.base_path, prefix=prefix, hint=_HINT)
+        return LocalTree(filesystem.base_path, prefix=prefix)
     return ArrowTree(filesystem, prefix)
 
 
@@ -49,8 +48,6 @@ class ArrowTree(FolderTree):
         filesystem: of pyarrow.
         prefix: see `FolderTree`.
     """
-
-    hint = _HINT
 
     def __init__(self, filesystem: Any, prefix: str) -> None:
         self._filesystem, self.prefix = filesystem, prefix

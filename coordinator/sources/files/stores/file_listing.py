@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, Protocol
 
 from state.errors import SourceError, TopologyError
@@ -45,7 +44,7 @@ class FileFacts:
 
 
 class Entry(Protocol):
-    """A name in a folder."""
+    """A name in a folder, such as an `os.DirEntry`."""
 
     @property
     def name(self) -> str: ...
@@ -76,11 +75,9 @@ class FolderTree(ABC):
     Attributes:
         prefix: what its paths begin with in addresses.
         place: what to say of where patterns begin.
-        hint: what to give instead of a pattern that matches nothing.
     """
 
     prefix = place = ""
-    hint = "give the path of a file or a glob"
 
     @abstractmethod
     def folder(self, path: str) -> str | None:
@@ -104,11 +101,7 @@ Place = Callable[[str], tuple[FolderTree, str]]
 
 
 def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
-    """Lists the files that match, sorted by path, each once.
-
-    Raises:
-        TopologyError: a pattern matches no file, something that cannot be read twice, or cannot be looked for.
-    """
+    """See `FileStore.list_files`."""
     found: dict[str, Seen] = {}
     for pattern in patterns:
         tree, inner = place(pattern)
@@ -122,11 +115,7 @@ def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
 
 
 def look(patterns: Iterable[str], place: Place, known: Container[str]) -> dict[str, FileFacts]:
-    """Path -> facts, of the files that match now and are not known, each once.
-
-    Raises:
-        SourceError: something cannot be looked at, or a name cannot be stored.
-    """
+    """See `FileStore.look`."""
     found: dict[str, Seen] = {}
     passed: dict[str, tuple[FolderTree, Entry | None]] = {}
     for pattern in patterns:
@@ -252,7 +241,7 @@ def _nothing_matches(pattern: str, tree: FolderTree, inner: str) -> str:
     seen = tree.look(inner.rstrip("/"))
     if seen is not None and seen.kind == "folder":
         return f"{message}: it is a directory; take {pattern.rstrip('/') + '/*'!r} for the files in it"
-    return f"{message}; {tree.hint}"
+    return f"{message}; give the path or address of a file, or a glob such as logs/*.txt or s3://bucket/logs/*.json"
 
 
 @contextmanager
@@ -260,19 +249,17 @@ def explained(pattern: str, kind: type[SourceError | TopologyError]) -> Iterator
     try:
         yield
     except OSError as error:
-        message = f"files that match {pattern!r} cannot be listed: "
-        if error.filename is None:
-            message += f"{error}; fix the access to their store and run again"
-        elif isinstance(error, PermissionError):
-            at = Path(error.filename)
-            folder = at if os.path.isdir(at) else at.parent  # noqa: PTH112 - says no instead of raising
-            message += (
-                f"user id {os.geteuid()} may not look into folder {str(folder)!r}; give it the right to list and "
-                "search that, or choose a pattern that leaves it out"
+        why = f"{error}; fix the access to their store and run again"
+        if isinstance(error, PermissionError) and error.filename:
+            at = error.filename
+            folder = at if os.path.isdir(at) else os.path.dirname(at)  # noqa: PTH112, PTH120 - says no, raises nothing
+            why = (
+                f"user id {os.geteuid()} may not look into folder {folder!r}; give it the right to list and search it, "
+                "or choose a pattern that leaves it out"
             )
-        else:
-            message += (
+        elif error.filename:
+            why = (
                 f"{error.filename!r} cannot be looked at: {error.strerror}; the file system or the disk below it "
                 "refuses: fix that and run again"
             )
-        raise kind(message).about(Trouble.INPUT) from error
+        raise kind(f"files that match {pattern!r} cannot be listed: {why}").about(Trouble.INPUT) from error
