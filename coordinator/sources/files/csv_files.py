@@ -140,9 +140,11 @@ class CsvKind(RecordKind):
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int
     ) -> RecordScanner:
         made = super().scanner(file, end, after, prefix, block_bytes)
-        if self._has_header and after is None and not made.is_done():
-            header = made.take_header()
-            if header != BYTE_ORDER_MARK:  # as some programs write a table without a row
+        if self._has_header and after is None:
+            header = b""
+            while not header.removeprefix(BYTE_ORDER_MARK).strip(b"\r\n") and not made.is_done():
+                header = made.take_header()  # the first line that is not empty, and no mark alone
+            if header.removeprefix(BYTE_ORDER_MARK).strip(b"\r\n"):
                 made.columns = self._columns(file.path, header)
         return made
 

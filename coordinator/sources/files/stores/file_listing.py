@@ -241,6 +241,8 @@ def _nothing_matches(pattern: str, tree: FolderTree, inner: str) -> str:
     seen = tree.look(inner.rstrip("/"))
     if seen is not None and seen.kind == "folder":
         return f"{message}: it is a directory; take {pattern.rstrip('/') + '/*'!r} for the files in it"
+    if re.search(r"[{,~]", inner):
+        message += "; several patterns are a list, and neither {a,b} nor ~ is expanded"
     return f"{message}; give the path or address of a file, or a glob such as logs/*.txt or s3://bucket/logs/*.json"
 
 

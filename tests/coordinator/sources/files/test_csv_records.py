@@ -208,6 +208,15 @@ def test_columns_matter_as_far_as_they_are_wanted(tmp_path: Path, header: str, w
             rows_of(CsvFiles(str(tmp_path / "a.csv"), wanted))
 
 
+@pytest.mark.parametrize("before", ["", "\n", "\r\n\n", "\ufeff", "\ufeff\r\n"])
+def test_empty_lines_before_a_header_are_left_out(tmp_path: Path, before: str) -> None:
+    (tmp_path / "a.csv").write_bytes(f"{before}n\n1\n".encode())
+    source = CsvFiles(str(tmp_path / "a.csv"), ["n"], with_origin=["offset", "row_number"])
+    assert rows_of(source) == [["1", len(before.encode()) + 2, 1]]
+    (tmp_path / "b.csv").write_bytes(before.encode())
+    assert rows_of(CsvFiles(str(tmp_path / "[ab].csv"), ["n"])) == [["1"]]
+
+
 def test_a_row_of_another_delimiter_is_told_which(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1;2\n")
     with pytest.raises(SourceError, match="are 2 columns; perhaps they are separated by ';': give that as delimiter"):

@@ -259,6 +259,13 @@ def test_a_pattern_without_a_match_is_named(linked: Place) -> None:
     )
 
 
+@pytest.mark.parametrize("pattern", ["{a,b}.txt", "~/a.txt", "a.txt,b.txt"])
+def test_what_only_a_shell_expands_is_said_to_be_none_of_ours(place: Place, pattern: str) -> None:
+    assert "several patterns are a list, and neither {a,b} nor ~ is expanded" in refusal(place, pattern)
+    put(place.folder, pattern)
+    assert place.listed(pattern) == [pattern]
+
+
 def test_a_directory_is_told_from_its_files(place: Place) -> None:
     assert refusal(place, "sub").endswith("sub/*' for the files in it")
     assert "it is a directory; take" in refusal(place, "sub/")
