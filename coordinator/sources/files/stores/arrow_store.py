@@ -99,7 +99,7 @@ class ArrowStore(FileStore):
 
     def absolute(self, path: str) -> str:
         tree, inner = self.tree(path)
-        return tree.absolute(inner) if isinstance(tree, LocalTree) else path
+        return tree.absolute(inner) if isinstance(tree, LocalTree) else tree.prefix + inner
 
     def describe(self) -> str:
         return f" in {self._given.type_name}" if self._given is not None else ""

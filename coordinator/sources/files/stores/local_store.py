@@ -46,8 +46,13 @@ class LocalStore(FileStore):
     def byte_count(self, path: str) -> int | None:
         try:
             return Path(path).stat().st_size
-        except OSError:
-            return None
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return None
+            raise SourceError(
+                f"input file {path!r} cannot be looked at by user id {os.geteuid()}: {error.strerror}; give that user "
+                "the right to search its folder, or see to the disk, and run again"
+            ) from error
 
     def open(self, path: str) -> LocalFile:
         return LocalFile(path, self.topology_id)
@@ -102,9 +107,8 @@ class LocalStore(FileStore):
 
     def move(self, path: str, folder: str) -> None:
         target, own = Path(self.absolute(folder)), own_path(path)
-        if not Path(path).exists():
-            return
         try:
+            Path(path).lstat()
             target.mkdir(parents=True, exist_ok=True)
             name = name_in((each.name for each in target.iterdir()), Path(own).name, digest64(path.encode()))
             if not Path(path).is_symlink() or Path(path).readlink().is_absolute():
@@ -114,6 +118,8 @@ class LocalStore(FileStore):
             if not same.is_symlink() or str(same.readlink()) != leads_to:  # else a process died before the unlink
                 (target / name).symlink_to(leads_to)  # as it is, it would lead elsewhere from there
             Path(path).unlink()
+        except FileNotFoundError:
+            return  # it was moved before
         except OSError as error:
             raise SourceError(_refused(f"moved to {str(target)!r}", own, error)) from error
 

@@ -143,6 +143,8 @@ def test_options_of_an_address_are_used_and_not_stored_with_its_files(bucket: Pa
     assert rows_of(source) == [["a"], ["b"]]
     assert set(opened) == {"s3://logs/?region=eu-central-1"}
     assert "region" not in repr(cut(source))
+    assert source.store.absolute("s3://logs/done/?region=eu-central-1") == "s3://logs/done"
+    assert "region" not in source.fingerprint()
 
 
 @pytest.mark.parametrize(

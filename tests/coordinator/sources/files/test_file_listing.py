@@ -179,6 +179,15 @@ def test_a_file_has_one_path_however_its_folder_is_spelled(linked: Place) -> Non
     assert {spelling: linked.listed(spelling) for spelling in spellings} == {each: ["sub/a.txt"] for each in spellings}
 
 
+@pytest.mark.parametrize("path", ["link/done", "link/../sub/done", "sub/./done", "link/done/"])
+def test_a_folder_is_told_as_its_files_are(linked: Place, path: str) -> None:
+    """So that what was moved below it is left out, however it is spelled."""
+    (linked.folder / "link").symlink_to("sub")
+    put(linked.folder, "sub/done/x")
+    assert linked.store.absolute(linked.prefix + path).rstrip("/") == f"{linked.prefix}sub/done"
+    assert linked.listed("link/done/*") == ["sub/done/x"]
+
+
 def test_behind_a_link_two_dots_are_where_the_link_leads(linked: Place) -> None:
     (linked.folder / "link").symlink_to("sub/deep")
     assert linked.listed("link/../a.txt") == ["sub/a.txt"]
@@ -328,6 +337,19 @@ def test_a_folder_that_may_not_be_searched_is_refused_by_name(open_folder: Path,
                         ask([given])
                     assert f"files that match {given!r} cannot be listed: user id" in str(caught.value)
                     assert f"may not look into folder '{open_folder}/b'; give it the right to list" in str(caught.value)
+    finally:
+        (open_folder / "b").chmod(0o700)
+
+
+def test_a_file_that_cannot_be_looked_at_is_not_taken_for_gone(open_folder: Path) -> None:
+    put(open_folder, "b/x")
+    (open_folder / "b").chmod(0)
+    path, store = f"{open_folder}/b/x", LocalStore("/").of("t")
+    asked: list[Callable[[], Any]] = [lambda: store.exists(path), lambda: store.move(path, "/done")]
+    try:
+        for ask in asked:
+            with as_nobody(), pytest.raises(SourceError, match=rf"'{path}' .*: Permission denied; give"):
+                ask()
     finally:
         (open_folder / "b").chmod(0o700)
 
