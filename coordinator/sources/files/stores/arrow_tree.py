@@ -51,7 +51,7 @@ class ArrowTree(FolderTree):
 
     def __init__(self, filesystem: Any, prefix: str) -> None:
         self._filesystem, self.prefix = filesystem, prefix
-        self._listed: dict[str, dict[str, Entry]] = {}
+        self._listed: dict[str, set[Entry]] = {}
         self._infos: dict[str, Any] = {}
         self._top = sys.maxsize
 
@@ -63,20 +63,23 @@ class ArrowTree(FolderTree):
             is_flat = self._filesystem.type_name in _FLAT
             if is_deep and not is_flat:
                 self._refuse_loop(folder)
-            self._listed[folder] = {}
+            self._listed[folder] = set()
             for info in self._infos_below(folder, is_recursive=is_deep and is_flat):
-                self._infos[info.path] = info
-                self._enter(folder, info.path, is_folder=info.type.name == "Directory")
-        return self._listed[folder].values()
+                path, is_folder = info.path.rstrip("/"), info.type.name == "Directory"
+                if not is_folder or path not in self._infos:  # an object may have the name of a folder
+                    self._infos[path] = info
+                self._enter(folder, path, is_folder=is_folder)
+        return self._listed[folder]
 
     def _enter(self, top: str, path: str, *, is_folder: bool) -> None:
         """Takes in a path below a folder, together with the folders between, which not every store tells."""
         while path != top:  # bounded by the depth of the path
             parent, _, name = path.rpartition("/")
-            known = self._listed.setdefault(parent or path[: path.startswith("/")], {})
-            if name in known:
+            known = self._listed.setdefault(parent or path[: path.startswith("/")], set())
+            entry = ArrowEntry(name, is_folder)
+            if entry in known:
                 return
-            known[name] = ArrowEntry(name, is_folder)
+            known.add(entry)
             path, is_folder = parent, True
 
     def _refuse_loop(self, folder: str) -> None:

@@ -8,12 +8,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.fs
 import pytest
 
-from coordinator.sources.files.stores import arrow_store, arrow_tree
+from coordinator.sources.files.stores import arrow_store, arrow_tree, file_listing
 from coordinator.sources.files.stores.arrow_store import ArrowStore
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.local_store import LocalStore
@@ -147,6 +148,23 @@ def test_a_private_name_matches_no_pattern(place: Place) -> None:
     assert place.listed("in/*", "in/**") == ["in/b"]
     with pytest.raises(TopologyError, match="no file matches"):
         place.listed("in/.*")
+
+
+@pytest.mark.parametrize("told", ["b/x b/x/a", "b/x/a b/x", "b/x b/x/ b/x/a", "b/x/ b/x b/x/a"])
+@pytest.mark.parametrize("pattern", ["b/**", "b/**/*", "b/**/a"])
+def test_an_object_with_the_name_of_a_folder_hides_nothing_in_it(
+    monkeypatch: pytest.MonkeyPatch, told: str, pattern: str
+) -> None:
+    """As some programs mark folders in stores of objects, by an object without a byte."""
+    monkeypatch.setattr(arrow_tree, "_FLAT", ("s3",))
+    kinds = pyarrow.fs.FileType
+    infos = [
+        pyarrow.fs.FileInfo(key, kinds.Directory if key.endswith("/") else kinds.File, size=0) for key in told.split()
+    ]
+    store = SimpleNamespace(type_name="s3", get_file_info=lambda _: infos)
+    tree = arrow_tree.ArrowTree(store, "s3://")
+    found = file_listing.list_files([pattern], lambda given: (tree, given))
+    assert found == (("s3://b/x/a",) if pattern.endswith("a") else ("s3://b/x", "s3://b/x/a"))
 
 
 def test_options_of_an_address_are_told_from_wildcards_and_names() -> None:
