@@ -25,6 +25,8 @@ class CrashKind(Enum):
     """It took too long: retry with fewer attempts, and never run as many again."""
     WAITED = "waited"
     """It took too long because it had to wait for executors: retry as many attempts, and count it against none."""
+    ENGINE = "engine"
+    """The engine could not have run any batch then: retry, and never blame the batch for it."""
     CERTAIN = "certain"
     """A retry would end in the same way: stop."""
 
@@ -84,6 +86,7 @@ _OF_CRASH = {
     CrashKind.LOST: FailureCause.WORKER_LOST,
     CrashKind.OVERDUE: FailureCause.TIMEOUT,
     CrashKind.WAITED: FailureCause.TIMEOUT,
+    CrashKind.ENGINE: FailureCause.ENGINE,
     CrashKind.CERTAIN: FailureCause.ENGINE,
 }
 

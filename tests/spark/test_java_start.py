@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -40,10 +41,11 @@ print("stopped", file=sys.stderr)
 """
 
 
-def said(master: str, *settings: str, **environment: str) -> list[str]:
+def said(master: str, *settings: str, files: int | None = None, **environment: str) -> list[str]:
     """Lines on standard error of a process that starts Spark, runs a good job and one that raises, and stops it."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, master, *settings],
+        preexec_fn=None if files is None else lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files)),
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
@@ -86,3 +88,29 @@ def test_a_java_that_is_missing_is_no_fault_of_the_command():
 
     assert line.startswith("ended: Spark does not start: ")
     assert line.endswith("; install Java 17 or newer, or set JAVA_HOME to it")
+
+
+def test_a_process_that_may_open_too_few_files_is_told_of_its_limit():
+    (line,) = said("local[1]", files=128)
+
+    assert line.startswith(
+        "ended: Spark does not start, since this process and its children may open only 128 files each: raise the limit"
+    )
+
+
+@pytest.mark.redis
+def test_no_batch_is_quarantined_where_spark_can_start_no_worker(tmp_path: Path, redis_backend):
+    program = f"""
+from coordinator import RunOptions
+from coordinator.run import run
+from tests.support.spark.bolts import numbers_topology
+run(
+    numbers_topology(4), redis_url={redis_backend.url!r}, master="local[2]",
+    conf={{"spark.python.daemon.module": "none"}}, options=RunOptions(on_poison="quarantine", max_attempts=2),
+)
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    last = done.stderr.splitlines()[-1]
+    assert "EngineError: Spark failed 2 times at txid 1, where no batch is to blame: " in last
+    assert "; a job that does nothing fails " in last

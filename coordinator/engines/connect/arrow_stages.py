@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import pyarrow
 
@@ -90,3 +91,14 @@ def _batches(rows: Iterable[_Row]) -> Iterator[pyarrow.RecordBatch]:
             yield pyarrow.record_batch([partitions, frames], schema=_SCHEMA)
             partitions, frames, held_bytes = [], [], 0
     yield pyarrow.record_batch([partitions, frames], schema=_SCHEMA)
+
+
+def nothing_done(session: Any) -> list[Any]:
+    """Runs a query of one task that does nothing (driver)."""
+    frame = session.range(1, numPartitions=1)
+    rows: list[Any] = frame.mapInArrow(_as_they_are, frame.schema).collect()
+    return rows
+
+
+def _as_they_are(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+    return batches

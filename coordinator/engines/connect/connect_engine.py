@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coordinator.engines.connect.arrow_stages import PackedPlan
+from coordinator.engines.connect.arrow_stages import PackedPlan, nothing_done
 from coordinator.engines.connect.connect_session import asked
 from coordinator.engines.connect.connect_wave import ConnectDeployment, ConnectWave
 from coordinator.engines.spark.alarm import Deadline
-from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import is_fair
 from coordinator.engines.spark.shipping import dumps
@@ -143,8 +143,8 @@ class ConnectEngine:
             event = query()
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
             _LOG.debug("a query crashed:\n%s", error)
-            story = crash_story(error)
             try:
+                story = blamed(crash_story(error), lambda: nothing_done(self._session))
                 asked(lambda: self._session.conf.get("spark.sql.session.timeZone"))  # known to every server
                 event = crashed(story.reason, story.kind)
             except EngineError as gone:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,9 +26,10 @@ END_OF_TRACEBACK = re.compile(r"\s+at |\s*SQLSTATE|Driver stacktrace|\s*Caused b
 TASK = re.compile(r"\(TID \d+\) \([^)]*\): ")
 WRAPPING = re.compile(
     r"^:?\s*(?:Caused by: |An error occurred while calling \S+|Job aborted due to stage failure: "
-    r"|[\w.$]+(?:Exception|(?<!OutOfMemory)Error): )\s*"
+    r"|Error from python worker:|[\w.$]+(?:Exception|(?<!OutOfMemory)Error):(?: |$))\s*"
 )
 NOT_IN_JAVA = re.compile(r"Py4JException: ((?:Method|Constructor|Field) .* does not exist)")
+CANCELLED = re.compile(r"cancell?ed|interrupted", re.IGNORECASE)
 OVERDUE = re.compile(r"^[\w.]*OverdueError: ")
 CERTAIN_ERRORS = (TypeError, ImportError, AttributeError, NameError, NotImplementedError)
 """Raised on the driver, they would be raised again."""
@@ -123,6 +124,30 @@ def crash_story(error: BaseException) -> CrashStory:
         if remedy.sign.search(cause):
             return CrashStory(remedy.told(cause), remedy.kind)
     return CrashStory(cause[:TEXT_LIMIT])
+
+
+def blamed(story: CrashStory, do_nothing: Callable[[], object]) -> CrashStory:
+    """Returns why a job crashed, once it is known whether Spark runs a job at all (driver, on the job's thread).
+
+    A batch that loses its worker and a Spark that can start none end in the same way. So a job that does nothing runs
+    after a crash that may be either: one that fails, too, acquits every batch.
+
+    Args:
+        story: of the job that has crashed.
+        do_nothing: runs a job of one task that does nothing; a cancel of the crashed job ends it.
+    """
+    if story.kind is not CrashKind.LOST or CANCELLED.search(story.reason):
+        return story
+    try:
+        do_nothing()
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises
+        found = crash_story(error)
+        if CANCELLED.search(found.reason):
+            return story
+        kind = found.kind if found.kind is CrashKind.CERTAIN else CrashKind.ENGINE
+        how = "in the same way" if found.reason == story.reason else f"too: {found.reason}"
+        return CrashStory(f"{story.reason}; a job that does nothing fails {how}"[: 2 * TEXT_LIMIT], kind)
+    return story
 
 
 def _bug_on_driver(error: BaseException) -> str:

@@ -243,6 +243,11 @@ def by_partition(_: int, records: Iterable[Addressed]) -> Iterator[bytes]:
     yield from _handed_over(held)
 
 
+def does_nothing(_: int, records: Iterable[Any]) -> Iterable[Any]:
+    """A stage that needs a worker, and nothing else (executor)."""
+    return records
+
+
 def _handed_over(held: dict[int, list[Addressed]]) -> Iterator[bytes]:
     for partition in list(held):
         yield LONG.pack(partition)

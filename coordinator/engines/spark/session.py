@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,9 @@ from state.troubles import Trouble
 STANDALONE = re.compile(r"spark://(?P<addresses>.+)")
 LISTENING = re.compile(r"(spark|sc)://(?P<addresses>[^/;]+).*")
 CONNECT_TIMEOUT_S = 5.0
+OUT_OF_FILES = re.compile(r"Error loading java\.security|Too many open files|error=24\b")
+"""What Java says when it can open no more of its own; of the first it does not say why."""
+ENOUGH_FILES = 4096
 CONNECT_SCHEME = "sc://"
 """What the address of a Spark Connect server begins with."""
 CONNECT_MODULE = "pyspark.sql.connect."
@@ -143,6 +147,12 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
     try:
         return start_context(conf, is_local=local)
     except RuntimeError as error:
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if OUT_OF_FILES.search(str(error)) and files < ENOUGH_FILES:
+            raise EngineError(
+                f"Spark does not start, since this process and its children may open only {files} files each: raise "
+                f"the limit, as by `ulimit -n {ENOUGH_FILES}`, or in the service or container (Java: {error})"
+            ) from error
         raise TopologyError(f"spark does not start with master {master!r}: {error}; check master and conf").about(
             Trouble.SPARK_MASTER
         ) from error

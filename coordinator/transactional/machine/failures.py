@@ -118,7 +118,9 @@ class Failures:
             yield from self._halt(live[0], phase, EngineError(sentence), _Fault(reason, counts_as))
         elif len(attempts) == 1:
             is_counted = kind is not CrashKind.WAITED
-            yield from self._lose(live[0], phase, _Fault(reason, counts_as, is_counted=is_counted))
+            is_of_batch = kind is not CrashKind.ENGINE
+            fault = _Fault(reason, counts_as, is_counted=is_counted, is_of_batch=is_of_batch)
+            yield from self._lose(live[0], phase, fault)
         else:
             where = f"wave {wave}" if phase is Phase.PROCESSING else f"the commit phase of wave {wave}"
             sentence = f"{where} crashed{_culprit(attempts, kind)}: {reason}" if kind is CrashKind.LOST else reason
@@ -198,7 +200,9 @@ class Failures:
         options = self._books.options
         record.retry_at_s = self._books.now_s + options.pause_s(record.failure_count)
         own, others = record.own_failure_count, record.failure_count - record.own_failure_count
-        if not self._may_quarantine(record):
+        if fault.counts_as is FailureCause.ENGINE and others >= options.max_attempts:
+            self._halt_at(attempt.txid, EngineError(_not_the_batch(attempt.txid, others, fault.reason)))
+        elif not self._may_quarantine(record):
             if record.failure_count >= options.max_attempts:
                 self._halt_at(attempt.txid, ReplayLimitError(attempt.txid, record.failure_count, fault.reason))
         elif others >= options.max_attempts:
@@ -241,6 +245,13 @@ class Failures:
             self._books.waves.let_go(ended.wave_id, ended.attempt)
         self._books.statistics.failed_outcomes(ended.outcome for ended in dropped if ended.outcome is not None)
         yield from map(CancelWave, self._books.waves.running_for_nothing({ended.wave_id for ended in dropped}))
+
+
+def _not_the_batch(txid: int, count: int, reason: str) -> str:
+    return (
+        f"Spark failed {count} times at txid {txid}, where no batch is to blame: {reason}; lower txids are committed; "
+        "see what is wrong with Spark and its machines, and run again in a new session"
+    )
 
 
 def _culprit(attempts: Attempts, kind: CrashKind) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.crash_story import CrashStory, blamed, crash_story
 from coordinator.watching.failure_cause import CrashKind
 
 JAVA_STACK = "\n".join(f"\tat org.apache.spark.{name}(Executor.scala:{name})" for name in range(60))
@@ -90,6 +92,12 @@ def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None
             "native code (Spark: Python worker exited unexpectedly (crashed))",
             CrashKind.LOST,
         ),
+        (
+            "org.apache.spark.SparkException: \nError from python worker:\n  /bin/python: No module named no\nPATH:",
+            "/bin/python: No module named no",
+            "",
+            CrashKind.LOST,
+        ),
         ("java.lang.OutOfMemoryError: heap", "java.lang.OutOfMemoryError: heap; ", "driver.memory", CrashKind.LOST),
         (
             "ExecutorLostFailure (executor 3 exited): SIGKILL",
@@ -106,6 +114,41 @@ def test_a_cause_in_java_is_told_without_what_wraps_it(text: str, beginning: str
     assert advice in story.reason
     assert "\n" not in story.reason
     assert story.kind is kind
+
+
+def raises(text: str) -> Callable[[], None]:
+    def job() -> None:
+        raise java_exception(text)
+
+    return job
+
+
+BROKEN = 'java.lang.NullPointerException: Cannot invoke "java.io.InputStream.read()"'
+LOST_WORKER = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)."
+
+
+@pytest.mark.parametrize("crashed", [BROKEN, LOST_WORKER], ids=["unknown", "a worker was lost"])
+@pytest.mark.parametrize(
+    ("nothing", "kind", "told"),
+    [
+        (lambda: None, CrashKind.LOST, False),
+        (raises(BROKEN), CrashKind.ENGINE, True),
+        (raises('java.io.IOException: Cannot run program "/none/python": error=2'), CrashKind.CERTAIN, True),
+        (raises("org.apache.spark.SparkException: Job 7 cancelled part of cancelled job group"), CrashKind.LOST, False),
+    ],
+    ids=["does run", "fails, too", "can never run", "is cancelled"],
+)
+def test_no_batch_is_blamed_for_a_spark_that_runs_no_job_at_all(
+    crashed: str, nothing: Callable[[], None], kind: CrashKind, told: bool
+) -> None:
+    story = blamed(crash_story(java_exception(crashed)), nothing)
+    assert (story.kind, "; a job that does nothing fails " in story.reason) == (kind, told)
+
+
+@pytest.mark.parametrize("kind", [CrashKind.OVERDUE, CrashKind.CERTAIN])
+def test_a_crash_whose_cause_is_known_is_not_looked_into(kind: CrashKind) -> None:
+    story = CrashStory("it hangs", kind)
+    assert blamed(story, raises(BROKEN)) is story
 
 
 def test_a_task_that_was_overdue_tells_its_own_story() -> None:

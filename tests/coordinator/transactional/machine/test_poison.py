@@ -150,6 +150,18 @@ class TestAttempts:
         publish = published_poison(run.turn())
         assert publish.poison.cause == PoisonCause("worker died", 3)
 
+    @pytest.mark.parametrize("window", [1, 4])
+    def test_no_batch_is_quarantined_for_what_the_engine_could_not_do_with_any(self, window):
+        run = driven(ready(8), window=window)
+        for wave_id in range(1, 9):
+            run.turn()
+            if run.machine.is_halted():
+                break
+            run.handle(WaveCrashed(wave_id, "no worker starts", CrashKind.ENGINE))
+        error = is_halted_by(run, EngineError)
+        assert "Spark failed 3 times at txid 1, where no batch is to blame: no worker starts; lower" in str(error)
+        assert run.machine.statistics.quarantined == []
+
     def test_a_batch_whose_commit_phase_loses_its_worker_alone_is_quarantined(self):
         run = driven(ready(1))
         for wave_id in range(1, 4):
