@@ -106,7 +106,7 @@ def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
     for pattern in patterns:
         tree, inner = place(pattern)
         with explained(pattern, TopologyError):
-            seen = [tree.look(path) for path, _ in walk(tree, inner)]
+            seen = [tree.look(path) for path in walk(tree, inner)]
         files = {each.facts.path: each for each in seen if each is not None and _is_taken(each)}
         if not files:
             raise TopologyError(_nothing_matches(pattern, tree, inner)).about(Trouble.INPUT)
@@ -117,23 +117,23 @@ def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
 def look(patterns: Iterable[str], place: Place, known: Container[str]) -> dict[str, FileFacts]:
     """See `FileStore.look`."""
     found: dict[str, Seen] = {}
-    passed: dict[str, tuple[FolderTree, Entry | None]] = {}
+    passed: dict[str, FolderTree] = {}
     for pattern in patterns:
         tree, inner = place(pattern)
         with explained(pattern, SourceError):
-            for path, entry in walk(tree, inner):
+            for path in walk(tree, inner):
                 if tree.prefix + path in known:  # a folder may hold a hundred thousand files that were read
-                    passed[path] = tree, entry
+                    passed[path] = tree
                 elif (seen := tree.look(path)) is not None and seen.kind == "file":
                     _refuse_unstorable(seen.facts.path, SourceError)
                     found[seen.facts.path] = seen
     taken: set[str] = set()
     has_inodes = any(len(each.names) > 1 for each in found.values())
-    for path, (tree, entry) in passed.items() if has_inodes or any(each.is_link for each in found.values()) else ():
-        is_plain = entry is not None and not entry.is_symlink() and not has_inodes
-        taken.add(tree.key(path))
+    for path, tree in passed.items() if has_inodes or any(each.is_link for each in found.values()) else ():
         with explained(path, SourceError):
-            taken |= frozenset() if is_plain or (seen := tree.look(path)) is None else seen.names
+            seen = tree.look(path) if has_inodes else None
+        # a link that was read may lead to another file by now, which was not
+        taken |= {tree.key(path)} if seen is None or seen.is_link else seen.names
     return {path: each.facts for path, each in _each_once(found, taken).items()}
 
 
@@ -147,8 +147,8 @@ def _each_once(found: Mapping[str, Seen], taken: set[str]) -> dict[str, Seen]:
     return kept
 
 
-def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[tuple[str, Entry | None]]:
-    """Paths in a tree that match, some more than once, and where they were listed, their entries.
+def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[str]:
+    """Paths in a tree that match, some more than once.
 
     Args:
         tree: the tree.
@@ -176,7 +176,7 @@ def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[tuple[str
         if component.is_plain:
             path = join(folder, component.prefix + component.text)
             if is_last:
-                yield path, None
+                yield path
             else:
                 todo.append((tree.folder(path), number + 1))
             continue
@@ -185,7 +185,7 @@ def walk(tree: FolderTree, pattern: str, prefix: str = "") -> Iterator[tuple[str
                 continue
             path = join(folder, entry.name)
             if is_last:
-                yield path, entry
+                yield path
             elif entry.is_symlink() or entry.is_dir():
                 todo.append((tree.folder(path), number if component.is_deep else number + 1))
         if component.is_deep:

@@ -95,7 +95,7 @@ class LocalStore(FileStore):
     def recover(self, patterns: Iterable[str]) -> None:
         for pattern in patterns:
             with explained(pattern, SourceError):
-                aside = [path for path, _ in walk(*self.tree(pattern), aside_prefix(self.topology_id))]
+                aside = list(walk(*self.tree(pattern), aside_prefix(self.topology_id)))
             for path in aside:
                 self.put_back(own_path(path))
 

@@ -265,6 +265,15 @@ def test_another_name_of_a_file_that_was_read_is_no_new_file(linked: Place, make
     assert list(linked.store.look([f"{names}/*"], {f"{names}/m.log"})) == []
 
 
+def test_a_link_that_was_read_and_leads_elsewhere_by_now_hides_no_file(linked: Place) -> None:
+    put(linked.folder, "names/new.log", "elsewhere.log")
+    (linked.folder / "names" / "latest.log").symlink_to("new.log")
+    (linked.folder / "names" / "other.log").symlink_to("../elsewhere.log")
+    names = linked.prefix + "names"
+    found = linked.store.look([f"{names}/*"], {f"{names}/latest.log"})
+    assert list(found) == [f"{names}/new.log", f"{names}/other.log"]
+
+
 def test_a_missing_file_is_explained_with_the_input(place: Place) -> None:
     with pytest.raises(TopologyError) as caught:
         place.listed("logs/*.txt")
