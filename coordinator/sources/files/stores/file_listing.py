@@ -107,9 +107,9 @@ def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
         tree, inner = place(pattern)
         with explained(pattern, TopologyError):
             seen = [tree.look(path) for path in walk(tree, inner)]
-        files = {each.facts.path: each for each in seen if each is not None and _is_taken(each)}
-        if not files:
-            raise TopologyError(_nothing_matches(pattern, tree, inner)).about(Trouble.INPUT)
+            files = {each.facts.path: each for each in seen if each is not None and _is_taken(each)}
+            if not files:
+                raise TopologyError(_nothing_matches(pattern, tree, inner)).about(Trouble.INPUT)
         found |= files
     return tuple(sorted(_each_once(found, set())))
 
