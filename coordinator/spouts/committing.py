@@ -40,8 +40,9 @@ class SpoutCommitter(ABC):
         What was read for them must not be freed: it is read again when they are republished.
 
         Args:
-            batches: of each, what is stored of it: the metadata by which the spout's coordinator cut it, or of a
-                spout with partitions, partition -> metadata.
+            batches: of each, what is stored of it: the metadata by which the spout's coordinator cut it; of a
+                partitioned spout, number of a partition -> the metadata of its part; of an opaque one, number of a
+                partition -> (position before its part, None at the beginning; position after it).
         """
 
     def cleanup_before(self, txid: int) -> None:  # noqa: B027 - optional by design

@@ -20,6 +20,7 @@ from coordinator.transactional.coordinator import CommitLimit, Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
 from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
+from coordinator.transactional.machine.poison import to_keep
 from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
@@ -96,7 +97,7 @@ def assembled(  # noqa: D417 - the others are what their names say
             committer=committer,
             untold=store.last_group() if committer is not None else (),
             withheld={record.txid for record in store.quarantined()} if committer is not None else (),
-            quarantined=lambda: [each.batch.positions or each.batch.metadata for each in store.quarantined()],
+            quarantined=lambda: [to_keep(each.batch, is_opaque=start.kind.is_opaque) for each in store.quarantined()],
             notices=taken.notices,
             earlier_notes=taken.notes,
             start=start,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.spouts.partition_cut import link_to, partition_scope
+from coordinator.spouts.partition_cut import link_to, partition_of, partition_scope
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from state.commits.quarantine import BatchInput, PoisonCause
@@ -74,3 +74,11 @@ def _follows(positions: Mapping[str, Any], began_from: Mapping[str, int], below:
     return all(
         position is None or began_from.get(scope) == link_to(below.get(scope)) for scope, position in positions.items()
     )
+
+
+def to_keep(batch: BatchInput, *, is_opaque: bool) -> Any:
+    """Returns what a spout's committer is told of a quarantined batch; see `SpoutCommitter.keep`."""
+    if not batch.positions:
+        return batch.metadata
+    kept = {partition_of(scope): (batch.starts.get(scope), end) for scope, end in batch.positions.items()}
+    return kept if is_opaque else {partition: end for partition, (_, end) in kept.items()}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
-from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.errors import (
     NotReplayableError,
@@ -293,6 +293,56 @@ def test_a_spout_is_told_of_a_quarantined_batch_when_it_is_replayed_and_not_befo
     assert ToldNumbers.told[-1] == 3
     world.run(topology(ToldNumbers(), is_fixed=True))
     assert ToldNumbers.told[-2:] == [3, 3], "told again, under the number by which the spout knows it"
+
+
+class Sparing(SpoutCommitter):
+    spared: ClassVar[list[list[Any]]] = []
+
+    def keep(self, batches):
+        Sparing.spared.append([*batches])
+
+    def commit(self, attempt):
+        """Is told nothing that counts here."""
+
+
+class Spares(ICommitterTransactionalSpout):
+    def get_committer(self, conf, context):
+        return Sparing()
+
+
+class SparedWhole(Spares, FixedBatchesSpout):
+    """A whole batch is known by the metadata of the coordinator."""
+
+
+class SparedPartitions(Spares, MemoryTransactionalSpout):
+    """The part of a partition is known by its own metadata."""
+
+
+class SparedOpaque(Spares, OpaqueMemoryTransactionalSpout):
+    """The part of a partition is what lies between two positions."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "spared", "begins"),
+    [
+        ("whole", SparedWhole, [1]),
+        ("partitioned", SparedPartitions, {0: 2, 1: 2}),
+        ("opaque", SparedOpaque, {0: 0, 1: 0}),
+    ],
+)
+def test_a_committer_is_told_what_to_spare_by_the_numbers_of_partitions_and_from_where_to_where(kind, spared, begins):
+    Sparing.spared.clear()
+    spout = SPOUTS[kind](BATCHES)
+    spout.__class__ = spared
+    QuarantineWorld().run(topology(spout))
+    first = Sparing.spared[-1][0]
+    if kind == "whole":
+        assert first[:1] == begins
+    elif kind == "partitioned":
+        assert {partition: part[0] for partition, part in first.items()} == begins
+    else:
+        assert {partition: before[0] for partition, (before, _) in first.items()} == begins
+        assert {partition: after[0] for partition, (_, after) in first.items()} == {0: 2, 1: 2}
 
 
 class TestSpoutsThatCannot:
