@@ -36,6 +36,7 @@ class RunStatistics(WaveStatistics):
         commit_groups: atomic commits.
         changes: changes of state in them.
         active: attempts in flight.
+        busy_since_s: when the first of them started after a time without any; None before the first.
         cut_txid: highest txid that is cut into a transaction, over all runs; those above `last_txid` are in flight, or
             have failed and were dropped.
         fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
@@ -62,6 +63,7 @@ class RunStatistics(WaveStatistics):
     commit_groups: int = 0
     changes: int = 0
     active: int = 0
+    busy_since_s: float | None = None
     cut_txid: int = 0
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
@@ -79,6 +81,8 @@ class RunStatistics(WaveStatistics):
     def started(self, attempt_count: int, now_s: float) -> None:
         """Counts a wave that was started."""
         self.wave_started(now_s)
+        if not self.active:
+            self.busy_since_s = now_s
         self.attempts += attempt_count
 
     def failed(self, txids: Sequence[int], culprit: int, cause: FailureCause) -> None:
@@ -88,13 +92,13 @@ class RunStatistics(WaveStatistics):
             self.failures[(cause if txid == culprit else FailureCause.LOWER_FAILED).value] += 1
 
     def commit_lag_s(self, now_s: float) -> float:
-        """Returns the seconds since the last commit, or since the first wave before it; 0 if nothing is in flight."""
+        """Returns for how long what is in flight has waited for a commit; 0 if nothing is."""
         return self.since_commit_s(now_s) if self.active else 0.0
 
     def since_commit_s(self, now_s: float) -> float:
-        """Returns the seconds since the last commit, or since the first wave before it; 0 before that."""
-        since = self.last_result_s or self.first_wave_s
-        return 0.0 if since is None else max(0.0, now_s - since)
+        """Returns the seconds since the last commit, or the wave that ended an idle time after it; 0 before any."""
+        known = [each for each in (self.first_wave_s, self.busy_since_s, self.last_result_s) if each is not None]
+        return max(0.0, now_s - max(known)) if known else 0.0
 
     def committed_one(self, txid: int, outcome: AttemptResult) -> None:
         """Counts a transaction that was committed."""

@@ -39,3 +39,18 @@ def test_times_are_seconds_since_the_first_wave():
     run.processed(98_768.0, 0.0, 1)
     assert run.history.waves.points() == [WaveTime(1.5, 1.5, 2)]  # nobody has measured the second
     assert run.history.moments.points() == [RunPoint(1.5, 0, 0), RunPoint(2.0, 2, 0), RunPoint(3.0, 2, 1)]
+
+
+@pytest.mark.parametrize("idle_s", [0.0, 3_600.0])
+def test_the_lag_counts_no_time_in_which_nothing_was_in_flight(idle_s: float) -> None:
+    run = RunStatistics()
+    run.started(1, 100.0)
+    run.active = 1
+    assert run.commit_lag_s(102.0) == 2.0
+    run.committed_group(103.0, 1, [])
+    run.active = 0
+    assert run.commit_lag_s(103.0 + idle_s) == 0.0
+    run.started(1, 103.0 + idle_s)
+    run.active = 1
+    run.started(1, 104.0 + idle_s)
+    assert run.commit_lag_s(105.0 + idle_s) == 2.0
