@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from coordinator.watching.statistics.run_statistics import expired_when_written
 from state.printable import counted
 
 BATCHES = 20
@@ -93,6 +94,7 @@ class Proof:
         faults: the fewest faults with which that seed still fails, in the form that `exactly` takes.
         story: what happens in that schedule, line by line.
         keeps_tasks: whether every component has kept its number of tasks.
+        expired_parts: how many parts of states had expired when the quiet run wrote them: nothing of them is compared.
     """
 
     topology_id: str
@@ -104,6 +106,7 @@ class Proof:
     faults: tuple[str, ...] = ()
     story: Sequence[str] = field(default=(), repr=False)
     keeps_tasks: bool = False
+    expired_parts: int = 0
 
     @property
     def holds(self) -> bool:
@@ -130,6 +133,8 @@ class Proof:
         held = "the same state under every schedule" if self.seeds else "quiet runs agree, and no schedule was played"
         verdict = held if self.holds else "not proved"
         yield f"{self.topology_id}: {verdict}; {what}, {counted(self.seeds, 'seed')}"
+        if self.expired_parts:
+            yield f"{expired_when_written(self.expired_parts)}; nothing of them was compared"
         for found in self.mistakes:
             yield ""
             yield from found.lines()
@@ -146,6 +151,7 @@ class Proof:
             "batches": self.batches,
             "is_whole": self.is_whole,
             "seeds": self.seeds,
+            "expired_parts": self.expired_parts,
             "mistakes": [asdict(found) | {"explained": EXPLAINED[found.mistake]} for found in self.mistakes],
             "failing_seed": self.failing_seed,
             "faults": list(self.faults),

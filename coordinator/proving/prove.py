@@ -101,7 +101,7 @@ class _Judged:
 class _Proving:
     def __init__(self, topology: Topology, batches: int, *, keep_tasks: bool) -> None:
         self._topology, self._batches, self._keep_tasks = topology, batches, keep_tasks
-        self._is_whole = True
+        self._is_whole, self._expired_parts = True, 0
         self._by_stages: Kept | None = None
 
     def proof(
@@ -140,6 +140,7 @@ class _Proving:
             time.sleep(1 - time.time() % 1)  # the other run meets another second
         other: QuietRun = self._in_a_copy(partial(quiet_run, topology, self._batches))
         self._batches, self._is_whole = len(runs.first.transactions), runs.first.is_whole
+        self._expired_parts = runs.first.expired_parts
         if not self._batches:
             raise TopologyError(f"the input of {topology.topology_id!r} has no batch, or none for now: nothing was run")
         if not any(each.has_written() for each in runs.first.transactions) and not runs.first.kept.letters:
@@ -246,7 +247,13 @@ class _Proving:
 
     def _proved(self, seeds: int, found: list[FoundMistake], failed: _Judged | None = None) -> Proof:
         proof = Proof(
-            self._topology.topology_id, self._batches, self._is_whole, seeds, tuple(found), keeps_tasks=self._keep_tasks
+            self._topology.topology_id,
+            self._batches,
+            self._is_whole,
+            seeds,
+            tuple(found),
+            keeps_tasks=self._keep_tasks,
+            expired_parts=self._expired_parts,
         )
         if failed is None:
             return proof

@@ -62,11 +62,13 @@ class QuietRun:
     Attributes:
         transactions: all that it ran, from txid 1.
         is_whole: whether the input had no more.
+        expired_parts: how many parts of states had expired when they were written.
     """
 
     transactions: Sequence[QuietTransaction]
     is_whole: bool
     kept: Kept
+    expired_parts: int = 0
 
 
 def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> QuietRun:
@@ -99,7 +101,7 @@ def quiet_run(topology: Topology, batches: int, watch: Watch | None = None) -> Q
         kept = Kept(run.snapshot().states, letters_of(run.dead_letters()))
         if len(found) == batches:
             run.run_until_idle()
-        return QuietRun(found, not run.held(), kept)
+        return QuietRun(found, not run.held(), kept, run.statistics.expired_parts)
 
 
 def letters_of(letters: Sequence[Any]) -> list[tuple[str, str, tuple[Any, ...]]]:

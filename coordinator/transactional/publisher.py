@@ -142,7 +142,7 @@ class Publisher:
             count = len(republished.letters)
             what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
             _LOG.info("%s replayed as txid %d", what, attempt.txid, extra=fields(attempt))
-        return Published(self._clock(), reply.byte_count, reply.busy_s)
+        return Published(self._clock(), reply.byte_count, reply.busy_s, reply.expired_count)
 
     def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:
         """Returns why the store refused the content of a group, which changed nothing.

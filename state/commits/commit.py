@@ -94,10 +94,12 @@ class CommitReply:
     """The answer to a commit: its outcome, and what the server found; for TYPE and LIMIT it names state key and field.
 
     `byte_count` is the size of the arguments that were sent, 0 if none were. `busy_s` is for how long the call kept the
-    server busy, 0 if it had to be repeated.
+    server busy, 0 if it had to be repeated. `expired_count` is how many parts of states had expired when they were
+    written, by the server's clock, so that nothing is left of them; 0 if the answer had to be asked for again.
     """
 
     status: CommitStatus
     detail: str = ""
     byte_count: int = 0
     busy_s: float = 0.0
+    expired_count: int = 0

@@ -34,6 +34,8 @@ class PartType(StrEnum):
     DATE = "date"
 
 
+MILLISECONDS_FROM = 100_000_000_000
+"""What is not less is taken for milliseconds: of the year 1973, as seconds of the year 5138."""
 _TYPES: dict[PartType, type[Any]] = {PartType.STR: str, PartType.INT: int, PartType.DATE: date}
 
 
@@ -184,6 +186,8 @@ class StateFamily(Generic[Handle]):
         else:
             raise TypeError(f"{when}; give a date, a datetime with a time zone, or whole seconds since 1970")
         expires_ms = round(seconds * 1000)
+        if type(given) is int and given >= MILLISECONDS_FROM:
+            raise ValueError(f"{when}, which is after the year 5000; if these are milliseconds, give seconds")
         if not 0 < expires_ms <= MAX_INTEGER:
             raise ValueError(f"{when}, which is before 1970 or too far in the future")
         return expires_ms

@@ -151,6 +151,8 @@ class RedisStore(RedisTopology):
             return CommitReply(CommitStatus.LIMIT, str(error))
         reached("commit.sending")
         reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        if reply.status is CommitStatus.OK:
+            reply = CommitReply(reply.status, expired_count=int(reply.detail))
         reached("commit.answered")
         advice = advised(self.keys.topology_id, reply)
         return replace(advice, byte_count=sum(map(len, arguments)), busy_s=self._connection.busy_s)

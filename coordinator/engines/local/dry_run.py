@@ -86,12 +86,14 @@ class DryBatch:
         components: what each component emitted, in flow order.
         writes: what the committers would write; None if their phase was not run.
         dead_letters: what was refused; none if the commit phase was not run.
+        expired_parts: how many parts of states had expired when they were written, by the clock of now.
     """
 
     txid: int
     components: tuple[DryComponent, ...]
     writes: tuple[DryWrites, ...] | None = None
     dead_letters: tuple[DeadLetter, ...] = ()
+    expired_parts: int = 0
 
 
 def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator[DryBatch]:
@@ -144,13 +146,16 @@ def _whole(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[
         writes = tuple(_writes(run.held_reports(txid), topology))
         batch = DryBatch(txid, _components(run, topology, txid), writes)
         run.ack(txid)
+        expired_before = run.statistics.expired_parts
         try:
             while run.statistics.last_txid < txid and run.tick():
                 pass  # bounded: what it publishes is at hand
         except TransactionError:
             yield batch
             raise
-        yield replace(batch, dead_letters=tuple(each for each in run.dead_letters() if each.txid == txid))
+        expired = run.statistics.expired_parts - expired_before
+        letters = tuple(each for each in run.dead_letters() if each.txid == txid)
+        yield replace(batch, dead_letters=letters, expired_parts=expired)
 
 
 def _processed(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:

@@ -18,7 +18,7 @@ from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
-from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.run_statistics import RunStatistics, expired_when_written
 from state.errors import TransactionError
 from state.keys import Keys
 from state.kinds.handles import declared_states, key_shown
@@ -98,6 +98,8 @@ def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | Pl
         return
     if statistics.quarantined:
         yield _quarantine_line(topology.topology_id, statistics.quarantined)
+    if statistics.expired_parts:
+        yield f"EXPIRED: {expired_when_written(statistics.expired_parts)}"
     if statistics.committed and not statistics.changes and topology.states:
         yield (
             f"NOTHING WRITTEN: {counted(statistics.committed, 'transaction')} committed, with "

@@ -286,6 +286,7 @@ class Commits:
         letters, changes = letter_count(step.write_set), sum(own.operations() for own in step.write_set.states.values())
         books.statistics.committed_group(books.now_s, changes, counted)
         books.statistics.dead_letters += letters
+        books.statistics.expired_parts += published.expired_count
         books.statistics.worked(work_of(phase.reports, slice(count)), is_committed=True)
         yield from self._releases.published(step.attempts)
 

@@ -106,11 +106,13 @@ class Published:
         now_s: the time.
         byte_count: size of what was sent to the store.
         call_s: how long the call kept the server busy; 0 if that is not known.
+        expired_count: how many parts of states had expired when they were written.
     """
 
     now_s: float
     byte_count: int = 0
     call_s: float = 0.0
+    expired_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,8 @@ class RunStatistics(WaveStatistics):
         fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
         counters: counted by components, in committed attempts.
         dead_letters: tuples that were refused, and stored, with the transactions this run committed.
+        expired_parts: parts of states whose time had come when they were written, so that nothing is left of them; a
+            part counts once for each commit that writes it.
         notices: changes of topology and input since the run before, one sentence each.
         cluster: the matter with Spark's cluster, in one line; "" if all is well.
         lacks_executors: the run waits for executors.
@@ -68,6 +70,7 @@ class RunStatistics(WaveStatistics):
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
     dead_letters: int = 0
+    expired_parts: int = 0
     notices: tuple[str, ...] = ()
     cluster: str = ""
     lacks_executors: bool = False
@@ -167,6 +170,7 @@ class RunStatistics(WaveStatistics):
         ]
         figures += [("quarantined", len(self.quarantined))] if self.quarantined else []
         figures += [("dead letters", self.dead_letters)] if self.dead_letters else []
+        figures += [("parts expired when written", self.expired_parts)] if self.expired_parts else []
         figures += [("server away, seconds", round(self.server_away_s, 3))] if self.server_away_count else []
         figures += sorted(self.counters.items())
         return figures
@@ -223,6 +227,8 @@ class RunStatistics(WaveStatistics):
             fields["replayed_letters"] = self.replayed_letters
         if self.dead_letters:
             fields["dead_letters"] = self.dead_letters
+        if self.expired_parts:
+            fields["expired_parts"] = self.expired_parts
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields
@@ -232,3 +238,11 @@ def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str,
     """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
         yield report.component_id, report.results.work.total(places)
+
+
+def expired_when_written(count: int) -> str:
+    """Returns what is said of parts that a run has written after their time."""
+    return (
+        f"{counted(count, 'part')} had expired when written, by the server's clock, so nothing is left of what was "
+        "committed to them; for old data, have expire_at return a later time (docs/state.md)"
+    )

@@ -41,7 +41,7 @@ end
           put_count (field value)... forget_count field... section...
           told is empty if the spout's committer has heard of everything before this group; the history has records of
           the last `kept` txids
-     -> {status, sentence} --]]
+     -> {status, sentence}; with OK, how many parts had expired when they were written --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
   local owner = read_owner(argv)
@@ -78,8 +78,12 @@ local function commit(keys, argv)
     end
   end
   begin_write(control, owner)
+  local expired = 0
   for _, write in ipairs(steps) do
-    redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
+    local done = redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
+    if write.command == 'PEXPIREAT' and done == 1 and redis.pcall('EXISTS', write.key) ~= 1 then
+      expired = expired + 1
+    end
   end
   local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)
   put_pairs(metadata, argv, puts + 1, forgets - 1)
@@ -91,7 +95,7 @@ local function commit(keys, argv)
   else
     write_control(control, owner, 'history_from', oldest, 'committed', decimal(group.last), 'told', told)
   end
-  return {'OK', ''}
+  return {'OK', decimal(expired)}
 end
 
 register('commit', commit)

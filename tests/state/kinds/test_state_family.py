@@ -168,9 +168,10 @@ def test_the_time_at_which_a_part_expires_travels_with_every_write(given, expire
         (None, TypeError, "returned None for day datetime.date"),
         (90.5, TypeError, "give a date, a datetime with a time zone, or whole seconds"),
         (0, ValueError, "before 1970 or too far in the future"),
-        (MAX_INTEGER, ValueError, "before 1970 or too far in the future"),
+        (MAX_INTEGER, ValueError, "after the year 5000; if these are milliseconds, give seconds"),
+        (1_795_219_200_000, ValueError, "after the year 5000; if these are milliseconds, give seconds"),
     ],
-    ids=["naive", "none", "float", "never", "far"],
+    ids=["naive", "none", "float", "never", "far", "milliseconds"],
 )
 def test_an_expiry_that_cannot_be_one_is_refused(given, error, message):
     class Once:

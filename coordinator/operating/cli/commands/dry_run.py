@@ -22,6 +22,7 @@ from coordinator.operating.inspection.wording import words_of_spout, words_or_va
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
+from coordinator.watching.statistics.run_statistics import expired_when_written
 from state.errors import TopologyError
 from state.printable import counted, one_line
 from state.troubles import Trouble
@@ -113,6 +114,8 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
         changes = counted(len(writes.changes), "change")
         yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {changes}"
         yield from _cut([_change_line(change) for change in writes.changes[:limit]], len(writes.changes), "      ")
+    if batch.expired_parts:
+        yield f"  {expired_when_written(batch.expired_parts)}"
     if batch.dead_letters:
         yield f"  {counted(len(batch.dead_letters), 'dead letter')}"
         letters = [f"{letter.component_id}: {letter.reason}" for letter in batch.dead_letters[:limit]]
@@ -167,6 +170,7 @@ def _plain(batch: DryBatch, fields: Fields, limit: int) -> dict[str, Any]:
         ],
         "writes": None if batch.writes is None else [_plain_writes(writes, limit) for writes in batch.writes],
         "dead_letters": [json_of(letter) for letter in batch.dead_letters[:limit]],
+        **({"expired_parts": batch.expired_parts} if batch.expired_parts else {}),
     }
 
 
