@@ -89,6 +89,7 @@ PURE_MODULES = (
     "coordinator/watching/durations",
     "coordinator/watching/statistics/wave_statistics",
     "coordinator/sources/files/follow",
+    "coordinator/sources/files/rotation",
     "coordinator/sources/kafka/offset_ranges",
     "coordinator/sources/kafka/opaque_coordinator",
     "coordinator/sources/kafka/plain/partition_manager",

@@ -97,11 +97,12 @@ def expect_change(answer: Any) -> InputChange | None:
             f"compare returned {answer!r}; return an InputChange, or None if the spout cannot compare"
         )
     if answer is not None:
-        for part in ("skipped", "again", "changed", "impossible"):
+        for part in ("skipped", "again", "changed", "impossible", "renamed"):
             found = getattr(answer, part)
             if not isinstance(found, tuple) or not all(isinstance(sentence, str) for sentence in found):
                 raise WrongAnswerError(f"compare returned {part}={found!r}; return a tuple of sentences")
         expect_notes(answer.notes)
+        expect_notes(answer.again_notes)
     return answer
 
 

@@ -68,6 +68,9 @@ class InputChange:
         changed: parts that were read and have changed or are gone; their effect on the state stays.
         impossible: why a run cannot continue on this input at all.
         notes: name -> a note that replaces the former one once the change is accepted; None forgets it.
+        renamed: parts that hold what was read under another name: the user says whether they are the same, and are not
+            read again, or are read.
+        again_notes: name -> a note that takes the place of that in `notes` if those parts are read again.
     """
 
     skipped: tuple[str, ...] = ()
@@ -75,6 +78,8 @@ class InputChange:
     changed: tuple[str, ...] = ()
     impossible: tuple[str, ...] = ()
     notes: Mapping[str, Any] = field(default_factory=dict)
+    renamed: tuple[str, ...] = ()
+    again_notes: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EverySpoutCoordinator:

@@ -16,6 +16,7 @@ ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",
     "changed": "input that was read and has changed or is gone stays counted as it was",
+    "renamed": "a file that holds what was read under another name is the same file, and is not read again",
     "unchecked": "nothing is compared, for spouts that cannot compare",
 }
 """The changes of the input that a user may accept, and what each means."""
@@ -55,7 +56,7 @@ class RunOptions:
         retry_backoff_max_s: the longest pause between two attempts.
         adopt: continue even if the input has changed since earlier runs. True accepts another input provided that
             everything read so far is unchanged and nothing would be skipped or read again. To accept more, name it:
-            "skip", "again" and "changed", separated by commas, or "unchecked".
+            "skip", "again", "changed" and "renamed", separated by commas, or "unchecked".
         accept_state_changes: continue even if a state is no longer declared, is declared with other types, or holds
             something that the topology has no record of writing.
         durability: what has to be confirmed of a commit before anything is released upstream: spouts are told, streams

@@ -5,14 +5,15 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from coordinator.sources.files.file_kind import FILE, OFFSET, ROW_NUMBER, RecordKind
 from coordinator.sources.files.file_spout import FileSpout, Pattern
 from coordinator.sources.files.follow import Follow
-from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark
 from coordinator.sources.files.record_ranges import RecordRange
-from coordinator.sources.files.record_scanner import BYTE_ORDER_MARK, RecordScanner, after_lines
+from coordinator.sources.files.record_scanner import BLOCK_BYTES, BYTE_ORDER_MARK, RecordScanner, after_lines
 from coordinator.sources.files.stores.input_file import InputFile
 from coordinator.sources.files.text_encoding import UTF_8, UTF_8_HINT, as_utf_8, checked_encoding
 from coordinator.sources.records.csv_fields import CsvDialect, CsvFields
@@ -147,6 +148,10 @@ class CsvKind(RecordKind):
             if header.removeprefix(BYTE_ORDER_MARK).strip(b"\r\n"):
                 made.columns = self._columns(file.path, header)
         return made
+
+    def read_so_far(self, file: InputFile, mark: PrefixMark) -> RecordRange:
+        read = super().read_so_far(file, mark)
+        return replace(read, columns=self.scanner(file, None, None, PrefixDigest(), BLOCK_BYTES).columns)
 
     def _columns(self, path: str, header: bytes) -> tuple[str, ...]:
         wanted = self.output.record_format.fields

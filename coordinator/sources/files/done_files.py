@@ -12,7 +12,8 @@ next one puts back once it owns the topology, before it looks for files. Until t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Container, Iterable
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +23,17 @@ from coordinator.sources.files.follow import Follow
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
 from coordinator.sources.files.record_ranges import parse_ranges
 from coordinator.sources.files.stores.compressed_file import close_kept, open_content
+from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import NO_STAMP, FileStamp, identity_of, is_settled
 from coordinator.spouts.committing import SpoutCommitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
 from state.fault_points import reached
+
+_LOG = logging.getLogger("txbatch")
+PLACE = "done:"
+"""How the name of a note begins that is of no file: paths begin with a slash, and addresses with another scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +86,50 @@ class FinishedFiles:
                     "read once: give it a new name and run again; its writer has to take a new name for each file"
                 )
 
-    def still_there(self, known: Container[str]) -> Container[str]:
-        """Returns those of some paths that are not gone, so that a look can leave them out."""
-        return _StillThere(known, self._gone)
 
+class DonePlaces:
+    """Where files that are done are listed or moved to, by this run and earlier ones: nothing there is input.
 
-@dataclass(frozen=True, slots=True)
-class _StillThere(Container[str]):
-    known: Container[str]
-    dealt_with: Container[str]
+    Each place is a note of its own, so that a run with other options still knows it.
 
-    def __contains__(self, path: object) -> bool:
-        return path in self.known and path not in self.dealt_with
+    Args:
+        done: see `Follow`.
+        place: the list or the folder, links resolved; "" if files are left alone or deleted.
+    """
+
+    def __init__(self, done: str = "keep", place: str = "") -> None:
+        self._now = f"{PLACE}{done}:{place}" if place else ""
+        self._known: set[str] = set()
+
+    def recall(self, notes: Mapping[str, Any]) -> dict[str, Any]:
+        """Takes in the places that are noted, and returns the other notes."""
+        self._known.update(name for name in notes if name.startswith(PLACE))
+        return {name: note for name, note in notes.items() if not name.startswith(PLACE)}
+
+    def notes(self) -> dict[str, Any]:
+        """Returns what to note, unless it is noted already."""
+        return {self._now: True} if self._now and self._now not in self._known else {}
+
+    def tell_change(self, topology_id: str) -> None:
+        """Logs that earlier runs had other places, which stay left out of the input."""
+        for former in sorted(self._known - {self._now}):
+            done, _, place = former.removeprefix(PLACE).partition(":")
+            _LOG.warning(
+                "topology %r: earlier runs had done=%r, done_path=%r of Follow; what is there is still not read",
+                *(topology_id, done, place),
+            )
+
+    def without(self, found: Mapping[str, FileFacts], store: FileStore) -> dict[str, FileFacts]:
+        """Returns what was found elsewhere."""
+        names = self._known | ({self._now} if self._now else set())
+        places = [name.removeprefix(PLACE).partition(":")[::2] for name in names]
+        folders = tuple(f"{place.rstrip('/')}/" for done, place in places if done == "move")
+        lists = {place for done, place in places if done == "list"}
+        return {
+            path: facts
+            for path, facts in found.items()
+            if not path.startswith(folders) and not (lists and store.resolved(path).removeprefix("file://") in lists)
+        }
 
 
 class DoneFiles(SpoutCommitter):
@@ -101,15 +139,15 @@ class DoneFiles(SpoutCommitter):
         finished: which files end in which transaction.
         follow: says what becomes of them; None leaves all alone.
         store: where the files are.
-        folder: what a relative `Follow.done_path` starts from.
+        place: see `DonePlaces`.
     """
 
-    def __init__(self, finished: FinishedFiles, follow: Follow | None, store: FileStore, folder: str) -> None:
+    def __init__(self, finished: FinishedFiles, follow: Follow | None, store: FileStore, place: str) -> None:
         self._finished, self._store = finished, store
         self._done = "keep" if follow is None else follow.done
         self._marker = follow.marker if follow is not None and follow.complete == "marker" else ""
-        self._done_path = "" if follow is None else follow.done_path
-        self._list = DoneList(Path(folder, self._done_path))
+        self._place = place
+        self._list = DoneList(Path(place))
         self._kept: frozenset[str] = frozenset()
 
     def keep(self, batches: Collection[Any]) -> None:
@@ -146,7 +184,7 @@ class DoneFiles(SpoutCommitter):
         aside = store.set_aside(file.path)
         reached("done_file.set_aside")
         try:
-            if not is_untouched:
+            if not is_untouched or not store.keeps_our_time(aside):
                 self._refuse_other_content(file, aside)
             self._checked_stamp(file, aside)
             reached("done_file.compared")
@@ -155,7 +193,7 @@ class DoneFiles(SpoutCommitter):
                 if self._done == "delete":
                     store.delete(path)
                 else:
-                    store.move(path, self._done_path)
+                    store.move(path, self._place)
         except SourceError:
             store.put_back(file.path)
             raise

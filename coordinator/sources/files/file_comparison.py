@@ -6,42 +6,37 @@ changed within two seconds before; of any other the bytes that were read are rea
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
+from coordinator.sources.files.known_files import KnownFiles
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
+from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.stores.compressed_file import open_content
+from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile
 from coordinator.spouts.run_so_far import InputChange
 
 
-class FileComparison(ABC):
+class FileComparison:
     """Compares files with what was read of files; made once, at the start of a run (driver).
 
     Args:
-        marks: path -> mark of every file that was read.
         pending: paths of files that are read again, for transactions that are not committed.
         store: where the files are.
     """
 
-    def __init__(self, marks: Mapping[str, PrefixMark], pending: Collection[str], store: FileStore) -> None:
-        self._marks, self._pending = marks, pending
-        self._store = store
+    def __init__(self, pending: Collection[str], store: FileStore) -> None:
+        self._pending, self._store = pending, store
         self._changed: list[str] = []
+        self._again: list[str] = []
+        self._renamed: list[str] = []
         self._impossible: list[str] = []
         self._notes: dict[str, Any] = {}
-
-    @abstractmethod
-    def change(self) -> InputChange:
-        """Returns the differences.
-
-        Raises:
-            SourceError: a file cannot be read.
-        """
+        self._again_notes: dict[str, Any] = {}
 
     def _open(self, path: str) -> InputFile:
         return open_content(self._store, path)
@@ -57,10 +52,11 @@ class FileComparison(ABC):
             return True
         return False
 
-    def _note_stamp(self, path: str, mark: PrefixMark, found: PrefixMark) -> None:
-        """Notes a new stamp of unchanged bytes, which spares the next run reading them."""
-        if found.stamp != mark.stamp:
-            self._notes[path] = replace(mark, stamp=found.stamp).to_plain()
+    def _tell_renamed(self, former: str, path: str, note: PrefixMark, sentence: str) -> None:
+        """A file may be one that was read: the user says whether it is, or is to be read."""
+        self._renamed.append(sentence)
+        self._notes |= {former: None, path: note.to_plain()}
+        self._again_notes |= {former: None, path: None}
 
 
 class SortedComparison(FileComparison):
@@ -68,7 +64,7 @@ class SortedComparison(FileComparison):
 
     Args:
         sizes: path -> size of every file of the input.
-        marks: see `FileComparison`.
+        notes: path -> note of every file that was read.
         pending: see `FileComparison`.
         store: see `FileComparison`.
         position: path of the file in which the last transaction ended.
@@ -78,35 +74,48 @@ class SortedComparison(FileComparison):
     def __init__(
         self,
         sizes: Mapping[str, int],
-        marks: Mapping[str, PrefixMark],
+        notes: Mapping[str, PrefixMark],
         pending: Collection[str],
         store: FileStore,
         *,
         position: str,
         is_empty: Callable[[InputFile], bool],
     ) -> None:
-        super().__init__(marks, pending, store)
+        super().__init__(pending, store)
+        self._marks = notes
         self._sizes, self._position, self._is_empty = sizes, position, is_empty
         self._skipped: list[str] = []
-        self._again: list[str] = []
 
     def change(self) -> InputChange:
-        lost = {path: mark for path, mark in sorted(self._marks.items()) if not self._holds(path, mark)}
-        known = dict(self._known_under_other_names(lost))
+        """Returns the differences.
+
+        Raises:
+            SourceError: a file cannot be read.
+        """
+        gone = {path: mark for path, mark in sorted(self._marks.items()) if path not in self._sizes}
+        known = self._known_under_other_names(gone)
+        renamed = {former for former, _ in known.values()}
+        lost = [path for path, mark in sorted(self._marks.items()) if not self._holds(path, mark, renamed)]
         for path, size in sorted(self._sizes.items()):
-            if size and path < self._position and path not in lost:
-                self._look_at(path, known.get(path, 0))
-            elif path > self._position and path in self._marks:
-                self._tell_again(path, self._marks[path])
+            is_read_here = path < self._position or path in self._marks
+            if size and path != self._position and path not in lost and is_read_here:
+                self._look_at(path, known[path][1] if path in known else 0)
         return InputChange(
-            tuple(self._skipped), tuple(self._again), tuple(self._changed), tuple(self._impossible), self._notes
+            tuple(self._skipped),
+            tuple(self._again),
+            tuple(self._changed),
+            tuple(self._impossible),
+            self._notes,
+            renamed=tuple(self._renamed),
+            again_notes=self._again_notes,
         )
 
-    def _holds(self, path: str, mark: PrefixMark) -> bool:
+    def _holds(self, path: str, mark: PrefixMark, renamed: Collection[str]) -> bool:
         """Returns whether a file still begins with what was read of it."""
         if path not in self._sizes:
             sentence = f"file {path!r} is no longer part of the input; {mark.end} bytes of it were read"
-            if self._tell_lost(path, sentence, is_next=False):
+            is_known = path in renamed and path not in self._pending
+            if is_known or self._tell_lost(path, sentence, is_next=False):
                 self._notes[path] = None
             return False
         with closing(self._open(path)) as file:
@@ -116,7 +125,8 @@ class SortedComparison(FileComparison):
             if found is not None and found.digest == mark.digest:
                 if path == self._position and mark.is_whole and mark.end:
                     self._tell_continued(file, mark)
-                self._note_stamp(path, mark, found)
+                if found.stamp != mark.stamp:  # which spares the next run reading it
+                    self._notes[path] = replace(mark, stamp=found.stamp).to_plain()
                 return True
             now = f"has {file.byte_count} bytes" if found is None else "differs from them"
             whole = whole_mark(file).to_plain()
@@ -134,33 +144,35 @@ class SortedComparison(FileComparison):
                 "now: the rest of that line would be a record of its own"
             )
 
-    def _known_under_other_names(self, lost: Mapping[str, PrefixMark]) -> Iterator[tuple[str, int]]:
-        """Unread files that begin with what was read of a file that is lost, and how many bytes that is."""
-        ends = {mark.end for mark in lost.values()}
-        for path, size in sorted(self._sizes.items()):
-            if path in self._marks or not lost:
+    def _known_under_other_names(self, gone: Mapping[str, PrefixMark]) -> dict[str, tuple[str, int]]:
+        """Unread file -> the one that is gone, whose content it begins with, and how many bytes that is."""
+        ends = {mark.end for mark in gone.values()}
+        known: dict[str, tuple[str, int]] = {}
+        for path, size in sorted(self._sizes.items()) if gone else ():
+            if path in self._marks:
                 continue
             with closing(self._open(path)) as file:
                 may_hold = file.is_compressed or any(end <= size for end in ends)
                 marks = marks_at(file, ends) if may_hold else {}
-            for former, mark in lost.items():
-                if mark.end in marks and marks[mark.end].digest == mark.digest:
-                    if path > self._position:
-                        self._again.append(
-                            f"file {path!r} begins with the {mark.end} bytes that were read of {former!r}"
-                        )
-                    yield path, mark.end
-                    break
+                for former, mark in gone.items():
+                    if mark.end in marks and marks[mark.end].digest == mark.digest:
+                        if path > self._position:
+                            self._tell_known(former, path, marks[mark.end], file)
+                        known[path] = former, mark.end
+                        break
+        return known
 
-    def _tell_again(self, path: str, mark: PrefixMark) -> None:
-        """A file was read that sorts after the position: a run that followed the folder took files as they joined."""
-        self._again.append(
-            f"file {path!r}, of which {mark.end} bytes were read, lies after the position, in file {self._position!r}"
-        )
-        self._notes[path] = None  # it is read from its beginning, and noted then
+    def _tell_known(self, former: str, path: str, found: PrefixMark, file: InputFile) -> None:
+        is_whole = self._marks[former].is_whole and not file.read_up_to(found.end, found.end + 1)
+        if is_whole and former not in self._pending:
+            note = replace(self._marks[former], stamp=found.stamp)
+            said = f"file {path!r} holds the {found.end} bytes that were read of {former!r}, which is no longer there"
+            self._tell_renamed(former, path, note, said)
+        else:
+            self._again.append(f"file {path!r} begins with the {found.end} bytes that were read of {former!r}")
 
     def _look_at(self, path: str, known: int) -> None:
-        """Tells what was not read of a file before the position, and remembers all of it as done with."""
+        """Tells what was not read of a file that is not read any more, and remembers all of it as done with."""
         mark = self._marks.get(path)
         read = known if mark is None else mark.end
         with closing(self._open(path)) as file:
@@ -179,72 +191,89 @@ class SortedComparison(FileComparison):
 class GrowingComparison(FileComparison):
     """Compares a folder that is followed.
 
-    New files are what it is followed for, and a file that was read to its end and committed may go. A file that has
-    grown since it was complete is told, because nobody would ever read the rest.
+    New files are what it is followed for, a file that was read to its end and committed may go, and one that has grown
+    is read further.
 
     Args:
-        marks: see `FileComparison`.
+        known: what earlier runs have read.
         pending: see `FileComparison`.
+        last: the range with which the last transaction ended.
         store: see `FileComparison`.
-        removes: whether files that are done are removed, so that a file of the same content is not as good.
 
     Attributes:
-        replaced: paths under which there is something now that was not read; told by `change`.
+        moved: former path -> path, of files that have another name now.
+        alike: former path -> path, of files of which the user says whether they are one.
+        unread: names under which there is something now that was not read, and is not going to be; told by `change`.
     """
 
-    def __init__(
-        self,
-        marks: Mapping[str, PrefixMark],
-        pending: Collection[str],
-        store: FileStore,
-        *,
-        removes: bool,
-    ) -> None:
-        super().__init__(marks, pending, store)
-        self._removes = removes
-        self.replaced: set[str] = set()
+    def __init__(self, known: KnownFiles, pending: Collection[str], last: RecordRange, store: FileStore) -> None:
+        super().__init__(pending, store)
+        self._known, self._last = known, last
+        self.moved: dict[str, str] = {}
+        self.alike: dict[str, str] = {}
+        self.unread: list[str] = []
 
-    def change(self) -> InputChange:
-        for path, mark in sorted(self._marks.items()):
-            place = self._store.place_of(path)
-            if place is not None:
-                self._look_at(path, mark, place)
-            elif path in self._pending or not mark.is_whole:
-                self._tell_changed(path, mark, "is gone")
-        return InputChange(changed=tuple(self._changed), impossible=tuple(self._impossible), notes=self._notes)
+    def change(self, found: Mapping[str, FileFacts]) -> InputChange:
+        """Returns the differences, given everything that matches.
 
-    def _look_at(self, path: str, mark: PrefixMark, place: str) -> None:
-        with closing(self._open(place)) as file:
-            if file.stamp == mark.stamp:
-                return
-            found = marks_at(file, {mark.end}).get(mark.end)
-            if found is None or found.digest != mark.digest:
-                self.replaced.add(path)
-                self._tell_changed(path, mark, "differs from them now" if found else "is shorter now")
-            elif mark.is_whole and file.read_up_to(mark.end, mark.end + 1):
-                self.replaced.add(path)
-                self._changed.append(
-                    f"file {path!r} was complete with {mark.end} bytes of content, and has more now, which would never "
-                    "be read"
-                )
-            elif not mark.is_whole and is_settled(mark.stamp) and file.stored_bytes != mark.stamp[0]:
-                self._changed.append(
-                    f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has "
-                    f"{file.stored_bytes} now: its writer was not done, and the rest may end within a record"
-                )
-            elif self._removes and mark.is_whole and mark.stamp != NO_STAMP and _is_other(found, mark):
-                self.replaced.add(path)
-                self._changed.append(
-                    f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "
-                    "would neither be read nor removed"
-                )
-            else:
-                self._note_stamp(path, mark, found)
+        Raises:
+            SourceError: a file cannot be read.
+        """
+        former = dict(self._known.notes)
+        aside = {path: facts for path in former if path not in found and (facts := self._set_aside(path))}
+        settled = self._known.settle({**found, **aside}, lambda waiting: waiting.keys())
+        self.moved = settled.moved
+        for path, note in settled.missing.items():
+            is_needed = path in self._pending or not note.is_whole
+            if is_needed and (now := self._known.forget_former_name(path, note)) is not None:
+                self.moved[path] = now
+                continue
+            is_known = any(path == each.path for each in settled.replaced)
+            if not is_known and (path in self._pending or not note.is_whole):
+                self._tell_changed(path, note, "is gone")
+        for each in settled.replaced:
+            if self._tell_lost(each.path, each.sentence, is_next=not each.note.is_whole):
+                self.unread.append(each.path)
+        for each in settled.outgrown:
+            self._tell_outgrown(each.path, each.note, each.sentence, found)
+        for alike in settled.alike:
+            if alike.note.is_whole and alike.former not in self._pending:
+                self._tell_renamed(alike.former, alike.path, alike.note, alike.sentence)
+                self.alike[alike.former] = alike.path
+        for path, note in self._known.notes.items():
+            if former.get(path) != note:
+                self._notes.setdefault(path, note.to_plain())
+        self._notes |= dict.fromkeys(former.keys() - self._known.notes.keys())
+        return InputChange(
+            changed=tuple(self._changed),
+            impossible=tuple(self._impossible),
+            notes=self._notes,
+            renamed=tuple(self._renamed),
+            again_notes=self._again_notes,
+        )
+
+    def _set_aside(self, path: str) -> FileFacts | None:
+        """Facts of a file that a run has set aside and not removed."""
+        place = self._store.place_of(path)
+        if place is None:
+            return None
+        with closing(self._store.open(place)) as file:
+            size, changed_ns, _, inode, *_ = file.stamp
+            return FileFacts(path, size, changed_ns, inode)
 
     def _tell_changed(self, path: str, mark: PrefixMark, now: str) -> None:
         sentence = f"file {path!r} has changed: {mark.end} bytes of it were read, and it {now}"
         self._tell_lost(path, sentence, is_next=not mark.is_whole)
 
-
-def _is_other(found: PrefixMark, read: PrefixMark) -> bool:
-    return identity_of(found.stamp) != identity_of(read.stamp)
+    def _tell_outgrown(self, path: str, mark: PrefixMark, sentence: str, found: Mapping[str, FileFacts]) -> None:
+        """A file that was read in part has more, of course; but not more than when it was complete."""
+        is_as_it_was = path not in found or self.moved.get(path) != path
+        size = mark.stamp[0] if is_as_it_was else found[path].byte_count
+        if mark.is_whole:
+            self._changed.append(sentence)
+            self.unread.append(path)
+        elif mark.stamp != NO_STAMP and size != mark.stamp[0] and not self._known.may_grow:
+            self._changed.append(
+                f"file {path!r} had {mark.stamp[0]} bytes when it was taken to be complete, and has {size} now: its "
+                "writer was not done, and the rest may end within a record"
+            )

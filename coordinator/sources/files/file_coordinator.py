@@ -7,21 +7,28 @@ bytes or stops with an error. Large files are split among the emitter tasks, sma
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.sources.files.done_files import FinishedFile, FinishedFiles
+from coordinator.sources.files.done_files import DonePlaces, FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, refuse
+from coordinator.sources.files.known_files import JoinedFile
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
-from coordinator.sources.files.record_ranges import RecordRange, parse_ranges, with_last_marks
+from coordinator.sources.files.record_ranges import (
+    Naming,
+    RecordRange,
+    parse_namings,
+    parse_ranges,
+    with_last_marks,
+)
 from coordinator.sources.files.record_scanner import BLOCK_BYTES, Scanner
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import FAULT, FileStamp, InputFile
+from coordinator.sources.files.stores.input_file import FAULT, FileStamp, InputFile, identity_of
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
@@ -46,6 +53,7 @@ class FileCoordinator(SpoutCoordinator):
         context: tells how many tasks read and what to call the topology.
         found: path -> the file as the run found it, of an input that does not grow.
         finished: takes down which files end in which transaction.
+        places: where files that are done go.
         block_bytes: how much is read at a time.
     """
 
@@ -59,6 +67,7 @@ class FileCoordinator(SpoutCoordinator):
         *,
         found: Mapping[str, FoundFile] | None = None,
         finished: FinishedFiles | None = None,
+        places: DonePlaces | None = None,
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
         self._kind, self._store, self._order = kind, store, order
@@ -69,17 +78,23 @@ class FileCoordinator(SpoutCoordinator):
         self._block_bytes = block_bytes
         self._found = found or {}
         self._finished = finished or FinishedFiles()
-        self._marks: dict[str, PrefixMark] = {}
-        self._replaced: Collection[str] = ()
-        self._blank: dict[str, PrefixMark] = {}  # read to the end since the last transaction, without a record
+        self._places = places or DonePlaces()
+        self._notes: dict[str, PrefixMark] = {}
+        self._unread: Collection[str] = ()  # names of files that were replaced, which the user lets be
+        self._notes_now: dict[str, PrefixMark] | None = None  # by the names that files have, if it was looked for
+        self._alike: Mapping[str, str] = {}
+        self._is_compared = False
+        self._ended: dict[str, PrefixMark] = {}  # files done with since the last transaction, without a record of it
         self._is_untouched = False  # nothing was cut of the file the scanner is in
         self._scanner: Scanner | None = None
-        self._after: str | None = None  # the file the scanner is in, or was in last
+        self._after: JoinedFile | None = None  # the file the scanner is in, or was in last
+        self._record_count = 0  # of that file, so far
         self._last: RecordRange | None = None
         self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
+        self._cut_from: JoinedFile | None = None  # the file of the last of these
 
     def recall(self, notes: Mapping[str, Any]) -> None:
-        self._marks = {path: marked(path, plain, self._topology_id) for path, plain in notes.items()}
+        self._notes = noted(self._places.recall(notes), self._topology_id)
 
     def resume(self, last_txid: int, last: Any) -> None:
         if last is None and last_txid:
@@ -88,19 +103,28 @@ class FileCoordinator(SpoutCoordinator):
                 "is not stored: it was run with another kind of source before; drop it or take another topology id"
             ).about(Trouble.OTHER_SOURCE)
         self._finished.recover()  # not before: only a run that owns the topology gets here
+        final = None
         if last is not None:
             try:
-                ranges = parse_ranges(last)
+                final = parse_ranges(last)[-1]
             except SourceError as error:
                 field = f"metadata field 'coordinator:{last_txid}' of topology {self._topology_id!r}"
                 raise SourceError(f"{field}: {error}") from None
-            self._order.begin(self._marks, ranges[-1].path)
-        else:
-            self._order.begin((), None)
+        if isinstance(self._order, GrowingOrder):
+            self._order.resume(self._notes, self._accepted_notes(), self._unread)
+            self._notes = self._order.known.notes
+        self._order.begin(self._notes if self._is_compared else {}, final)
         # which of them ends where is no longer known, and by the last transaction all of them do
-        whole = [(path, mark) for path, mark in self._marks.items() if mark.is_whole and path not in self._replaced]
-        self._finished.cut(last_txid, [FinishedFile(path, mark) for path, mark in whole])
+        whole = {path: note for path, note in self._notes.items() if note.is_whole and path not in self._unread}
+        self._finished.cut(last_txid, [FinishedFile(path, mark) for path, mark in whole.items()])
         self._go_after(last)
+
+    def _accepted_notes(self) -> dict[str, PrefixMark]:
+        """Returns the notes by the names that files have now; the user has said what is the same under another name."""
+        if self._notes_now is None:
+            return self._notes
+        now = {path: note for path, note in self._notes_now.items() if path not in self._alike}
+        return now | {path: self._notes[path] for path in self._alike.values() if path in self._notes}
 
     def is_ready(self) -> bool:
         return self._advance()
@@ -114,12 +138,16 @@ class FileCoordinator(SpoutCoordinator):
         except SourceError:
             self._go_to_start()
             raise
-        self._last = ranges[-1]
+        self._last, self._cut_from = ranges[-1], self._after
         ranges = with_last_marks(ranges)
         marks = [(each.path, each.mark) for each in ranges if each.mark is not None and each.mark.is_whole]
-        blank, self._blank = self._blank, {}
-        self._finished.cut(txid, [FinishedFile(path, mark) for path, mark in (*blank.items(), *marks)])
-        self._cut_last = [each.to_plain() for each in ranges], ranges
+        cut = {each.path: each.mark for each in ranges if each.mark is not None}
+        names = self._order.take_names(cut, ranges[-1].path)
+        ended = {**self._ended, **dict(marks), **names}
+        self._ended = {}
+        self._finished.cut(txid, [FinishedFile(path, note) for path, note in ended.items() if note and note.is_whole])
+        namings = [Naming(path, None if note is None else note.to_plain()).to_plain() for path, note in names.items()]
+        self._cut_last = [*namings, *(each.to_plain() for each in ranges)], ranges
         return self._cut_last[0]
 
     def position(self, metadata: Any) -> list[Any]:
@@ -129,8 +157,14 @@ class FileCoordinator(SpoutCoordinator):
         return [*(replace(each, mark=None).to_plain() for each in ranges), digests]
 
     def notes(self, metadata: Any) -> dict[str, Any]:
-        """Path -> mark, of the files a transaction was cut from."""
-        return {each.path: each.mark.to_plain() for each in self._ranges(metadata) if each.mark is not None}
+        """Path -> note, of the files a transaction was cut from or knows by another name; and where done files go."""
+        named = {each.path: each.note for each in parse_namings(metadata)}
+        read = {
+            each.path: replace(each.mark, record_count=each.first + each.count).to_plain()
+            for each in self._ranges(metadata)
+            if each.mark is not None
+        }
+        return read | named | self._places.notes()
 
     def compare(self, former: FormerInput) -> InputChange:
         """Returns what is different about the files that were read, and which would be skipped or read again.
@@ -138,18 +172,24 @@ class FileCoordinator(SpoutCoordinator):
         Raises:
             SourceError: a file cannot be read, or what is stored is not of files.
         """
+        self._is_compared = True
         if former.last is None:
             return InputChange()
-        position = parse_ranges(former.last)[-1].path
+        last = parse_ranges(former.last)[-1]
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
-        marks = {path: marked(path, plain, self._topology_id) for path, plain in former.notes.items()}
-        if self._order.is_growing:
-            growing = GrowingComparison(marks, pending, self._store, removes=self._finished.removes)
-            self._replaced = growing.replaced
-            return growing.change()
+        stored = {name: note for name, note in former.notes.items() if note is not None}
+        notes = noted(self._places.recall(stored), self._topology_id)
+        if isinstance(self._order, GrowingOrder):
+            self._places.tell_change(self._topology_id)
+            known = self._order.known.like_it(notes)
+            growing = GrowingComparison(known, pending, last, self._store)
+            change = growing.change(self._order.look())
+            self._unread, self._alike, self._notes_now = growing.unread, growing.alike, known.notes
+            return replace(change, notes={**change.notes, **self._places.notes()})
         sizes = {path: found.size for path, found in self._found.items()}
-        is_empty = self._is_empty
-        return SortedComparison(sizes, marks, pending, self._store, position=position, is_empty=is_empty).change()
+        return SortedComparison(
+            sizes, notes, pending, self._store, position=last.path, is_empty=self._is_empty
+        ).change()
 
     def is_exhausted(self, last: Any) -> bool:
         if self._order.is_growing:
@@ -164,12 +204,12 @@ class FileCoordinator(SpoutCoordinator):
         return sum(map(self._kind.estimated_bytes, self._ranges(metadata)))
 
     def progress(self, last: Any) -> float | None:
-        if self._last is None:
+        if self._last is None or self._after is None:
             return self._order.fraction(None, 0.0)
-        stored = self._order.size(self._last.path) or 0
+        stored = self._after.byte_count
         is_whole = self._last.mark is not None and self._last.mark.is_whole
         share = 1.0 if is_whole or not stored else min(1.0, self._last.end / stored)
-        return self._order.fraction(self._last.path, share)
+        return self._order.fraction(self._after.path, share)
 
     def lag(self) -> Lag:
         """Returns what waits of a folder that is followed (driver, any time)."""
@@ -190,18 +230,34 @@ class FileCoordinator(SpoutCoordinator):
             assert self._scanner is not None
             part = self._scanner.take(min(missing, self._records_per_range))
             self._is_untouched = False
+            self._record_count = part.first + part.count
             missing -= part.count
-            yield part
+            yield part if part.mark is None else replace(part, mark=self._of_now(part.mark))
+
+    def _of_now(self, mark: PrefixMark) -> PrefixMark:
+        """Returns the mark of a file that has perhaps more by now than when it joined a folder that grows."""
+        assert self._scanner is not None
+        file = self._scanner.file
+        has_more = self._order.is_growing and not file.is_compressed and mark.end < file.stored_bytes
+        return replace(mark, is_whole=False) if has_more else mark
 
     def _advance(self) -> bool:
         """Returns whether there is something to cut; opens the next file if what was opened is at its end."""
         while self._scanner is None or self._scanner.is_done():
-            if self._scanner is not None and self._is_untouched and self._after is not None:
-                self._blank[self._after] = self._scanner.mark()
-            path = self._order.after(self._after)
-            if path is None:
+            if self._scanner is not None and self._after is not None:
+                mark = self._of_now(self._scanner.mark())
+                self._order.note(self._after.path, replace(mark, record_count=self._record_count))
+                if self._is_untouched:
+                    self._ended[self._after.path] = mark
+            file = self._order.after(self._after)
+            if file is None:
                 return False
-            self._open_scanner(path, None)
+            try:
+                self._open_scanner(file)
+            except SourceError:
+                if not self._order.may_have_moved(file):
+                    raise
+                self._after = file  # nothing was cut of it: it is found again by the next look, as whatever it is then
         return True
 
     def _go_after(self, metadata: Any) -> None:
@@ -220,31 +276,57 @@ class FileCoordinator(SpoutCoordinator):
                 f"stored metadata of input file {last.path!r} has no digest of what was read: another version of "
                 f"txbatch wrote it; run that one, or start over by `txbatch drop {self._topology_id}`"
             )
-        if self._order.size(last.path) is not None and not (self._order.is_growing and last.mark.is_whole):
-            with closing(self._open(last.path)) as file:
+        known = self._cut_from if self._cut_last[1] and self._cut_last[1][-1] == last else self._order.holding(last)
+        if known is not None and not (self._order.is_growing and last.mark.is_whole):
+            with closing(self._open(known.path)) as file:
                 self._kind.prove(last, file)
-            self._open_scanner(last.path, last)
-        self._after, self._last = last.path, last
+            self._open_scanner(known, last)
+        self._after, self._last = known or JoinedFile(last.path, 0), last
 
     def _go_to_start(self) -> None:
         self._close_file()
         self._after = self._last = None
 
-    def _open_scanner(self, path: str, last: RecordRange | None) -> None:
+    def _open_scanner(self, joined: JoinedFile, last: RecordRange | None = None) -> None:
         self._close_file()
-        file = self._open(path)
+        joined, file = self._opened(joined)
         try:
             if self._order.is_growing:
-                self._refuse_incomplete(file.stored)
+                self._refuse_incomplete(file, joined)
             if last is None:
                 self._refuse_changed(file)
+            if last is None and joined.note is not None:
+                last = self._kind.read_so_far(file, joined.note)
             prefix = PrefixDigest() if last is None or last.mark is None else resumed_digest(file, last.mark)
-            end = None if file.is_compressed else self._order.size(path)
+            end = None if file.is_compressed else joined.byte_count
             self._scanner = self._kind.scanner(file, end, last, prefix, self._block_bytes)
         except SourceError:
             file.close()
             raise
-        self._after, self._is_untouched = path, last is None
+        self._record_count = 0 if last is None else last.first + last.count
+        self._after, self._is_untouched = joined, last is None
+
+    def _opened(self, joined: JoinedFile) -> tuple[JoinedFile, InputFile]:
+        """Opens a file, under the name it has by now if that is another one."""
+        file, facts = None, joined.facts
+        with suppress(SourceError):  # which is raised again if it is found nowhere else
+            file = self._open(joined.path)
+        if file is not None and (
+            facts is None or identity_of(file.stamp) == (facts.byte_count, facts.changed_ns, facts.inode)
+        ):
+            return joined, file
+        found = self._order.relocated(joined)
+        if file is None or found.path != joined.path:
+            if file is not None:
+                file.close()
+            return found, self._open(found.path)
+        if facts is not None and (file.stamp[3] != facts.inode if facts.inode else self._order.may_grow):
+            file.close()
+            raise SourceError(
+                f"input file {joined.path!r} is another file than when it joined, and was not read: put the former one "
+                "back and run again, or run again to have this one read"
+            ).about(Trouble.INPUT_CHANGED)
+        return joined, file
 
     def _close_file(self) -> None:
         if self._scanner is not None:
@@ -275,11 +357,14 @@ class FileCoordinator(SpoutCoordinator):
                 "again, and leave files alone while they are read, but for lines appended to them"
             ).about(Trouble.INPUT_CHANGED)
 
-    def _refuse_incomplete(self, stored: InputFile) -> None:
-        expected = self._order.size(stored.path)
-        if stored.stored_bytes != expected:
+    def _refuse_incomplete(self, file: InputFile, joined: JoinedFile) -> None:
+        stored = file.stored
+        has_grown = stored.stored_bytes > joined.byte_count
+        if stored.stored_bytes != joined.byte_count and not (
+            has_grown and self._order.may_grow and not file.is_compressed
+        ):
             raise SourceError(
-                f"input file {stored.path!r} had {expected} bytes when it was taken to be complete, and has "
+                f"input file {stored.path!r} had {joined.byte_count} bytes when it was taken to be complete, and has "
                 f"{stored.stored_bytes} bytes now: its writer was not done; give Follow a longer quiet_s, or "
                 "complete='rename' or 'marker', and run again"
             )
@@ -311,17 +396,20 @@ def edges_of(file: InputFile, size: int) -> int:
     return digest64(file.read(0, head), file.read(size - head, size))
 
 
-def marked(path: str, plain: Any, topology_id: str) -> PrefixMark:
-    """Restores what a coordinator has noted of a file.
+def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
+    """Restores what a coordinator has noted of files.
 
     Raises:
-        SourceError: it is something else.
+        SourceError: a note is something else.
     """
-    mark = PrefixMark.from_plain(plain)
-    if mark is None:
-        raise SourceError(
-            f"stored note {plain!r} of file {path!r} is not one of files: the topology was run with another "
-            f"kind of source or an earlier version before; drop it by `txbatch drop {topology_id}`, or take another "
-            "topology id"
-        ).about(Trouble.OTHER_SOURCE)
-    return mark
+    found = {}
+    for path, plain in notes.items():
+        note = PrefixMark.from_plain(plain)
+        if note is None:
+            raise SourceError(
+                f"stored note {plain!r} of file {path!r} is not one of files: the topology was run with another "
+                f"kind of source or an earlier version before; drop it by `txbatch drop {topology_id}`, or take "
+                "another topology id"
+            ).about(Trouble.OTHER_SOURCE)
+        found[path] = note
+    return found

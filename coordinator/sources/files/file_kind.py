@@ -9,7 +9,7 @@ from itertools import accumulate
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
-from coordinator.sources.files.prefix_digest import PrefixDigest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark
 from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.record_scanner import (
     BYTE_ORDER_MARK,
@@ -64,6 +64,14 @@ class FileKind(ABC):
         Raises:
             SourceError: the file is not of this kind.
         """
+
+    def ends_at(self, file: InputFile, end: int) -> bool:
+        """Returns whether what was read of a file ended with a whole record, so that what was appended can follow."""
+        return False
+
+    def read_so_far(self, file: InputFile, mark: PrefixMark) -> RecordRange:
+        """Returns the range after which a file is read further that has grown since it was read."""
+        return RecordRange(file.path, mark.end, mark.end, mark.record_count or 0, 0, 0, mark=mark)
 
     def estimated_bytes(self, part: RecordRange) -> int:
         """About how many bytes reading a range takes (driver)."""
@@ -125,6 +133,9 @@ class RecordKind(FileKind):
         if self.encoding and head.startswith(BYTE_ORDER_MARK):
             return f"input file {path!r} is UTF-8 by its byte order mark: read it without encoding={self.encoding!r}"
         return not_text(path, head)
+
+    def ends_at(self, file: InputFile, end: int) -> bool:
+        return not end or file.read(end - 1, end) == b"\n"
 
     def scanner(
         self, file: InputFile, end: int | None, after: RecordRange | None, prefix: PrefixDigest, block_bytes: int

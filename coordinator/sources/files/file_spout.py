@@ -7,21 +7,23 @@ import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import positive
-from coordinator.sources.files.done_files import DoneFiles, FinishedFiles
+from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFiles
 from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinator, FoundFile, find_file
 from coordinator.sources.files.file_kind import FileKind
 from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
+from coordinator.sources.files.known_files import KnownFiles
 from coordinator.sources.files.reading_order import GrowingOrder, ReadingOrder, SortedOrder
-from coordinator.sources.files.record_ranges import parse_share, sharing_tasks, words_of
+from coordinator.sources.files.record_ranges import RecordRange, parse_share, sharing_tasks, words_of
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
@@ -32,7 +34,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.codec import digest64
-from state.errors import TopologyError
+from state.errors import SourceError, TopologyError
 
 PATTERNS_SHOWN = 3
 DESTROYED = {"delete": "done files are deleted", "move": "done files are moved away"}
@@ -75,6 +77,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         self._paths: tuple[str, ...] | None = None
         self._found: Mapping[str, FoundFile] = {}
         self._finished: FinishedFiles | None = None
+        self._places = DonePlaces()
         if self.follow is None:
             self.paths()
 
@@ -109,22 +112,24 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
             more: as for `FileCoordinator`.
         """
         self._refuse_own_folder()
-        self._finished = FinishedFiles(removes=bool(self.destruction))
+        finished = self._finished = FinishedFiles(removes=bool(self.destruction))
+        places = self._places = DonePlaces("" if self.follow is None else self.follow.done, self._done_place())
         store = self.store.of(context.topology_id)
         if self.follow is None:
             self._found = {path: find_file(self.kind, store, path) for path in self.paths()}
-        order = self._order(self._found, context.topology_id, clock)
-        number, finished = self.records_per_batch, self._finished
-        return FileCoordinator(self.kind, store, order, number, context, found=self._found, finished=finished, **more)
+        order, number = self._order(store, finished, clock), self.records_per_batch
+        more |= {"found": self._found, "finished": finished, "places": places}
+        return FileCoordinator(self.kind, store, order, number, context, **more)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> FileEmitter:
-        return FileEmitter(self.kind, self.store.of(context.topology_id), context)
+        patterns = self.patterns if self.follow is not None else ()
+        return FileEmitter(self.kind, self.store.of(context.topology_id), context, patterns)
 
     def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> DoneFiles:
         finished, store = self._finished or FinishedFiles(), self.store.of(context.topology_id)
         if self.follow is not None:
             finished.recover = partial(store.recover, self.patterns)
-        return DoneFiles(finished, self.follow, store, self._folder)
+        return DoneFiles(finished, self.follow, store, self._done_place())
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
         try:
@@ -164,22 +169,29 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def __getstate__(self) -> dict[str, Any]:
         # executors find paths in the metadata; the whole list may be large
-        return {**self.__dict__, "_paths": None, "_found": {}, "_finished": None}
+        return {**self.__dict__, "_paths": None, "_found": {}, "_finished": None, "_places": None}
 
-    def _order(self, found: Mapping[str, FoundFile], topology_id: str, clock: Callable[[], float]) -> ReadingOrder:
-        if self.follow is None:
-            return SortedOrder({path: each.size for path, each in found.items()})
+    def _order(self, store: FileStore, finished: FinishedFiles, clock: Callable[[], float]) -> ReadingOrder:
         follow = self.follow
+        if follow is None:
+            return SortedOrder({path: each.size for path, each in self._found.items()})
         watch = FolderWatch(follow, lambda path: self.store.exists(path + follow.marker))
-        return GrowingOrder(
-            watch, self._look, clock=clock, poll_s=follow.poll_s, topology_id=topology_id, patterns=self.patterns
-        )
+        known = KnownFiles(store, self.kind, removes=finished.removes, may_grow=follow.complete == "quiet")
+        more: dict[str, Any] = {"topology_id": store.topology_id, "patterns": self.patterns}
+        return GrowingOrder(watch, known, self._look, clock=clock, poll_s=follow.poll_s, **more)
+
+    def _done_place(self) -> str:
+        """Returns the list, on this machine, or the folder, in the store, to which files go that are done."""
+        if self.follow is None or not self.follow.done_path:
+            return ""
+        path = self.follow.done_path
+        return os.path.realpath(Path(self._folder, path)) if self.follow.done == "list" else self.store.resolved(path)
 
     def _refuse_own_folder(self) -> None:
         """Refuses to move files to where they are read from: what lies there is taken for done, and never read."""
         if self.follow is None or self.follow.done != "move":
             return
-        done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"
+        done = self._done_place().rstrip("/") + "/"
         for pattern in self.patterns:
             named = itertools.takewhile(lambda part: not glob.has_magic(part), self.store.absolute(pattern).split("/"))
             if "/".join([*named, ""]).startswith(done):
@@ -188,18 +200,14 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
                     "what lies there is taken for done and never read: give another folder, or one below"
                 )
 
-    def _look(self, known: Container[str]) -> dict[str, FileFacts]:
-        """Returns everything that matches, but for what we wrote ourselves: the folder or the list of done files."""
+    def _look(self) -> dict[str, FileFacts]:
+        """Returns everything that matches, but for markers and what we wrote ourselves."""
         assert self.follow is not None
-        finished = self._finished or FinishedFiles()
-        found = self.store.look(self.patterns, finished.still_there(known))
-        finished.refuse_again(found)
-        if self.follow.done == "list" and isinstance(self.store, LocalStore):
-            found.pop(self.store.absolute(self.follow.done_path), None)
-        if self.follow.done != "move":
-            return found
-        done = self.store.absolute(self.follow.done_path).rstrip("/") + "/"
-        return {path: facts for path, facts in found.items() if not path.startswith(done)}
+        found = self.store.look(self.patterns)
+        (self._finished or FinishedFiles()).refuse_again(found)
+        if self.follow.complete == "marker":
+            found = {path: facts for path, facts in found.items() if not path.endswith(self.follow.marker)}
+        return self._places.without(found, self.store)
 
 
 def _patterns(owner: str, given: Pattern | Sequence[Pattern]) -> tuple[str, ...]:
@@ -255,21 +263,40 @@ class FileEmitter(SpoutEmitter):
         kind: how a range is read.
         store: where the files are.
         context: the task.
+        patterns: of a folder that is followed, in which a file may get another name before it is read.
     """
 
-    def __init__(self, kind: FileKind, store: FileStore, context: TopologyContext) -> None:
-        self._kind, self._store, self._context = kind, store, context
+    def __init__(
+        self, kind: FileKind, store: FileStore, context: TopologyContext, patterns: Sequence[str] = ()
+    ) -> None:
+        self._kind, self._store, self._context, self._patterns = kind, store, context, patterns
         self._file: InputFile | None = None
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
         context = self._context
         for part in parse_share(metadata, context.task_index, context.task_count, number=attempt.txid):
-            self._kind.emit(part, self._open(part.path), collector, context)
+            try:
+                self._kind.emit(part, self._open(part.path), collector, context)
+            except SourceError:
+                file = self._under_another_name(part)
+                if file is None:
+                    raise
+                self._kind.emit(part, file, collector, context)
 
     def close(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _under_another_name(self, part: RecordRange) -> InputFile | None:
+        """Returns the file that holds a range, which is known by its digest, unless that is the one of its name."""
+        names = {part.path: None, **dict.fromkeys(sorted(self._store.look(self._patterns)))} if self._patterns else {}
+        for path in names:
+            with suppress(SourceError):
+                file = self._open(path)
+                self._kind.prove(part, file)
+                return file if path != part.path else None
+        return None
 
     def _open(self, path: str) -> InputFile:
         # ranges come file by file, so the one last used is the one to keep

@@ -1,8 +1,8 @@
-"""How a folder is followed, and which files of it may be read by now, each once, in the order found out. Pure."""
+"""How a folder is followed, and which files of it are complete by now. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -73,14 +73,14 @@ def checked_follow(given: bool | Follow) -> Follow | None:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A file that is not complete: how it looked, and since when."""
+    """How a file looked that may be read once it is complete, and since when."""
 
     facts: FileFacts
     since_s: float
 
 
 class FolderWatch:
-    """Follows one folder; lives in the driver.
+    """Says which files of one folder are complete; lives in the driver.
 
     Args:
         follow: when a file is complete.
@@ -90,54 +90,28 @@ class FolderWatch:
     def __init__(self, follow: Follow, has_marker: Callable[[str], bool]) -> None:
         self._follow = follow
         self._has_marker = has_marker
-        self._known: set[str] = set()
         self._seen: dict[str, _Seen] = {}
-
-    @property
-    def known(self) -> Container[str]:
-        """Files that were told, or read by earlier runs."""
-        return self._known
-
-    @property
-    def incomplete_count(self) -> int:
+        self.incomplete_count = 0
         """Files that were seen and may not be read yet."""
-        return len(self._seen)
 
-    def forget(self, paths: Collection[str]) -> None:
-        """Has files never told, because they were read already."""
-        self._known.update(paths)
-        for path in paths:
-            self._seen.pop(path, None)
-
-    def complete(self, found: Mapping[str, FileFacts], now_s: float) -> list[FileFacts]:
-        """Takes in one look and tells the files that have become complete since the last one, by path.
-
-        A file without a byte is never complete: there is nothing in it to read, and there may be yet.
+    def complete(self, waiting: Mapping[str, FileFacts], now_s: float) -> frozenset[str]:
+        """Takes in one look and returns the files that are complete.
 
         Args:
-            found: path -> facts, of everything that matches.
+            waiting: path -> facts, of everything that may be read.
             now_s: monotonic.
         """
-        candidates = {
-            path: facts
-            for path, facts in found.items()
-            if path not in self._known and facts.byte_count and not self._is_marker(path)
-        }
         before, self._seen = self._seen, {}
-        ready = []
-        for path, facts in sorted(candidates.items()):
+        ready = set()
+        for path, facts in waiting.items():
             seen = before.get(path)
             if seen is None or seen.facts != facts:
                 seen = _Seen(facts, now_s)
+            self._seen[path] = seen
             if self._is_complete(path, seen, now_s):
-                ready.append(facts)
-                self._known.add(path)
-            else:
-                self._seen[path] = seen
-        return ready
-
-    def _is_marker(self, path: str) -> bool:
-        return self._follow.complete == "marker" and path.endswith(self._follow.marker)
+                ready.add(path)
+        self.incomplete_count = len(waiting) - len(ready)
+        return frozenset(ready)
 
     def _is_complete(self, path: str, seen: _Seen, now_s: float) -> bool:
         match self._follow.complete:

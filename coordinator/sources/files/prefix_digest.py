@@ -26,6 +26,8 @@ class PrefixMark:
         digest: digest of all of it.
         stamp: what the file system told of the file when it was opened.
         is_whole: whether the file had nothing more.
+        record_count: records in it; noted of whole files, so that one that has grown is read further. None if it is not
+            known, as of what earlier versions have noted.
     """
 
     end: int
@@ -33,19 +35,25 @@ class PrefixMark:
     digest: int
     stamp: FileStamp
     is_whole: bool = False
+    record_count: int | None = None
 
     @classmethod
     def from_plain(cls, plain: Any) -> PrefixMark | None:
         """Restores what `to_plain` gave; None if it is something else."""
+        count: int | None = None
+        match plain:
+            case [*_, bool(), int(found)] if not isinstance(found, bool):
+                plain, count = plain[:-1], found
         match plain:
             case [int(end), int(base), int(digest), int(), int(), int(), int(), *looked, bool(is_whole)]:
                 if len(looked) <= 1 and all(isinstance(each, int) for each in looked):
-                    return cls(end, base, digest, tuple(plain[3:-1]), is_whole)
+                    return cls(end, base, digest, tuple(plain[3:-1]), is_whole, count)
         return None
 
     def to_plain(self) -> list[Any]:
         """Returns the mark as plain data, to be stored."""
-        return [self.end, self.base, self.digest, *self.stamp, self.is_whole]
+        counted = [] if self.record_count is None else [self.record_count]
+        return [self.end, self.base, self.digest, *self.stamp, self.is_whole, *counted]
 
 
 class PrefixDigest:

@@ -85,6 +85,26 @@ class RecordRange:
         return content
 
 
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A name that means another file than it did, as of a transaction: `note` of what was read of it, None for nothing.
+
+    Namings come before the ranges of the transaction that was cut after a file of a followed folder was renamed.
+    """
+
+    path: str
+    note: list[Any] | None = None
+
+    def to_plain(self) -> list[Any]:
+        """Returns it as plain data, to be stored: no range has a text in second place."""
+        return [self.path, "", *([] if self.note is None else [self.note])]
+
+
+def parse_namings(metadata: Any) -> list[Naming]:
+    """Restores the namings of a transaction; most have none."""
+    return [Naming(item[0], *item[2:]) for item in _plain_items(metadata) if _is_naming(item)]
+
+
 def parse_ranges(metadata: Any) -> list[RecordRange]:
     """Restores the ranges of a transaction, of which there is at least one.
 
@@ -159,4 +179,13 @@ def with_last_marks(ranges: Sequence[RecordRange]) -> list[RecordRange]:
 
 
 def _plain_ranges(metadata: Any) -> list[Any]:
+    items = _plain_items(metadata)
+    return [item for item in items if not _is_naming(item)] if _is_naming(items[0]) else items
+
+
+def _plain_items(metadata: Any) -> list[Any]:
     return metadata if isinstance(metadata, list) and metadata else [metadata]
+
+
+def _is_naming(item: Any) -> bool:
+    return isinstance(item, list) and len(item) in (2, 3) and item[1] == ""

@@ -43,7 +43,7 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     if words is not None and "unchecked" in words:
         return [f"another input is taken as it is, unchecked: {question.fingerprint}"]
     needed = {} if change is None else _needed(change)
-    if words is None or change is None or change.impossible or not needed.keys() <= words:
+    if words is None or change is None or change.impossible or not _accepts(words, needed):
         raise StateRefusedError(
             f"topology {question.topology_id!r} was started on another input: stored fingerprint "
             f"{question.former.fingerprint!r}, given {question.fingerprint!r}; {_consequences(question)}"
@@ -56,21 +56,51 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
     change = question.change
     if change is None or "unchecked" in words:
         return []
-    if change.impossible or (change.changed and "changed" not in words):
-        found = "; ".join(_shown([*change.impossible, *change.changed]))
+    needed = {word: found for word, found in _needed(change).items() if word in ("changed", "renamed")}
+    if change.impossible or not _accepts(words, needed):
+        found = "; ".join(_shown([*change.impossible, *change.changed, *change.renamed]))
         ways_out = _ways_out(question.topology_id)
         if not change.impossible:
-            ways_out.append("keep what was counted and continue with --adopt=changed (in Python RunOptions.adopt)")
+            ways_out.append(_acceptance(needed))
         raise SourceError(
             f"the input has changed where topology {question.topology_id!r} had read it: {found}; {_either(ways_out)}"
         ).about(Trouble.INPUT_CHANGED)
-    return _shown(change.changed)
+    return _shown([*change.changed, *change.renamed])
+
+
+def accepted_notes(change: InputChange, adopt: bool | str) -> dict[str, Any]:
+    """Returns the notes of a change that the user has accepted."""
+    words = adopted_words(adopt) or frozenset()
+    is_read_again = "again" in words and "renamed" not in words
+    return {**change.notes, **(change.again_notes if is_read_again else {})}
 
 
 def _needed(change: InputChange) -> dict[str, tuple[str, ...]]:
     """Returns word -> the changes that it accepts."""
-    by_word = {"skip": change.skipped, "again": change.again, "changed": change.changed}
+    by_word = {
+        "skip": change.skipped,
+        "again": change.again,
+        "changed": change.changed,
+        "renamed": change.renamed,
+    }
     return {word: sentences for word, sentences in by_word.items() if sentences}
+
+
+def _accepts(words: Collection[str], needed: Collection[str]) -> bool:
+    """Returns whether all is accepted; what is read again needs no other word."""
+    return all(word in words or (word == "renamed" and "again" in words) for word in needed)
+
+
+def _acceptance(needed: Collection[str]) -> str:
+    """Returns how to accept what is needed, and what that means for the state."""
+    said = f"accept exactly this with --adopt={','.join(needed)} (in Python RunOptions.adopt)"
+    if "changed" in needed:
+        said += ": what was counted stays as it is"
+    if "renamed" in needed:
+        said += "; with again in place of renamed, those files are counted as new ones"
+    elif "again" in needed:
+        said += "; what is read again is counted twice"
+    return said
 
 
 def _consequences(question: InputQuestion) -> str:
@@ -91,10 +121,14 @@ def _consequences(question: InputQuestion) -> str:
             "everything read so far is unchanged, and nothing would be skipped or read again; "
             f"{_either([adopt, *ways_out])}"
         )
-    headings = {"skip": "never read", "again": "read again", "changed": "changed after it was read"}
+    headings = {
+        "skip": "never read",
+        "again": "read again",
+        "changed": "changed after it was read",
+        "renamed": "read under another name",
+    }
     found = "; ".join(f"{headings[word]}: {'; '.join(_shown(sentences))}" for word, sentences in needed.items())
-    adopt = f"accept exactly this with --adopt={','.join(needed)} (in Python RunOptions.adopt)"
-    return f"{found}; {_either([*ways_out, adopt])}"
+    return f"{found}; {_either([*ways_out, _acceptance(needed)])}"
 
 
 def _ways_out(topology_id: str) -> list[str]:

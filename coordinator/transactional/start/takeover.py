@@ -21,6 +21,7 @@ from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.start.input_checks import (
     InputQuestion,
+    accepted_notes,
     check_coordinator_metadata,
     check_input,
     check_partition_metadata,
@@ -231,7 +232,7 @@ class Takeover:
         is_checked = "unchecked" not in (adopted_words(self._options.adopt) or ())
         change = self._start.compare(self._spout, former) if is_checked else None
         said += check_input(InputQuestion(topology_id, fingerprint, former, change), self._options.adopt)
-        return _Settled(fingerprint, tuple(said), {} if change is None else change.notes)
+        return _Settled(fingerprint, tuple(said), {} if change is None else accepted_notes(change, self._options.adopt))
 
     def _log(self, stored: Mapping[str, Any], committed_txid: int) -> MetadataLog:
         return MetadataLog(stored, is_opaque=self._start.kind.is_opaque, committed_txid=committed_txid)

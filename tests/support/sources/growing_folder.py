@@ -40,6 +40,24 @@ class Keep(BaseBatchBolt, ICommitter):
         self.lines.extend(self.mine)
 
 
+class KeepNumbers(Keep):
+    """Appends the number of every line in its file, too."""
+
+    numbers = ListState("numbers", value=int)
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.found: list[int] = []
+
+    def execute(self, tup):
+        super().execute(tup)
+        self.found.append(tup["line_number"])
+
+    def finish_batch(self):
+        super().finish_batch()
+        self.numbers.extend(self.found)
+
+
 def submit(
     cluster: LocalCluster,
     inbox: Path,
@@ -62,12 +80,14 @@ def growing(
     pattern: str = "*.txt",
     lines_per_batch: int = 3,
     parallelism: int = 1,
+    with_numbers: bool = False,
     **follow: Any,
 ) -> Topology:
     given: dict[str, Any] = {"complete": "rename", "poll_s": 0.0} | follow
-    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given))
+    origin = ("line_number",) if with_numbers else ()
+    spout = TextFiles(str(inbox / pattern), lines_per_batch, follow=Follow(**given), with_origin=origin)
     builder = TransactionalTopologyBuilder(topology_id, "lines", spout, parallelism=parallelism)
-    builder.set_committer_bolt("keep", Keep()).global_grouping("lines")
+    builder.set_committer_bolt("keep", KeepNumbers() if with_numbers else Keep()).global_grouping("lines")
     return builder.build()
 
 

@@ -101,6 +101,10 @@ class ArrowStore(FileStore):
         tree, inner = self.tree(path)
         return tree.absolute(inner) if isinstance(tree, LocalTree) else tree.prefix + inner
 
+    def resolved(self, path: str) -> str:
+        tree, inner = self.tree(path)
+        return tree.resolved(inner) if isinstance(tree, LocalTree) else path
+
     def describe(self) -> str:
         return f" in {self._given.type_name}" if self._given is not None else ""
 

@@ -13,7 +13,7 @@ import fnmatch
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -36,11 +36,13 @@ class FileFacts:
         path: absolute path, or address.
         byte_count: its size in the store.
         changed_ns: when its content was last changed, as the store tells it.
+        inode: by which it is known under another name; 0 in a store without.
     """
 
     path: str
     byte_count: int
     changed_ns: int
+    inode: int = 0
 
 
 class Entry(Protocol):
@@ -91,10 +93,6 @@ class FolderTree(ABC):
     def look(self, path: str) -> Seen | None:
         """Returns what has a name; None if nothing has."""
 
-    def key(self, path: str) -> str:
-        """Returns what `Seen.names` has of a path that is no link."""
-        return path
-
 
 Place = Callable[[str], tuple[FolderTree, str]]
 """Pattern -> the tree it is in, and the pattern there."""
@@ -111,35 +109,26 @@ def list_files(patterns: Iterable[str], place: Place) -> tuple[str, ...]:
             if not files:
                 raise TopologyError(_nothing_matches(pattern, tree, inner)).about(Trouble.INPUT)
         found |= files
-    return tuple(sorted(_each_once(found, set())))
+    return tuple(sorted(_each_once(found)))
 
 
-def look(patterns: Iterable[str], place: Place, known: Container[str]) -> dict[str, FileFacts]:
+def look(patterns: Iterable[str], place: Place) -> dict[str, FileFacts]:
     """See `FileStore.look`."""
     found: dict[str, Seen] = {}
-    passed: dict[str, FolderTree] = {}
     for pattern in patterns:
         tree, inner = place(pattern)
         with explained(pattern, SourceError):
             for path in walk(tree, inner):
-                if tree.prefix + path in known:  # a folder may hold a hundred thousand files that were read
-                    passed[path] = tree
-                elif (seen := tree.look(path)) is not None and seen.kind == "file":
+                if (seen := tree.look(path)) is not None and seen.kind == "file":
                     _refuse_unstorable(seen.facts.path, SourceError)
                     found[seen.facts.path] = seen
-    taken: set[str] = set()
-    has_inodes = any(len(each.names) > 1 for each in found.values())
-    for path, tree in passed.items() if has_inodes or any(each.is_link for each in found.values()) else ():
-        with explained(path, SourceError):
-            seen = tree.look(path) if has_inodes else None
-        # a link that was read may lead to another file by now, which was not
-        taken |= {tree.key(path)} if seen is None or seen.is_link else seen.names
-    return {path: each.facts for path, each in _each_once(found, taken).items()}
+    return {path: each.facts for path, each in _each_once(found).items()}
 
 
-def _each_once(found: Mapping[str, Seen], taken: set[str]) -> dict[str, Seen]:
+def _each_once(found: Mapping[str, Seen]) -> dict[str, Seen]:
     """Leaves out further names of files: a link beside its target, then the names that sort later."""
-    kept = {}
+    kept: dict[str, Seen] = {}
+    taken: set[str] = set()
     for path, seen in sorted(found.items(), key=lambda item: (item[1].is_link, item[0])):
         if not seen.names & taken:
             kept[path] = seen

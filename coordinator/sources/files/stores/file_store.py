@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from typing import Self
 
 from coordinator.sources.files.stores.file_listing import FileFacts, FolderTree, list_files, look
@@ -37,17 +37,13 @@ class FileStore(ABC):
         """
         return list_files(patterns, self.tree)
 
-    def look(self, patterns: Iterable[str], known: Container[str] = ()) -> dict[str, FileFacts]:
+    def look(self, patterns: Iterable[str]) -> dict[str, FileFacts]:
         """Path -> facts, of whatever matches now; files that vanish meanwhile are left out (driver, at every poll).
-
-        Args:
-            patterns: as for `list_files`.
-            known: paths nobody asks about; they may be left out.
 
         Raises:
             SourceError: the store cannot be listed, or a name cannot be stored.
         """
-        return look(patterns, self.tree, known)
+        return look(patterns, self.tree)
 
     def exists(self, path: str) -> bool:
         """Returns whether there is such a file (driver)."""
@@ -90,6 +86,16 @@ class FileStore(ABC):
             SourceError: there is another file of that name by now, which is never replaced, or it cannot be renamed.
         """
 
+    def keeps_our_time(self, aside: str) -> bool:
+        """Returns whether the clock of the store is certainly not behind that of this machine (driver).
+
+        Only then has a file that was old when it was read got another time if it was changed since.
+
+        Args:
+            aside: a file that was set aside a moment ago, and got a new time of change by that.
+        """
+        return False
+
     def recover(self, patterns: Iterable[str]) -> None:  # noqa: B027 - as put_back
         """Puts back whatever matches patterns and was set aside by an earlier run of a topology.
 
@@ -121,6 +127,10 @@ class FileStore(ABC):
     @abstractmethod
     def absolute(self, path: str) -> str:
         """Returns a path, or a pattern, as this store tells paths: one spelling for each (driver)."""
+
+    def resolved(self, path: str) -> str:
+        """Returns where a path leads, links followed to the last (driver)."""
+        return self.absolute(path)
 
     @abstractmethod
     def describe(self) -> str:

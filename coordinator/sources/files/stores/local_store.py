@@ -73,6 +73,9 @@ class LocalStore(FileStore):
             raise SourceError(_refused(f"renamed to {aside.name!r}", path, error)) from error
         return str(aside)
 
+    def keeps_our_time(self, aside: str) -> bool:
+        return time.time_ns() - Path(aside).lstat().st_ctime_ns < CLOCK_TOLERANCE_NS
+
     def place_of(self, path: str) -> str | None:
         aside = self._aside(path)
         if not os.path.lexists(aside):
@@ -127,6 +130,10 @@ class LocalStore(FileStore):
         tree, inner = self.tree(path)
         return tree.absolute(inner)
 
+    def resolved(self, path: str) -> str:
+        tree, inner = self.tree(path)
+        return tree.resolved(inner)
+
     def describe(self) -> str:
         return ""
 
@@ -147,6 +154,7 @@ class LocalTree(FolderTree):
     def __init__(self, base: str = "", *, prefix: str = "", place: str = "") -> None:
         self._base = os.path.realpath(base).rstrip("/") + "/" if base else ""
         self.prefix, self.place = prefix, place
+        self._is_far = bool(prefix or base)  # what is read by pyarrow has no inode
         self._listed: tuple[str, list[Entry]] | None = None
 
     def folder(self, path: str) -> str | None:
@@ -186,14 +194,11 @@ class LocalTree(FolderTree):
             names.add(f"inode {told.st_dev}:{told.st_ino}")
         kind = stat.S_IFMT(told.st_mode)
         return Seen(
-            FileFacts(self.prefix + path, told.st_size, told.st_mtime_ns),
+            FileFacts(self.prefix + path, told.st_size, told.st_mtime_ns, 0 if self._is_far else told.st_ino),
             "file" if kind == stat.S_IFREG else "folder" if kind == stat.S_IFDIR else "other",
             frozenset(names),
             is_link,
         )
-
-    def key(self, path: str) -> str:
-        return self._base + path
 
     def absolute(self, path: str) -> str:
         """Returns the one spelling of a path: its folder without symbolic links and steps upward, and its own name.
@@ -205,6 +210,10 @@ class LocalTree(FolderTree):
             return self.prefix + self._resolved(path)
         folder = self._resolved(parent + "/")
         return self.prefix + (f"{folder.rstrip('/')}/{name}" if folder else name)
+
+    def resolved(self, path: str) -> str:
+        """Returns where a path leads, links followed to the last."""
+        return self.prefix + self._resolved(path)
 
     def _resolved(self, path: str) -> str:
         real = os.path.realpath(self._base + path)
@@ -306,6 +315,9 @@ class LocalFile(InputFile):
                 "disk below it refuses: fix that and run again"
             ) from error
 
+
+CLOCK_TOLERANCE_NS = 50_000_000
+"""More than a tick of a kernel's clock, and less than what a file system of whole seconds is behind on average."""
 
 _HERE = -100
 _NO_REPLACE = 1

@@ -168,7 +168,7 @@ def test_done_files_are_dealt_with_in_their_store(bucket: Path, done: Any) -> No
     for txid, path in ((1, "logs/a.txt"), (2, "logs/b.txt")):
         with closing(store.open(path)) as file:
             finished.cut(txid, [FinishedFile(path, whole_mark(file))])
-    committer = DoneFiles(finished, follow, store, "/")
+    committer = DoneFiles(finished, follow, store, follow.done_path)
     committer.commit(TransactionAttempt(1, 7))
     committer.commit(TransactionAttempt(1, 7))
     assert not (bucket / "logs" / "a.txt").exists()

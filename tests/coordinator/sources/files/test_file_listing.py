@@ -255,25 +255,6 @@ def test_a_file_with_several_names_counts_once(linked: Place, make: Callable[[Pa
     assert linked.listed("names/*.log", "**/names/*") == found
 
 
-@pytest.mark.parametrize("make", [os.link, lambda old, new: Path(new).symlink_to(old)], ids=["hard link", "link"])
-def test_another_name_of_a_file_that_was_read_is_no_new_file(linked: Place, make: Callable[[Path, Path], Any]) -> None:
-    put(linked.folder, "names/m.log", "names/z.log")
-    names = linked.prefix + "names"
-    make(linked.folder / "names" / "m.log", linked.folder / "names" / "a.log")
-    assert list(linked.store.look([f"{names}/*"], {f"{names}/m.log"})) == [f"{names}/z.log"]
-    (linked.folder / "names" / "z.log").unlink()
-    assert list(linked.store.look([f"{names}/*"], {f"{names}/m.log"})) == []
-
-
-def test_a_link_that_was_read_and_leads_elsewhere_by_now_hides_no_file(linked: Place) -> None:
-    put(linked.folder, "names/new.log", "elsewhere.log")
-    (linked.folder / "names" / "latest.log").symlink_to("new.log")
-    (linked.folder / "names" / "other.log").symlink_to("../elsewhere.log")
-    names = linked.prefix + "names"
-    found = linked.store.look([f"{names}/*"], {f"{names}/latest.log"})
-    assert list(found) == [f"{names}/new.log", f"{names}/other.log"]
-
-
 def test_a_missing_file_is_explained_with_the_input(place: Place) -> None:
     with pytest.raises(TopologyError) as caught:
         place.listed("logs/*.txt")

@@ -168,26 +168,42 @@ def test_many_files_that_would_be_skipped_are_not_all_listed(cluster, folder):
 # What would be read again
 
 
-def test_a_file_under_a_new_name_after_the_position_would_be_read_again(cluster, folder):
+def test_a_file_under_a_new_name_is_the_same_or_another_as_the_user_says(cluster, folder):
     run(cluster, folder)
     (folder / "b.txt").rename(folder / "z.txt")
     message = refusal(cluster, folder, adopt=True)
-    assert f"read again: file '{folder}/z.txt' begins with the 15 bytes that were read of '{folder}/b.txt'" in message
-    assert f"file '{folder}/b.txt' is no longer part of the input" in message
-    assert "--adopt=again,changed" in message
-    for adopt in ("again", "changed", "skip,changed"):
+    assert (
+        f"read under another name: file '{folder}/z.txt' holds the 15 bytes that were read of '{folder}/b.txt', which "
+        "is no longer there"
+    ) in message
+    assert "--adopt=renamed (in Python RunOptions.adopt); with again in place of renamed" in message
+    for adopt in ("changed", "skip,changed"):
         refusal(cluster, folder, adopt=adopt)
-    assert run(cluster, folder, adopt="again,changed") == every_line(("d", 3)) | {f"b{n}": 2 for n in range(5)}
+    assert run(cluster, folder, adopt="renamed") == every_line(("b", 5), ("d", 3))
+    lines_of(folder / "e.txt", "e", 1)
+    assert run(cluster, folder, adopt="skip,renamed") == every_line(("b", 5), ("d", 3), ("e", 1)), "it stays known"
+
+
+@pytest.mark.parametrize("adopt", ["again", "again,changed"])
+def test_a_file_under_a_new_name_is_counted_twice_if_the_user_wants_it(cluster, folder, adopt):
+    run(cluster, folder)
+    (folder / "b.txt").rename(folder / "z.txt")
+    assert run(cluster, folder, adopt=adopt) == every_line(("d", 3)) | {f"b{n}": 2 for n in range(5)}
+
+
+def test_what_was_appended_to_a_renamed_file_is_read_only_with_all_of_it(cluster, folder):
+    run(cluster, folder)
+    lines_of((folder / "b.txt").rename(folder / "z.txt"), "b", 6)
+    message = refusal(cluster, folder, adopt="renamed")
+    assert f"read again: file '{folder}/z.txt' begins with the 15 bytes that were read of '{folder}/b.txt'" in message
+    assert "--adopt=again (in Python RunOptions.adopt); what is read again is counted twice" in message
 
 
 def test_a_file_under_a_new_name_before_the_position_was_read_already(cluster, folder):
     run(cluster, folder)
     (folder / "b.txt").rename(folder / "a.txt")
     lines_of(folder / "e.txt", "e", 1)
-    message = refusal(cluster, folder, adopt=True)
-    assert "--adopt=changed (" in message
-    assert "a.txt' (" not in message, "it is not skipped: all of it was read"
-    assert run(cluster, folder, adopt="changed") == every_line(("b", 5), ("d", 3), ("e", 1))
+    assert run(cluster, folder, adopt=True) == every_line(("b", 5), ("d", 3), ("e", 1))
 
 
 # What was read and has changed

@@ -1,0 +1,345 @@
+"""The files of a followed folder that were read, each under the name it has by now (driver).
+
+A name is not a file: logs are rotated, packed in place, copied and cut off, and a name may be given again. So a file is
+known by its inode, size and time, and by the content that was read of it; its name only says where to look first. What
+has grown is read further. What can be taken for the same file and for another is told, and nothing is guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+from coordinator.sources.files.file_kind import FileKind
+from coordinator.sources.files.prefix_digest import PrefixMark, marks_at
+from coordinator.sources.files.rotation import is_one, is_related
+from coordinator.sources.files.stores.compressed_file import open_content
+from coordinator.sources.files.stores.file_listing import FileFacts
+from coordinator.sources.files.stores.file_store import FileStore
+from coordinator.sources.files.stores.input_file import NO_STAMP, InputFile, identity_of, is_settled
+
+Complete = Callable[[Mapping[str, FileFacts]], Set[str]]
+"""Paths and facts of files that may be read if they are complete -> the paths of those that are."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedFile:
+    """A file that is to be read.
+
+    Attributes:
+        path: its name when it was found.
+        byte_count: how much of it, in the store, was complete then.
+        note: what was read of it already; None if it is new.
+        number: its place in the order; 0 where the order goes by names.
+        facts: how it looked when it joined a followed folder.
+    """
+
+    path: str
+    byte_count: int
+    note: PrefixMark | None = None
+    number: int = 0
+    facts: FileFacts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A name under which there is something else now than what was read, which is found nowhere; in a sentence."""
+
+    path: str
+    note: PrefixMark
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """A file that holds what was read of one that is gone: the same under a new name, or another."""
+
+    path: str
+    former: str
+    note: PrefixMark
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"file {self.path!r} begins with the {self.note.end} bytes that were read of {self.former!r}, which "
+            "is gone: it is the same file under a new name, or another of the same content"
+        )
+
+
+@dataclass(slots=True)
+class Settled:
+    """The result of one look.
+
+    Attributes:
+        moved: former path -> path, of every file whose place had to be established.
+        joined: files to be read that are complete, by path.
+        replaced: see `Replaced`.
+        outgrown: files that have more now than was read, and are not read further; with their former notes.
+        alike: see `Alike`.
+        missing: path -> note, of files that were found under no name.
+    """
+
+    moved: dict[str, str] = field(default_factory=dict)
+    missing: dict[str, PrefixMark] = field(default_factory=dict)
+    joined: list[JoinedFile] = field(default_factory=list)
+    replaced: list[Replaced] = field(default_factory=list)
+    outgrown: list[Replaced] = field(default_factory=list)
+    alike: list[Alike] = field(default_factory=list)
+
+
+class KnownFiles:
+    """Keeps the notes of all files that were read, and finds each again; lives in the driver.
+
+    Args:
+        store: where the files are.
+        kind: says whether a file that has grown can be read further.
+        removes: whether files that are done are removed, so that one that is gone is not looked for.
+        may_grow: whether writers append to files that were complete, so that these are read further.
+
+    Attributes:
+        notes: path -> note, by the names that files have now.
+    """
+
+    def __init__(self, store: FileStore, kind: FileKind, *, removes: bool, may_grow: bool = False) -> None:
+        self._store, self._kind, self._removes, self.may_grow = store, kind, removes, may_grow
+        self.notes: dict[str, PrefixMark] = {}
+        self._sure: dict[str, FileFacts] = {}  # how a file looked when its content was last known
+        self._renamed: dict[str, PrefixMark] = {}  # since `take_names`
+        self._forgotten: set[str] = set()
+
+    def like_it(self, notes: Mapping[str, PrefixMark]) -> KnownFiles:
+        """Returns another that knows these notes, to find out how the files are now."""
+        made = KnownFiles(self._store, self._kind, removes=self._removes, may_grow=self.may_grow)
+        made.recall(notes)
+        return made
+
+    def recall(self, notes: Mapping[str, PrefixMark]) -> None:
+        """Takes in what earlier runs have noted."""
+        self.notes = dict(notes)
+        self._sure = {path: facts for path, note in notes.items() if (facts := _settled_facts(path, note))}
+
+    def rename(self, moved: Mapping[str, str]) -> None:
+        """Has files known by other names, former one -> name, and has that stored with the next transaction."""
+        moved = {former: path for former, path in moved.items() if former != path and former in self.notes}
+        notes = {path: self.notes.pop(former) for former, path in moved.items()}
+        for former in moved:
+            self._sure.pop(former, None)
+            self._renamed.pop(former, None)
+        self.notes |= notes
+        self._renamed |= notes
+        self._forgotten |= moved.keys()
+
+    def correct(self, notes: Mapping[str, PrefixMark]) -> None:
+        """Has files known by other notes than those recalled, and has these stored with the next transaction."""
+        former = self.notes
+        self.recall(notes)
+        self._renamed |= {path: note for path, note in notes.items() if former.get(path) != note}
+        self._forgotten |= former.keys() - notes.keys()
+
+    def note(self, path: str, note: PrefixMark) -> None:
+        """Remembers how much of a file was read by now."""
+        self.notes[path] = note
+        if note.is_whole:
+            self._sure[path] = _facts(path, note)
+        else:
+            self._sure.pop(path, None)
+
+    def leave(self, paths: Iterable[str], found: Mapping[str, FileFacts]) -> None:
+        """Leaves unread what is under some names now: the user has accepted that."""
+        self._sure.update((path, found[path]) for path in paths if path in found)
+
+    def path_of(self, mark: PrefixMark, path: str) -> str:
+        """Returns the name that a file has now: `path`, unless what was read there is known under another name."""
+        known = self.notes.get(path)
+        if known is not None and (known.end, known.digest) == (mark.end, mark.digest):
+            return path
+        for name, note in self.notes.items():
+            if (note.end, note.digest) == (mark.end, mark.digest):
+                return name
+        return path
+
+    def take_names(self, cut: Mapping[str, PrefixMark], current: str) -> dict[str, PrefixMark | None]:
+        """Returns what `ReadingOrder.take_names` does."""
+        names = dict.fromkeys(sorted(self._forgotten)) | self._renamed
+        self._renamed, self._forgotten = {}, set()
+        for path, mark in cut.items():
+            note = self.notes.get(path)
+            if path == current or (note is not None and (note.end, note.digest) == (mark.end, mark.digest)):
+                names.pop(path, None)  # what was cut under the name is what has it now
+            else:
+                names[path] = note
+        return names
+
+    def is_strange(self, facts: FileFacts) -> bool:
+        """Returns whether a file is not known, or not just as it was left."""
+        return self._sure.get(facts.path) != facts
+
+    def settle(self, found: Mapping[str, FileFacts], complete: Complete) -> Settled:
+        """Finds out what every file is that is not just as it was left (driver, at every look).
+
+        Args:
+            found: path -> facts, of everything that matches.
+            complete: tells which files may be read; asked once.
+
+        Raises:
+            SourceError: a file cannot be read.
+        """
+        settled = Settled()
+        strange = {path: facts for path, facts in found.items() if self.is_strange(facts)}
+        lost = {path: note for path, note in self.notes.items() if path not in found or path in strange}
+        strange = {path: facts for path, facts in strange.items() if facts.byte_count}  # an empty one waits
+        here: dict[str, PrefixMark] = {}  # path -> what was read of the file that is there
+        for former, path in self._by_identity(lost, strange):
+            is_open = former not in settled.moved and path not in here
+            if is_open and (mark := self._compared(lost[former], path)) is not None:
+                settled.moved[former], here[path] = path, mark
+        candidates = {path: facts for path, facts in strange.items() if path not in here or not here[path].is_whole}
+        ready = complete(candidates)
+        waiting = {path: facts for path, facts in candidates.items() if path not in here and path not in ready}
+        for path in sorted(ready - here.keys()) if lost else ():
+            self._find_by_content(path, lost, found, settled, here)
+        replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - settled.moved.keys() - here.keys()}
+        settled.replaced = [*self._replaced(replaced, ready, waiting), *self._others(lost, here)]
+        self._take_over(settled, found, here)
+        settled.missing = {path: note for path, note in lost.items() if path not in settled.moved}
+        read = {path for path, mark in here.items() if mark.is_whole}
+        for path in sorted(ready - read - replaced.keys() - {each.path for each in settled.alike}):
+            names = [name for name, now in settled.moved.items() if now == path]
+            self._join(found[path], lost[names[0]] if names else None, settled)
+        return settled
+
+    def _by_identity(
+        self, lost: Mapping[str, PrefixMark], strange: Mapping[str, FileFacts]
+    ) -> Iterator[tuple[str, str]]:
+        """Former path and path of what may be one file: those of the same inode first, then those of the same name."""
+        by_inode = {facts.inode: path for path, facts in strange.items() if facts.inode}
+        for path, note in sorted(lost.items(), key=lambda each: -each[1].end):
+            if note.stamp != NO_STAMP and note.stamp[3] in by_inode:
+                yield path, by_inode[note.stamp[3]]
+        for path in lost.keys() & strange.keys():
+            yield path, path
+
+    def _compared(self, note: PrefixMark, path: str) -> PrefixMark | None:
+        """Returns the mark of a file that begins with what was read; None if it does not."""
+        with closing(self._open(path)) as file:
+            if is_settled(note.stamp) and identity_of(file.stamp) == identity_of(note.stamp):
+                return replace(note, stamp=file.stamp)
+            return _if_read(marks_at(file, {note.end}).get(note.end), note, file)
+
+    def _find_by_content(
+        self,
+        path: str,
+        lost: Mapping[str, PrefixMark],
+        found: Mapping[str, FileFacts],
+        settled: Settled,
+        here: dict[str, PrefixMark],
+    ) -> None:
+        """Looks whether a file holds what was read of one that is found nowhere else."""
+        sought = {former: note for former, note in lost.items() if former not in settled.moved}
+        if self._removes:  # what is done was removed by a run
+            sought = {former: note for former, note in sought.items() if former in found or not note.is_whole}
+        inodes = {facts.inode for facts in found.values()} - {0}
+        with closing(self._open(path)) as file:
+            limit = None if file.is_compressed else file.stored_bytes
+            marks = marks_at(file, {n.end for n in sought.values() if limit is None or n.end <= limit})
+            for former, note in sorted(sought.items(), key=lambda each: -each[1].end):
+                if former == path:
+                    continue
+                mark = _if_read(marks.get(note.end), note, file)
+                is_cut_off = note.stamp[3] in inodes if inodes else former in found
+                is_same = mark is not None and is_one(
+                    note,
+                    mark,
+                    is_cut_off=is_cut_off,
+                    is_packed=file.is_compressed,
+                    is_related=is_related(former, path),
+                )
+                if is_same and mark is not None:
+                    settled.moved[former], here[path] = path, mark
+                elif is_same is None:
+                    settled.alike.append(Alike(path, former, note))
+                if is_same is not False:
+                    return
+
+    def _replaced(
+        self, replaced: Mapping[str, PrefixMark], ready: Set[str], waiting: Mapping[str, FileFacts]
+    ) -> Iterator[Replaced]:
+        """Names under which there is another file, once nothing is left that may be the one that was read."""
+        for path, note in sorted(replaced.items()):
+            end = note.end
+            if path in ready and not any(
+                facts.byte_count >= end or is_related(path, other) for other, facts in waiting.items()
+            ):
+                with closing(self._open(path)) as file:
+                    is_shorter = not file.read_up_to(end - 1, end)
+                now = "is shorter now" if is_shorter else "differs from them now"
+                yield Replaced(path, note, f"file {path!r} has changed: {end} bytes of it were read, and it {now}")
+
+    def _others(self, lost: Mapping[str, PrefixMark], here: Mapping[str, PrefixMark]) -> Iterator[Replaced]:
+        """Files of the same name and content that were not read themselves, and so are not removed."""
+        for path, note in lost.items() if self._removes else ():
+            read, found = note, here.get(path)
+            if found is None or not read.is_whole or read.stamp == NO_STAMP or found.digest != read.digest:
+                continue
+            if found.is_whole and identity_of(found.stamp) != identity_of(read.stamp):
+                yield Replaced(
+                    path,
+                    note,
+                    f"file {path!r} holds what was read of a file of that name, and is another by inode or time: it "
+                    "would neither be read nor removed",
+                )
+
+    def _take_over(self, settled: Settled, found: Mapping[str, FileFacts], here: Mapping[str, PrefixMark]) -> None:
+        """Has files known by the names and the looks they have now."""
+        for former in settled.moved:
+            self.notes[former] = replace(here[settled.moved[former]], record_count=self.notes[former].record_count)
+        self.rename(settled.moved)
+        self._sure |= {path: found[path] for path, mark in here.items() if mark.is_whole}
+
+    def forget_former_name(self, former: str, note: PrefixMark) -> str | None:
+        """Forgets what a transaction has noted under a name that its file had no longer (at the start of a run).
+
+        Returns:
+            The name of the file, which is known by that.
+        """
+        for path, other in self.notes.items():
+            may_be_it = other.end >= note.end and (is_related(former, path) or other.stamp[3] == note.stamp[3])
+            if path != former and may_be_it and self._compared(note, path) is not None:
+                del self.notes[former]
+                return path
+        return None
+
+    def _join(self, facts: FileFacts, former: PrefixMark | None, settled: Settled) -> None:
+        """Has a file read that is new or has grown."""
+        path, note = facts.path, None if former is None else self.notes[facts.path]
+        if former is None or (note is not None and self._can_continue(path, note)):
+            settled.joined.append(JoinedFile(path, facts.byte_count, note, facts=facts))
+        else:
+            said = f"file {path!r} was complete with {former.end} bytes of content, and has more now, which would "
+            settled.outgrown.append(Replaced(path, former, f"{said}never be read"))
+
+    def _can_continue(self, path: str, note: PrefixMark) -> bool:
+        if not self.may_grow or note.record_count is None:
+            return False
+        with closing(self._open(path)) as file:
+            return self._kind.ends_at(file, note.end)
+
+    def _open(self, path: str) -> InputFile:
+        return open_content(self._store, self._store.place_of(path) or path)
+
+
+def _if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:
+    """Returns the mark of what was read as it is found in a file; None if it is something else."""
+    if found is None or found.digest != read.digest:
+        return None
+    return replace(found, is_whole=not file.read_up_to(read.end, read.end + 1))
+
+
+def _facts(path: str, mark: PrefixMark) -> FileFacts:
+    size, changed_ns, inode = identity_of(mark.stamp)
+    return FileFacts(path, size, changed_ns, inode)
+
+
+def _settled_facts(path: str, mark: PrefixMark) -> FileFacts | None:
+    return _facts(path, mark) if mark.is_whole and is_settled(mark.stamp) else None

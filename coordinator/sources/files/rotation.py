@@ -1,0 +1,37 @@
+"""Whether a file that holds what was read of another is that file: rotated, packed, or copied and cut off. Pure."""
+
+from __future__ import annotations
+
+from coordinator.sources.files.prefix_digest import PrefixMark
+
+FINGERPRINT_BYTES = 1024
+"""From this length on, equal content under related names is that of one file, as log shippers take it."""
+
+
+def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: bool, is_related: bool) -> bool | None:
+    """Returns whether a file that begins with what was read of another, of another inode, is that file.
+
+    Args:
+        read: what was read of the other.
+        found: the same content in this file.
+        is_cut_off: whether the other is still there, with other content: so this may be a copy that was made before.
+        is_packed: whether this file is compressed.
+        is_related: whether the names of both may be those of one file that is rotated.
+
+    Returns:
+        None if nobody can tell.
+    """
+    if (found.is_whole or not read.is_whole) and read.stamp[1] and found.stamp[1] == read.stamp[1]:
+        return True  # packed, or moved to another disk: both keep the time
+    if is_cut_off or (is_packed and is_related):
+        is_being_read = is_related and not read.is_whole
+        is_enough = read.end >= FINGERPRINT_BYTES or is_being_read or (is_cut_off and found.is_whole)
+        return True if is_enough else None
+    may_have_grown = is_related and not read.stamp[3]  # in a store without inodes
+    return None if found.is_whole or may_have_grown else False
+
+
+def is_related(former: str, path: str) -> bool:
+    """Returns whether two paths may be of one file that is rotated: app.log, app.log.1, app-20261126.log.gz."""
+    stem = former.rpartition("/")[2].partition(".")[0]
+    return bool(stem) and path.rpartition("/")[2].startswith(stem)

@@ -1,0 +1,314 @@
+"""Files of a followed folder that get other names, are packed, copied and cut off, grow, or are replaced."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.local.transactional_run import TransactionalRun
+from coordinator.sources.files.prefix_digest import PrefixMark
+from coordinator.sources.files.rotation import is_related
+from state.errors import SourceError, UserCodeError
+from tests.support.sources.growing_folder import Keep, drained, submit
+
+Change = Callable[[Path], Any]
+LONG = [f"line {number} of a log that is long enough to be known again by its content" for number in range(20)]
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    Keep.hated = ""
+    with LocalCluster(seed=1) as made:
+        yield made
+
+
+@pytest.fixture(params=["path", "address"])
+def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """A folder of logs, as a path or as an address."""
+    return _Address(f"file://{tmp_path}") if request.param == "address" else tmp_path
+
+
+class _Address(str):
+    """An address that is joined as a path is."""
+
+    def __truediv__(self, name: str) -> str:
+        return f"{self}/{name}"
+
+
+def started(cluster: LocalCluster, inbox: Any, pattern: str = "*.log*", **more: Any) -> TransactionalRun:
+    return submit(cluster, inbox, pattern=pattern, **more)
+
+
+def local(inbox: Any) -> Path:
+    return Path(str(inbox).removeprefix("file://"))
+
+
+def write(path: Path, *lines: str, append: bool = False) -> Path:
+    """Writes lines, a while ago."""
+    with path.open("a" if append else "w", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
+    told = path.stat().st_mtime_ns
+    os.utime(path, ns=(told - 10**10, told - 10**10))
+    return path
+
+
+def rename(folder: Path) -> None:
+    (folder / "app.log").rename(folder / "app.log.1")
+
+
+def pack(folder: Path) -> None:
+    path = folder / "app.log"
+    packed = folder / "app.log.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    shutil.copystat(path, packed)  # as gzip does
+    path.unlink()
+
+
+def copy_and_cut_off(folder: Path) -> None:
+    shutil.copy(folder / "app.log", folder / "app.log.1")
+    os.truncate(folder / "app.log", 0)
+
+
+def move_from_another_disk(folder: Path) -> None:
+    shutil.copy2(folder / "app.log", folder / "moved.log")
+    (folder / "app.log").unlink()
+
+
+def second_name(folder: Path) -> None:
+    os.link(folder / "app.log", folder / "a.log")
+
+
+def link(folder: Path) -> None:
+    (folder / "a.log").symlink_to("app.log")
+
+
+def link_in_place_of_it(folder: Path) -> None:
+    (folder / "app.log").rename(folder / "app.log.1")
+    (folder / "app.log").symlink_to("app.log.1")
+
+
+ROTATIONS = [rename, pack, copy_and_cut_off, move_from_another_disk, second_name, link, link_in_place_of_it]
+EACH_ROTATION = pytest.mark.parametrize("rotate", ROTATIONS, ids=lambda each: each.__name__)
+
+
+@EACH_ROTATION
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_a_file_that_gets_another_name_is_not_read_again(cluster, inbox, rotate, between_runs) -> None:
+    folder = local(inbox)
+    write(folder / "app.log", *LONG)
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    for _ in range(2):
+        if between_runs:
+            drained(run)
+        if rotate is not None:
+            rotate(folder)
+            rotate = None
+        else:
+            write(folder / "z.log", "new")
+        if between_runs:
+            run = started(cluster, inbox)
+        run.run_until_idle()
+    assert run.state("lines") == [*LONG, "new"]
+    drained(run)
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    assert run.state("lines") == [*LONG, "new"], "the names that files have now are stored"
+
+
+def test_numbered_rotation_is_followed_for_many_rounds_and_over_restarts(cluster, inbox) -> None:
+    folder, run, expected = local(inbox), started(cluster, inbox, "app.log.*"), []
+    for number in range(12):
+        for age in range(4, 0, -1):
+            if (folder / f"app.log.{age}").exists():
+                (folder / f"app.log.{age}").rename(folder / f"app.log.{age + 1}")
+        (folder / "app.log.5").unlink(missing_ok=True)
+        expected += [f"{number}.{line}" for line in range(4)]
+        write(folder / "app.log.1", *expected[-4:])
+        run.run_until_idle()
+        assert run.state("lines") == expected
+        if number % 3 == 2:
+            run.close()
+            run = started(cluster, inbox, "app.log.*")
+
+
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_a_new_file_under_the_name_of_a_renamed_one_is_read(cluster, inbox, between_runs) -> None:
+    folder = local(inbox)
+    write(folder / "app.log", "a")
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    if between_runs:
+        run.close()
+    rename(folder)
+    write(folder / "app.log", "b")
+    if between_runs:
+        run = started(cluster, inbox)
+    run.run_until_idle()
+    assert run.state("lines") == ["a", "b"]
+    run.close()
+    write(folder / "z.log", "c")
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    assert run.state("lines") == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("rotate", [rename, pack], ids=["renamed", "packed"])
+def test_a_file_is_read_to_its_end_under_its_new_name(cluster, tmp_path, rotate) -> None:
+    write(tmp_path / "app.log", *LONG)
+    run = started(cluster, tmp_path)
+    for _ in range(10_000):  # bounded: far more steps than two transactions take
+        if run.statistics.committed >= 2:
+            break
+        run.tick()
+    run.close()
+    rotate(tmp_path)
+    run = started(cluster, tmp_path)
+    run.run_until_idle()
+    assert run.state("lines") == LONG
+
+
+def test_a_transaction_that_is_not_committed_is_replayed_from_the_file_under_its_new_name(cluster, tmp_path) -> None:
+    write(tmp_path / "app.log", "a", "hated")
+    Keep.hated = "hated"
+    with pytest.raises(UserCodeError):
+        started(cluster, tmp_path).run_until_idle()
+    Keep.hated = ""
+    rename(tmp_path)
+    write(tmp_path / "app.log", "b")
+    run = started(cluster, tmp_path)
+    run.run_until_idle()
+    assert run.state("lines") == ["a", "hated", "b"]
+
+
+@pytest.mark.parametrize("steps", range(1, 40, 3))
+def test_a_file_may_be_renamed_at_every_moment(cluster, tmp_path, steps) -> None:
+    write(tmp_path / "app.log", *LONG)
+    write(tmp_path / "b.log", "b")
+    run = started(cluster, tmp_path)
+    for _ in range(steps):
+        run.tick()
+    rename(tmp_path)
+    write(tmp_path / "app.log", "new")
+    run.run_until_idle()
+    assert sorted(run.state("lines")) == sorted([*LONG, "b", "new"])
+
+
+# What grows
+
+
+def quiet(cluster: LocalCluster, inbox: Any, **more: Any) -> TransactionalRun:
+    return started(cluster, inbox, complete="quiet", quiet_s=0.0, **more)
+
+
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_what_is_appended_to_a_quiet_file_is_read_once_it_is_quiet_again(cluster, inbox, between_runs) -> None:
+    path = write(local(inbox) / "app.log", "a", "b")
+    run = quiet(cluster, inbox, with_numbers=True)
+    run.run_until_idle()
+    for line in ("c", "d"):
+        if between_runs:
+            run.close()
+        write(path, line, append=True)
+        if between_runs:
+            run = quiet(cluster, inbox, with_numbers=True)
+        run.run_until_idle()
+    assert run.state("lines") == ["a", "b", "c", "d"]
+    assert run.state("numbers") == [1, 2, 3, 4]
+
+
+def test_what_was_appended_before_a_file_was_renamed_is_read_under_its_new_name(cluster, tmp_path) -> None:
+    path = write(tmp_path / "app.log", *LONG)
+    run = quiet(cluster, tmp_path)
+    run.run_until_idle()
+    write(path, "last", append=True)
+    rename(tmp_path)
+    write(path, "next")
+    run.run_until_idle()
+    assert run.state("lines") == [*LONG, "last", "next"] or run.state("lines") == [*LONG, "next", "last"]
+
+
+def test_a_line_that_was_read_without_its_end_and_continues_is_named(cluster, inbox) -> None:
+    path = local(inbox) / "app.log"
+    path.write_bytes(b"a\nb")
+    run = quiet(cluster, inbox)
+    run.run_until_idle()
+    with path.open("a", encoding="utf-8") as file:
+        file.write("c\n")
+    with pytest.raises(SourceError, match=r"app\.log' was complete with 3 bytes of content, and has more now"):
+        run.run_until_idle()
+
+
+# What cannot be told
+
+
+@pytest.mark.parametrize("adopt", ["renamed", "again"])
+def test_the_same_content_under_a_new_name_is_refused_by_name_until_the_user_says_what_it_is(cluster, inbox, adopt):
+    folder = local(inbox)
+    write(folder / "a.log", "a")
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    (folder / "a.log").unlink()
+    write(folder / "b.log", "a")
+    os.utime(folder / "b.log", (1, 1))
+    story = r"b\.log' begins with the 2 bytes that were read of '.*a\.log', which is gone: it is the same file under"
+    with pytest.raises(SourceError, match=story):
+        run.run_until_idle()
+    run.close()
+    with pytest.raises(SourceError, match=story):
+        started(cluster, inbox)
+    run = started(cluster, inbox, adopt=adopt)
+    run.run_until_idle()
+    assert run.state("lines") == (["a"] if adopt == "renamed" else ["a", "a"])
+    write(folder / "c.log", "c")
+    run.run_until_idle()
+    run.close()
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    assert run.state("lines") == (["a", "c"] if adopt == "renamed" else ["a", "a", "c"])
+
+
+@pytest.mark.parametrize("content", ["b\n", "longer than before\n"])
+def test_a_file_that_is_replaced_under_a_run_stops_it_and_is_named(cluster, inbox, content) -> None:
+    path = write(local(inbox) / "a.log", "a")
+    run = started(cluster, inbox)
+    run.run_until_idle()
+    path.write_text(content)
+    with pytest.raises(SourceError, match=r"a\.log' has changed: 2 bytes of it were read, and it differs from them"):
+        run.run_until_idle()
+    run.close()
+    run = started(cluster, inbox, adopt="changed")
+    run.run_until_idle()
+    write(local(inbox) / "b.log", "b")
+    run.run_until_idle()
+    assert run.state("lines") == ["a", "b"]
+
+
+def test_notes_of_earlier_versions_are_read() -> None:
+    mark = PrefixMark(12, 0, 99, (12, 1, 1, 7), is_whole=True)
+    assert mark.to_plain() == [12, 0, 99, 12, 1, 1, 7, True]
+    for each in (mark, replace(mark, record_count=3), replace(mark, stamp=(*mark.stamp, 9), record_count=0)):
+        assert PrefixMark.from_plain(each.to_plain()) == each
+    assert PrefixMark.from_plain([1, 2, True, "x"]) is None
+
+
+@pytest.mark.parametrize(
+    ("former", "path", "expected"),
+    [
+        ("/a/app.log", "/a/app.log.1", True),
+        ("/a/app.log.1", "/b/app.log.2.gz", True),
+        ("/a/app.log", "/a/app-20261126.log", True),
+        ("/a/app.log", "/a/web.log", False),
+        ("/a/.log", "/a/.log.1", False),
+    ],
+)
+def test_names_of_one_log_are_related(former: str, path: str, expected: bool) -> None:
+    assert is_related(former, path) is expected
