@@ -38,8 +38,8 @@ Adopt = Annotated[
         panel=CONTINUING,
         metavar="[=WORDS]",
         help="Continue on another input, provided that everything read so far is unchanged and nothing would be "
-        "skipped or read again. To accept more, name it: --adopt=skip, again, changed or unchecked, separated by "
-        "commas. A start without the option says which words it needs, or that none will do.",
+        "skipped or read again. To accept more, name it: --adopt=skip, again, changed, renamed or unchecked, "
+        "separated by commas. A start without the option says which words it needs, or that none will do.",
     ),
 ]
 

@@ -23,11 +23,11 @@ def is_one(read: PrefixMark, found: PrefixMark, *, is_cut_off: bool, is_packed: 
     """
     if (found.is_whole or not read.is_whole) and read.stamp[1] and found.stamp[1] == read.stamp[1]:
         return True  # packed, or moved to another disk: both keep the time
+    is_long = read.end >= FINGERPRINT_BYTES
     if is_cut_off or (is_packed and is_related):
         is_being_read = is_related and not read.is_whole
-        is_enough = read.end >= FINGERPRINT_BYTES or is_being_read or (is_cut_off and found.is_whole)
-        return True if is_enough else None
-    may_have_grown = is_related and not read.stamp[3]  # in a store without inodes
+        return True if is_long or is_being_read or (is_cut_off and found.is_whole) else None
+    may_have_grown = not read.stamp[3] and (is_related or is_long)  # in a store without inodes
     return None if found.is_whole or may_have_grown else False
 
 
