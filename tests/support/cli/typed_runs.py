@@ -33,6 +33,8 @@ class FakeRunner:
 
     def __init__(self, *signals: int, kind: Any = RunStatistics, before_start: bool = False, **statistics: Any) -> None:
         self.signals, self.before_start = signals, before_start
+        if kind is RunStatistics:  # a run that has committed has written something
+            statistics = {"changes": statistics.get("committed", 0), **statistics}
         self.statistics = kind(**statistics)
         self.topology: Any = None
         self.asked: Any = None

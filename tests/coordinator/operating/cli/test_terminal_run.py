@@ -31,7 +31,7 @@ def runner(topology, asked):
     statistics = RunStatistics(first_wave_s=time.monotonic(), attempts=64, active=64, cut_txid=64)
     asked.on_start(SimpleNamespace(drain=None, statistics=statistics))
     for txid in range(1, 65):
-        statistics.last_txid = statistics.committed = txid
+        statistics.last_txid = statistics.committed = statistics.changes = txid
         statistics.active, statistics.tuples, statistics.last_result_s = 64 - txid, 10 * txid, time.monotonic()
         statistics.fraction = None if "endless" in sys.argv else 1.0
         asked.on_progress(statistics)
