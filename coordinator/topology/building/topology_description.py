@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coordinator.topology.building.letter_streams import is_of_letters
+from coordinator.topology.building.picture_maker import grouping_in_words
 from coordinator.topology.building.topology import Component, Topology
 from state.codec import digest64
 from state.errors import StateRefusedError
@@ -189,4 +190,10 @@ def _moved(before: Described, after: Described) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return "[" + ", ".join(value) + "]" if isinstance(value, list) else str(value)
+    return "[" + ", ".join(map(_input_text, value)) + "]" if isinstance(value, list) else str(value)
+
+
+def _input_text(stored: str) -> str:
+    """Returns an input as readers name it; its grouping is stored as the repr that tells it from any other."""
+    source, colon, grouping = stored.partition(": ")
+    return source + colon + grouping_in_words(grouping)

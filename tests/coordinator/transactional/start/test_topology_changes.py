@@ -209,6 +209,13 @@ def test_a_description_has_a_short_form_for_readers():
     assert summary("graph") == "graph"
 
 
+def test_a_change_of_grouping_is_said_in_words():
+    before = described(topology(Counts()))
+    after = before.replace("FieldsGrouping(names=('line',))", "ShuffleGrouping()")
+    (said,) = changes(before, after).said
+    assert said.endswith("inputs changed from [lines/default: fields line] to [lines/default: shuffle]")
+
+
 def test_a_change_of_parallelism_is_told_once():
     before, after = described(topology(Counts())), described(topology(Counts(), tasks=2))
     assert changes(before, after) == TopologyChange(("component 'count': tasks changed from 1 to 2",))
