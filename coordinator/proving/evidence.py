@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -34,13 +35,13 @@ class WatchedRuns:
     """Two quiet runs, one after the other in one process, of which the first was watched.
 
     Attributes:
-        second: the other; its error if it raised one.
+        second: the other, or the error that it raised.
         seen: what was seen in the first.
         kept: names in the user's modules and classes whose values the runs have changed, with their places.
     """
 
     first: QuietRun
-    second: QuietRun | str
+    second: QuietRun | TransactionError
     seen: Sightings
     kept: Sequence[Sighting]
 
@@ -55,9 +56,9 @@ def watched_runs(topology: Topology, batches: int) -> WatchedRuns:
     before, watch = _lasting(classes), Watch(classes)
     first = quiet_run(topology, batches, watch)
     try:
-        second: QuietRun | str = quiet_run(topology, batches)
+        second: QuietRun | TransactionError = quiet_run(topology, batches)
     except TransactionError as error:
-        second = f"ends: {sentence_of(error)}"
+        second = error
     return WatchedRuns(first, second, watch.seen, list(_changed(before, classes)))
 
 
@@ -72,7 +73,7 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
     if differing := _first_difference(runs.first, other):
         yield _drawn(*differing, runs.seen.draws, topology)
     elif differing := _first_difference(runs.first, runs.second):
-        yield _kept(*differing, runs.kept, topology)
+        yield _kept(*differing, runs, topology)
     else:
         for seen in runs.seen.draws:
             if seen.what in CALENDAR and seen.component_id:  # what a spout's coordinator has cut is stored
@@ -105,10 +106,10 @@ def sentence_of(error: TransactionError) -> str:
     return said_by(error)
 
 
-def _first_difference(one: QuietRun, other: QuietRun | str) -> tuple[str, str, str] | None:
+def _first_difference(one: QuietRun, other: QuietRun | TransactionError) -> tuple[str, str, str] | None:
     """Returns what differs first: who it is, its component, and what it did otherwise; None if nothing does."""
-    if isinstance(other, str):
-        return "it", "", other
+    if isinstance(other, TransactionError):
+        return "it", other.component_id if isinstance(other, UserCodeError) else "", f"ends: {sentence_of(other)}"
     for txid, (left, right) in enumerate(zip(one.transactions, other.transactions, strict=False), start=1):
         for component_id, emitted in left.emitted.items():
             again = right.emitted[component_id]
@@ -141,13 +142,15 @@ def _drawn(who: str, component_id: str, how: str, draws: Sequence[Sighting], top
     return FoundMistake(Mistake.DRAWS, component_id, place_of_class(component_id, topology), evidence)
 
 
-def _kept(who: str, component_id: str, how: str, kept: Sequence[Sighting], topology: Topology) -> FoundMistake:
-    own = [seen for seen in kept if seen.component_id == component_id] or list(kept)
+def _kept(who: str, component_id: str, how: str, runs: WatchedRuns, topology: Topology) -> FoundMistake:
+    own = [seen for seen in runs.kept if seen.component_id == component_id] or list(runs.kept)
     evidence = f"run again in the same process, {who} {how}"
     if own:
         names = ", ".join(seen.what for seen in own)
+        component_id = component_id or own[0].component_id
         return FoundMistake(Mistake.KEEPS, component_id, own[0].place, f"{evidence}; {names} has changed")
-    return FoundMistake(Mistake.KEEPS, component_id, place_of_class(component_id, topology), evidence)
+    raised_at = place_of_error(runs.second) if isinstance(runs.second, UserCodeError) else ""
+    return FoundMistake(Mistake.KEEPS, component_id, raised_at or place_of_class(component_id, topology), evidence)
 
 
 def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
@@ -195,12 +198,19 @@ def _changed(before: Mapping[tuple[Any, str], str], classes: Mapping[type, str])
     for (owner, name), content in _lasting(classes).items():
         if before.get((owner, name)) == content:
             continue
-        is_set = re.compile(rf"\s*{re.escape(name)}\b\s*(:[^=]*)?=")
-        try:
-            lines, first = inspect.getsourcelines(owner)
-        except (OSError, TypeError):
-            continue
-        found = next((max(first, 1) + place for place, line in enumerate(lines) if is_set.match(line)), 0)
+        found = _first_set(owner, name)
         if found:
             component_id = next((each for kind, each in classes.items() if owner in kind.__mro__), "")
             yield Sighting(f"{owner.__name__}.{name}", component_id, f"{inspect.getsourcefile(owner)}:{found}")
+
+
+def _first_set(owner: Any, name: str) -> int:
+    """Returns the line of a module or class in which a name is set first, alone or with others; 0 if none is found."""
+    try:
+        lines, first = inspect.getsourcelines(owner)
+        whole = ast.parse(inspect.getsource(inspect.getmodule(owner) or owner))
+    except (OSError, TypeError, SyntaxError):
+        return 0
+    names = (node for node in ast.walk(whole) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    places = (node.lineno for node in names if node.id == name)
+    return min((place for place in places if first <= place < max(first, 1) + len(lines)), default=0)

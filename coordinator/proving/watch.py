@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -48,6 +49,7 @@ CALENDAR = {
 OTHERS = {("posix", "urandom"), ("posix", "getpid"), ("builtins", "id"), ("_socket", "gethostname")}
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
+CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
 CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
 
 
@@ -93,6 +95,7 @@ class Watch:
         self._components = components
         self.seen = Sightings()
         self._held: list[tuple[Any, Any, Sighting]] = []
+        self._created: dict[str, list[Sighting]] = {}
         self._is_on = False
         sys.addaudithook(self._audit)
 
@@ -106,13 +109,17 @@ class Watch:
     ) -> None:
         sys.setprofile(None)
         self._is_on = False
+        for path, effects in self._created.items():  # what was created and is gone again was a scratch file
+            for seen in effects if os.path.lexists(path) else ():
+                _note(self.seen.effects, seen)
+        self._created.clear()
 
     def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "c_call":
             drawn = drawn_by(argument)
             user, through = _caller(frame) if drawn else (None, "")
             if user is not None:
-                self._note(self.seen.draws, through or drawn, user)
+                _note(self.seen.draws, self._sighting(through or drawn, user))
         elif event == "call":
             code = frame.f_code
             if code in EMITTED:
@@ -129,19 +136,30 @@ class Watch:
         if what:
             user, _ = _caller(sys._getframe(1))  # noqa: SLF001 - the way to a caller's line
             if user is not None:
-                self._note(self.seen.effects, what, user)
+                _note(self._effects_on(event, arguments), self._sighting(what, user))
 
-    def _note(self, seen: list[Sighting], what: str, frame: FrameType) -> None:
-        noted = Sighting(what, self._component(frame), _place(frame))
-        if noted not in seen:
-            seen.append(noted)
+    def _effects_on(self, event: str, arguments: tuple[Any, ...]) -> list[Sighting]:
+        """Returns where an effect is noted: with a file or folder that the transaction has created, or as seen."""
+        if event in CREATING and (path := _absolute(event, arguments)) and not os.path.lexists(path):
+            return self._created.setdefault(path, [])
+        if event in CREATING or event in REMOVING:
+            folder = arguments[-1] if event in REMOVING and arguments[-1] >= 0 else None
+            with suppress(OSError, TypeError):
+                found = os.stat(arguments[0], dir_fd=folder, follow_symlinks=False)
+                for path, effects in self._created.items():
+                    if os.path.lexists(path) and os.path.samestat(os.lstat(path), found):
+                        return effects
+        return self.seen.effects
+
+    def _sighting(self, what: str, frame: FrameType) -> Sighting:
+        return Sighting(what, self._component(frame), _place(frame))
 
     def _emitted(self, frame: FrameType, values: Any) -> None:
         user, _ = _caller(frame, past_ours=True)
         if user is not None and isinstance(values, Collection) and not isinstance(values, (str, bytes)):
             with suppress(Exception):  # what cannot travel is refused by the collector
                 copy = own_copy(list(values))
-                self._held.append((values, copy, Sighting("emit", self._component(user), _place(user))))
+                self._held.append((values, copy, self._sighting("emit", user)))
 
     def _compare(self) -> None:
         for values, copy, seen in self._held:
@@ -176,10 +194,26 @@ def drawn_by(function: Callable[..., Any]) -> str:
 def _effect(event: str, arguments: tuple[Any, ...]) -> str:
     if event == "open":
         path, _, flags = arguments
-        return f"opens {path!r} to write" if isinstance(flags, int) and flags & WRITING else ""
+        is_written = isinstance(flags, int) and flags & WRITING
+        is_unnamed = is_written and os.path.isdir(path)  # noqa: PTH112 - bytes, and descriptors, too
+        return f"opens {path!r} to write" if is_written and not is_unnamed else ""
     if event in EFFECTS:
         return f"{event}({arguments[0]!r})"
     return event if event in CONNECTIONS else ""
+
+
+def _absolute(event: str, arguments: tuple[Any, ...]) -> str:
+    """Returns the path that is created; "" if it may count from a folder's descriptor."""
+    path, mode, folder = arguments
+    if not isinstance(path, (str, bytes, os.PathLike)):
+        return ""
+    given, may_count_from_folder = Path(os.fsdecode(path)), mode is None if event == "open" else folder >= 0
+    return str(given.absolute()) if given.is_absolute() or not may_count_from_folder else ""
+
+
+def _note(seen: list[Sighting], noted: Sighting) -> None:
+    if noted not in seen:
+        seen.append(noted)
 
 
 def _caller(frame: FrameType | None, *, past_ours: bool = False) -> tuple[FrameType | None, str]:

@@ -296,6 +296,45 @@ def test_a_second_run_in_one_process_that_raises_is_a_mistake() -> None:
     assert line_at(found.place).strip() == "begun: set[tuple[int, int]] = set()"
 
 
+FIRST, SECOND = set[int](), set[int]()  # two in one line
+
+
+class RaisesForModule(CountWords):
+    """Bears no second attempt; what it keeps is set in a line with something else."""
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        if attempt.txid * 10 + context.task_index in SECOND:
+            raise ValueError("again")
+        SECOND.add(attempt.txid * 10 + context.task_index)
+
+
+class RaisesForHidden(CountWords):
+    """The same, with what no module or class shows."""
+
+    def prepare(self, conf, context, collector, attempt, begun=set()):  # noqa: B006 - the mistake
+        super().prepare(conf, context, collector, attempt)
+        if (context.task_index, attempt.txid) in begun:
+            raise ValueError("again")
+        begun.add((context.task_index, attempt.txid))
+
+
+@pytest.mark.parametrize(
+    ("bolt", "name", "line"),
+    [
+        (RaisesForModule(), "SECOND has changed", "# two in one line"),
+        (RaisesForHidden(), "again", 'ValueError("again")'),
+    ],
+)
+def test_what_is_kept_is_named_with_line_and_component_if_the_second_run_raises(
+    bolt: Any, name: str, line: str
+) -> None:
+    (found,) = prove(words(bolt)).mistakes
+    assert (found.mistake, found.component_id) == (Mistake.KEEPS, "count")
+    assert found.evidence.endswith(name)
+    assert line in line_at(found.place)
+
+
 def test_a_fault_that_does_not_exist_is_refused() -> None:
     with pytest.raises(TopologyError, match=r"'server\.sleeps:1' is not a fault of a proof"):
         prove(words, exactly=["server.sleeps:1"])

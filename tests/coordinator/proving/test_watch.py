@@ -7,6 +7,7 @@ import os
 import random
 import secrets
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -68,6 +69,71 @@ def test_effects_are_named_and_reading_is_none(tmp_path: Path) -> None:
     assert seen(partial(os.mkdir, str(file) + "s"))[1] == [f"os.mkdir('{file}s')"]
     assert seen(partial(subprocess.run, ["true"], check=True))[1] == ["subprocess.Popen"]
     assert seen(text.read_text)[1] == []
+
+
+def _scratch(folder: Path) -> None:
+    file = folder / "scratch"
+    file.write_text("x")
+    file.write_text("y")
+    file.unlink()
+
+
+def _scratch_folder(_: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "inner").mkdir()
+        Path(folder, "inner", "file").write_text("x")
+
+
+def _unnamed(_: Path) -> None:
+    with tempfile.TemporaryFile() as file:
+        file.write(b"x")
+
+
+def _named(_: Path) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"x")
+
+
+@pytest.mark.parametrize("act", [_scratch, _scratch_folder, _unnamed, _named])
+def test_what_is_created_and_gone_at_the_end_of_a_transaction_is_no_effect(
+    tmp_path: Path, act: Callable[[Path], None]
+) -> None:
+    assert seen(partial(act, tmp_path))[1] == []
+
+
+def _removes_other(folder: Path) -> None:
+    (folder / "others").unlink()
+
+
+def _renames(folder: Path) -> None:
+    (folder / "new").write_text("x")
+    (folder / "new").rename(folder / "others")
+
+
+def _in_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    os.close(os.open("left", os.O_CREAT | os.O_WRONLY, dir_fd=descriptor))
+    os.close(descriptor)
+
+
+def _removes_and_writes(folder: Path) -> None:
+    (folder / "others").unlink()
+    (folder / "others").write_text("x")
+    (folder / "others").unlink()
+
+
+@pytest.mark.parametrize(
+    ("act", "what"),
+    [
+        (_removes_other, "os.remove('{}/others')"),
+        (_renames, "os.rename('{}/new')"),
+        (_in_folder, "opens 'left' to write"),
+        (_removes_and_writes, "os.remove('{}/others')"),
+    ],
+)
+def test_what_stays_or_was_of_others_is_an_effect(tmp_path: Path, act: Callable[[Path], None], what: str) -> None:
+    (tmp_path / "others").write_text("of others")
+    assert seen(partial(act, tmp_path))[1] == [what.format(tmp_path)]
 
 
 def test_what_a_builtin_function_draws_depends_on_its_owner() -> None:
