@@ -29,6 +29,7 @@ from state.redis_topology.stream_reader import _process_client
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 KEEPS = re.compile(r"@cache\b|lru_cache\(|^_\w+(: .*)? = (\{\}|\w*Dict\w*\(\))", re.MULTILINE)
 KEPT = {
+    "coordinated_bolt/batches/attempt_collector.py": "what was emitted too late, by topology and component",
     "coordinated_bolt/transport/blocks.py": "blocks, by their bytes",
     "coordinator/engines/connect/arrow_stages.py": "plans, by their bytes",
     "coordinator/engines/spark/privacy.py": "a folder of the driver, which holds nothing of a run",

@@ -109,9 +109,8 @@ class PartitionBatches(BatchEmitter):
             if state.has_cache(txid):
                 stored = state.get_state(txid, _must_be_stored)
                 if stored is not None:
-                    emit = self._emitter.emit_partition_batch
-                    if (answer := emit(batch.known_as, collector, partition, own_copy(stored))) is not None:
-                        raise unread_answer(emit, answer)
+                    # its answer, the position again if it shares code with `emit_partition_batch_new`, is not needed
+                    self._emitter.emit_partition_batch(batch.known_as, collector, partition, own_copy(stored))
                 continue
             cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
         return cuts

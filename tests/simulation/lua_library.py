@@ -28,6 +28,11 @@ local function redis_call(...)
   return reply
 end
 
+local function redis_pcall(...)
+  local reply, message = call(...)
+  return message and {err = message} or reply
+end
+
 local function error_reply(message)
   return {err = message}
 end
@@ -35,7 +40,7 @@ end
 -- Runs the library's code, and returns its functions by name.
 local function load(chunk)
   local functions = {}
-  local redis = {call = redis_call, error_reply = error_reply, acl_check_cmd = may_run}
+  local redis = {call = redis_call, pcall = redis_pcall, error_reply = error_reply, acl_check_cmd = may_run}
   redis.register_function = function(given)
     functions[given.function_name] = given.callback
   end

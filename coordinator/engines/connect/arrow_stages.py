@@ -93,11 +93,15 @@ def _batches(rows: Iterable[_Row]) -> Iterator[pyarrow.RecordBatch]:
     yield pyarrow.record_batch([partitions, frames], schema=_SCHEMA)
 
 
-def nothing_done(session: Any) -> list[Any]:
+def nothing_done(session: Any) -> Any:
     """Runs a query of one task that does nothing (driver)."""
-    frame = session.range(1, numPartitions=1)
-    rows: list[Any] = frame.mapInArrow(_as_they_are, frame.schema).collect()
-    return rows
+    return seeds(session, 1).mapInArrow(_as_they_are, COLUMNS).toArrow()
+
+
+def seeds(session: Any, count: int) -> Any:
+    """Returns a row for each partition of a stage that needs no input."""
+    rows = session.range(0, count, 1, count)
+    return rows.selectExpr("cast(id AS int) AS partition", "cast(NULL AS binary) AS frame")
 
 
 def _as_they_are(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:

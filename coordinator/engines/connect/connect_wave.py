@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from committers.task_report import TaskReport
-from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, PackedPlan
+from coordinator.engines.connect.arrow_stages import COLUMNS, ArrowStage, PackedPlan, seeds
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.frame_jobs import StageFunction
 from coordinator.engines.spark.shares import ShareStage, opened, shares_of, shares_processed
@@ -104,8 +104,7 @@ class ConnectWave:
 
     def _seeded(self, count: int, stage: StageFunction, next_count: int = 0) -> Any:
         """Runs a stage that needs no input, in `count` partitions."""
-        seeds = self._deployment.session.range(0, count, 1, count)
-        rows = seeds.selectExpr("cast(id AS int) AS partition", "cast(NULL AS binary) AS frame")
+        rows = seeds(self._deployment.session, count)
         return rows.mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)
 
     def _then(self, rows: Any, index: int, stage: StageFunction, partitions: Collection[int] = ()) -> Any:

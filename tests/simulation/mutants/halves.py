@@ -26,7 +26,7 @@ BEGUN_LAST = Mutant(
     "begun-counted-last",
     "A commit counts itself as begun after its data.",
     (
-        Patch(LIBRARY, "  require_steps(steps)\n  begin_write(control, owner)\n", "  require_steps(steps)\n"),
+        Patch(LIBRARY, "  begin_write(control, owner)\n  local expired = 0\n", "  local expired = 0\n"),
         Patch(
             LIBRARY,
             "  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)\n",

@@ -104,7 +104,7 @@ INPUT_UNCOMPARED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/input_checks.py",
-            "    if words is None or change is None or change.impossible or not needed.keys() <= words:",
+            "    if words is None or change is None or change.impossible or not _accepts(words, needed):",
             "    if words is None or change is None:",
         ),
     ),
@@ -117,8 +117,8 @@ SAME_UNCOMPARED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/input_checks.py",
-            '    if change.impossible or (change.changed and "changed" not in words):',
-            "    if False:",
+            "    if change.impossible or not _accepts(words, needed):\n        found",
+            "    if False:\n        found",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_adoption.py",
@@ -130,8 +130,8 @@ TAKEOVER_UNSETTLED = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):",
-            "        if False:",
+            "        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(",
+            "        if False and pack(",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",
@@ -144,8 +144,8 @@ TAKEOVER_BY_METADATA = Mutant(
     (
         Patch(
             "coordinator/transactional/start/takeover.py",
-            "        if found is not None and (acquired.committed_txid, acquired.metadata) != (found.committed_txid, found.metadata):",
-            "        if found is not None and acquired.metadata != found.metadata:",
+            "        if found is not None and pack([acquired.committed_txid, acquired.metadata]) != pack(\n            [found.committed_txid, found.metadata]",
+            "        if found is not None and pack(acquired.metadata) != pack(\n            found.metadata",
         ),
     ),
     dies_in="tests/coordinator/transactional/start/test_topology_changes.py",
