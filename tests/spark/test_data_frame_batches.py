@@ -280,3 +280,50 @@ def test_rows_do_not_pass_through_the_driver(contexts, redis_backend, tmp_path):
     builder.set_committer_bolt("lengths", Lengths(), parallelism=2).fields_grouping("rows", ["text"])
     assert cluster.run(builder.build()).tuples == 4000
     assert cluster.hash(SEEN) == {"1152": 4000}
+
+
+class Shown(Keep):
+    """Keeps what each value is to Python."""
+
+    def execute(self, tup):
+        self.values.append(repr(tup[0]))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zone(cluster, session, zone):
+    moments = ["0001-01-01T00:00:00Z", "1883-11-18T12:00:00.000001Z", "9999-12-31T23:59:59.999999Z"]
+    expected = [dt.datetime.fromisoformat(each) for each in moments]
+    epoch = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+    micros = ", ".join(f"timestamp_micros({(each - epoch) // dt.timedelta(microseconds=1)}L)" for each in expected)
+    frame = session.range(1).selectExpr("id", f"explode(array({micros})) AS at")
+    frame = frame.selectExpr("struct(at, array(at) AS all, map(at, named_struct('in', at)) AS by) AS at", "id")
+    session.conf.set("spark.sql.session.timeZone", zone)
+    cluster.run(topology(lambda _: frame, ["at"], ColumnRanges("id", 1), keep=Shown()))
+    assert cluster.hash(SEEN) == {repr({"at": each, "all": [each], "by": {each: {"in": each}}}): 1 for each in expected}
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        (
+            "timestamp_micros(9000000000000000000L) AS at",
+            "a row of the DataFrame holds a value that Python cannot have",
+        ),
+        ("date_from_unix_date(99999999) AS at", "a row of the DataFrame holds a value that Python cannot have"),
+        ("interval 1 day AS at", "column 'at' of the DataFrame holds interval day, which a tuple cannot carry"),
+        ("array(interval 1 month) AS at", "column 'at' of the DataFrame holds interval month, which a tuple"),
+        ("named_struct('a', 1, 'a', 2) AS at", "give each field of a struct its own name"),
+        ("1 AS at, 2 AS at", r"the DataFrame has more than one column 'at' in \['id', 'at', 'at'\], as after a join"),
+        ("1 AS at, 2 AS AT", r"the DataFrame has more than one column 'at' in \['id', 'at', 'AT'\], as after a join"),
+    ],
+)
+def test_what_a_tuple_cannot_carry_of_a_frame_is_refused_by_name(cluster, session, columns, told):
+    frame = session.sql(f"SELECT 1L AS id, {columns}")
+    with pytest.raises(SourceError, match=told):
+        cluster.run(topology(lambda _: frame, ["at"], ColumnRanges("id", 10)))
+
+
+def test_a_frame_with_the_column_it_is_cut_by_twice_is_refused(cluster, session):
+    frame = session.sql("SELECT 1 AS id, 2 AS id, 3 AS n")
+    with pytest.raises(TopologyError, match="more than one column 'id' to be cut by"):
+        cluster.run(topology(lambda _: frame, ["n"], ColumnRanges("id", 10)))

@@ -32,10 +32,18 @@ class Bounds:
     Attributes:
         low: the first offset that is still there.
         high: the offset after the last one that may be read.
+        written: the offset after the last one there is; with committed reads, those of open Kafka transactions lie
+            between. A topic that was read uncommitted may have been read up to there.
     """
 
     low: int
     high: int
+    written: int = 0
+
+    @property
+    def end(self) -> int:
+        """The highest position that somebody may have come to."""
+        return max(self.high, self.written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,8 @@ class StartingPoint:
         if isinstance(given, dt.datetime):
             if given.tzinfo is None:
                 raise TopologyError(f"start={given} has no time zone; give one, as in 2026-01-31T12:00:00+00:00")
-            return cls(timestamp_ms=round(given.timestamp() * 1000))
+            timestamp_ms = round(given.timestamp() * 1000)
+            return cls(timestamp_ms=timestamp_ms) if timestamp_ms > 0 else cls()  # no message is from before 1970
         if isinstance(given, Mapping) and all(_is_number(key) and _is_number(at) for key, at in given.items()):
             return cls(offsets=dict(given))
         raise _unknown(given)
@@ -139,9 +148,9 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
     Raises:
         SourceError: it is.
     """
-    if at > bounds.high:
+    if at > bounds.end:
         raise SourceError(
-            f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.high}: it "
+            f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.end}: it "
             "has lost messages; drop the topology and start over, or take another topology id"
         )
 

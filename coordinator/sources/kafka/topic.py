@@ -130,7 +130,13 @@ class BrokerTopic:
         led = [each.id for each in found.partitions if each.id not in away]
         low = self._offsets(led, OffsetSpec.earliest(), away)  # type: ignore[no-untyped-call] # theirs
         high = self._offsets(low, OffsetSpec.latest(), away)  # type: ignore[no-untyped-call] # theirs
-        bounds = {partition: Bounds(low[partition], max(low[partition], end)) for partition, end in high.items()}
+        written = high
+        if self._isolation is IsolationLevel.READ_COMMITTED:
+            written = self._offsets(high, OffsetSpec.latest(), {}, IsolationLevel.READ_UNCOMMITTED)  # type: ignore[no-untyped-call] # theirs
+        bounds = {
+            partition: Bounds(low[partition], max(low[partition], end), written.get(partition, end))
+            for partition, end in high.items()
+        }
         state = TopicState(str(found.topic_id), bounds, away)
         return state if bounds else state.whole()
 
@@ -153,13 +159,21 @@ class BrokerTopic:
         self._was_there = True
         return found
 
-    def _offsets(self, partitions: Iterable[int], spec: OffsetSpec, away: dict[int, str]) -> dict[int, int]:
+    def _offsets(
+        self,
+        partitions: Iterable[int],
+        spec: OffsetSpec,
+        away: dict[int, str],
+        isolation: IsolationLevel | None = None,
+    ) -> dict[int, int]:
         """Partition -> an offset; one without an answer is added to those that are away."""
         asked = {TopicPartition(self._name, partition): spec for partition in partitions}
         if not asked:
             return {}
         answers = self._ask(
-            lambda client: client.list_offsets(asked, isolation_level=self._isolation, **self._within())
+            lambda client: client.list_offsets(
+                asked, isolation_level=self._isolation if isolation is None else isolation, **self._within()
+            )
         )
         found = {}
         for place, answer in answers.items():

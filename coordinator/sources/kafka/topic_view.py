@@ -111,7 +111,7 @@ class TopicView:
             SourceError: it has done so for long.
         """
         bounds = self.known().bounds
-        short = [each for each, held in sorted(bounds.items()) if positions.get(each, held.low) > held.high]
+        short = [each for each, held in sorted(bounds.items()) if positions.get(each, held.low) > held.end]
         if not short:
             self._short_since = None
             return
@@ -121,7 +121,7 @@ class TopicView:
         if self._clock() - self._short_since > SHORT_S:
             require_within(self._name, partition, at, held)
         raise FailedException(
-            f"partition {partition} of topic {self._name!r} was read to offset {at}, but its log ends at {held.high}; "
+            f"partition {partition} of topic {self._name!r} was read to offset {at}, but its log ends at {held.end}; "
             "it is asked again"
         )
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 from pyspark.sql.types import DateType, IntegralType, TimestampType
 
-from coordinator.engines.spark.intake.row_intake import RowIntake, quoted
+from coordinator.engines.spark.intake.row_intake import RowIntake, is_ambiguous, quoted
 from coordinator.engines.spark.session import SparkLease
 from coordinator.engines.spark.wave import Intake
 from coordinator.sources.data_frame_batches import (
@@ -178,6 +178,8 @@ class SparkFrameReader:
         schema = self._whole().schema
         if column not in schema.names:
             raise TopologyError(f"the DataFrame has no column {column!r} to be cut by; it has {schema.names}")
+        if is_ambiguous(self._whole(), column):
+            raise TopologyError(f"the DataFrame has more than one column {column!r} to be cut by: {schema.names}")
         found = schema[column].dataType
         if not isinstance(found, IntegralType | DateType | TimestampType):
             raise TopologyError(

@@ -14,7 +14,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.transport.blocks import pack_block
 from coordinator.engines.spark.alarm import alarm_for
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
-from coordinator.engines.spark.intake.row_values import Shape, row_converter, shape_of
+from coordinator.engines.spark.intake.row_values import Convert, Shape, counted_from_1970, row_converter, shape_of
 from coordinator.engines.spark.stage import WaveInput
 from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry, settle_worker
 from coordinator.spouts.partition_cut import UNCHAINED, partition_scope
@@ -23,6 +23,7 @@ from coordinator.transactional.emitter_task import EmitterTask, chained_to, repo
 from coordinator.transactional.engine import WaveProcessed
 from state.codec import unpack
 from state.errors import SourceError
+from state.printable import said_by
 
 ROW_COUNT, HASH_SUM = "__rows", "__row_hashes"
 """Counters that tell the driver what was read; users do not see them."""
@@ -68,7 +69,15 @@ class RoleRows:
             raise SourceError(self._role.fault)
         if not self._role.shapes:
             return
-        convert = row_converter(self._role.shapes)
+        try:
+            yield from self._converted(row_converter(self._role.shapes))
+        except (OverflowError, ValueError) as error:
+            raise SourceError(
+                f"a row of the DataFrame holds a value that Python cannot have: {said_by(error)}; leave out or replace "
+                "dates and times outside the years 1 to 9999, for example with `where`"
+            ) from error
+
+    def _converted(self, convert: Convert) -> Iterator[list[Any]]:
         if not self._is_tallied:
             yield from map(convert, self._records)
             return
@@ -161,12 +170,12 @@ class RowIntake:
         for index, batch in enumerate(wave.batches):
             try:
                 frame = selected(self._frame_of(unpack(batch.packed_metadata)), self._columns)
-                if is_tallied:
-                    frame = frame.select("*", row_hash(frame))
+                shapes = tuple(shape_of(field.name, field.dataType) for field in frame.schema)
+                read_as = [counted_from_1970(sql.col(quoted(each.name)), each.dataType) for each in frame.schema]
+                frame = frame.select(*read_as, *([row_hash(frame)] if is_tallied else []))
             except SourceError as error:
                 without_rows += [Role(index, task, fault=str(error)) for task in tasks]
                 continue
-            shapes = tuple(shape_of(field.dataType) for field in frame.schema)
             rows = frame.rdd
             if rows.getNumPartitions() > len(tasks):
                 rows = rows.coalesce(len(tasks))
@@ -230,14 +239,26 @@ def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
     """Returns the columns a spout wants of a DataFrame (driver).
 
     Raises:
-        SourceError: it lacks one.
+        SourceError: it lacks one, or has one twice.
     """
+    if twice := [name for name in columns if is_ambiguous(frame, name)]:
+        raise SourceError(
+            f"the DataFrame has more than one column {twice[0]!r} in {frame.columns}, as after a join: give each a "
+            "name of its own with `withColumnRenamed` before the join, or drop one"
+        )
     if missing := [name for name in columns if name not in frame.columns]:  # SQL would take `user` for a function
         raise SourceError(
             f"the DataFrame has columns {frame.columns}, and the spout wants {missing} too: select them under these "
             "names, or change the spout's"
         )
     return frame.select([quoted(name) for name in columns])
+
+
+def is_ambiguous(frame: DataFrame, column: str) -> bool:
+    """Returns whether Spark could not say which of the columns is meant."""
+    if frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return frame.columns.count(column) > 1
+    return [each.lower() for each in frame.columns].count(column.lower()) > 1
 
 
 def quoted(column: str) -> str:

@@ -1,7 +1,8 @@
 """What becomes of a DataFrame's values in a tuple: plain Python, the same on every executor.
 
 Spark hands a timestamp to Python as a datetime without a zone, in the local time of the worker that happens to
-run. Here it gets its zone, UTC, so that it means the same everywhere.
+run, which has no name for the first and the last hours of Python's years. Here Spark counts microseconds instead, of
+which a datetime in UTC is made.
 """
 
 from __future__ import annotations
@@ -10,32 +11,75 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import ArrayType, BinaryType, MapType, StructType, TimestampType
+from pyspark.sql import functions as sql
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DateType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from state.errors import SourceError
 
 if TYPE_CHECKING:
+    from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
 Shape = str | tuple[Any, ...] | None
 """How to convert a value: as plain data, which is shipped; None leaves it as it is."""
 Convert = Callable[[Any], Any]
 _TIMESTAMP, _BINARY, _ARRAY, _MAP, _STRUCT = "timestamp", "binary", "array", "map", "struct"
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
-def shape_of(data_type: DataType) -> Shape:
-    """Returns how values of a type are converted (driver)."""
+def shape_of(column: str, data_type: DataType) -> Shape:
+    """Returns how values of a type are converted (driver).
+
+    Raises:
+        SourceError: a tuple cannot carry them.
+    """
     match data_type:
         case TimestampType():
             return _TIMESTAMP
         case BinaryType():
             return _BINARY
         case ArrayType(elementType=element):
-            return (_ARRAY, shape_of(element))
+            return (_ARRAY, shape_of(column, element))
         case MapType(keyType=key, valueType=value):
-            return (_MAP, shape_of(key), shape_of(value))
-        case StructType(fields=fields):
-            return (_STRUCT, *((field.name, shape_of(field.dataType)) for field in fields))
-        case _:
+            return (_MAP, shape_of(column, key), shape_of(column, value))
+        case StructType(fields=fields, names=names) if len(set(names)) == len(names):
+            return (_STRUCT, *((field.name, shape_of(column, field.dataType)) for field in fields))
+        case StringType() | NumericType() | BooleanType() | DateType() | TimestampNTZType() | NullType():
             return None
+    raise SourceError(
+        f"column {column!r} of the DataFrame holds {data_type.simpleString()}, which a tuple cannot carry: cast it to "
+        "text or a number, give each field of a struct its own name, or leave it out of columns"
+    )
+
+
+def counted_from_1970(column: Column, data_type: DataType) -> Column:
+    """Returns a column with its timestamps, also those inside, as microseconds since 1970 (driver)."""
+    if "timestamp" not in data_type.simpleString():
+        return column
+    match data_type:
+        case TimestampType():
+            return sql.unix_micros(column)
+        case ArrayType(elementType=element):
+            return sql.transform(column, lambda each: counted_from_1970(each, element))
+        case MapType(keyType=key, valueType=value):
+            keyed = sql.transform_keys(column, lambda each, _: counted_from_1970(each, key))
+            return sql.transform_values(keyed, lambda _, each: counted_from_1970(each, value))
+        case StructType(fields=fields):
+            inner = [counted_from_1970(column.getField(f.name), f.dataType).alias(f.name) for f in fields]
+            return sql.when(column.isNotNull(), sql.struct(*inner))
+    return column
 
 
 def row_converter(shapes: Sequence[Shape]) -> Convert:
@@ -58,7 +102,7 @@ def _converter(shape: Shape) -> Convert:
         case None:
             return lambda value: value
         case "timestamp":
-            return _but_none(lambda value: value.astimezone(dt.UTC))
+            return _but_none(lambda value: _EPOCH + dt.timedelta(microseconds=value))
         case "binary":
             return _but_none(bytes)
         case ("array", element):

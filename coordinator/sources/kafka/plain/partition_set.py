@@ -113,18 +113,18 @@ class PartitionSet:
         except FailedException as error:
             _LOG.info("partition %d of topic %r is asked for later: %s", partition, topic, error)
             return
-        if bounds.low <= start <= bounds.high:
+        if bounds.low <= start <= bounds.end:
             return  # it was only for a moment
         if self._source.on_gone == OnGone.FAIL:
             self.store()
-        if start > bounds.high:
+        if start > bounds.end:
             if self._source.on_gone == OnGone.FAIL:
                 raise SourceError(
                     f"partition {partition} of topic {topic!r} was read to offset {start}, but its log ends at "
-                    f"{bounds.high}: it has lost messages; give on_gone='earliest' to continue at its end"
+                    f"{bounds.end}: it has lost messages; give on_gone='earliest' to continue at its end"
                 )
-            manager.restart(bounds.high)
-            _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.high, start)
+            manager.restart(bounds.end)
+            _LOG.warning("partition %d of topic %r ends at %d, before %d", partition, topic, bounds.end, start)
             return
         to = resumed(topic, partition, start, bounds, self._source.on_gone)
         self._count_lost(partition, manager.reset(to))

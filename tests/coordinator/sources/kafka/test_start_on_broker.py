@@ -10,7 +10,7 @@ from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.plain_formats import TextLine
-from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
+from tests.support.kafka.messages import KafkaTransaction, counted, numbers, produce, run_until, submit
 
 pytestmark = pytest.mark.kafka
 
@@ -92,3 +92,27 @@ def test_a_partition_without_a_message_keeps_where_it_began_and_one_that_joins_b
         produce(broker.address, topic, numbers(2, 4), partition=1)
         run_until(run, lambda: len(run.state("rows")) == 4)
         assert counted(run) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("ends", ["commit", "abort"])
+def test_what_was_read_uncommitted_of_an_open_transaction_is_not_lost_to_a_run_that_reads_committed(
+    broker, make_topic, kind, ends
+):
+    topic = make_topic()
+    transaction = KafkaTransaction(broker.address, topic)
+    transaction.write(topic, numbers(0, 4))
+    with LocalCluster(seed=1) as cluster:
+
+        def read(isolation_level):
+            run = submit(
+                cluster, kind(KafkaTopic(broker.address, topic, TextLine("value"), isolation_level=isolation_level))
+            )
+            run.run_until_idle()
+            assert run.is_done
+            return counted(run)
+
+        assert read("read_uncommitted") == [0, 1, 2, 3]
+        assert read("read_committed") == [0, 1, 2, 3], "nothing is refused, and nothing is read twice"
+        getattr(transaction, ends)()
+        produce(broker.address, topic, numbers(4, 6))
+        assert read("read_committed") == [0, 1, 2, 3, 4, 5]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import pytest
 
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.offset_ranges import OffsetCut, OffsetRange
-from coordinator.sources.kafka.starting_point import Bounds, StartingPoint
+from coordinator.sources.kafka.starting_point import Bounds, StartingPoint, require_within
 from coordinator.sources.kafka.topic_coordinator import CuttingRules, TopicCoordinator
 from coordinator.sources.kafka.transactional_spout import CutRecord
 from coordinator.spouts.run_so_far import FormerInput
@@ -236,3 +238,18 @@ def test_a_place_to_start_that_is_not_there_is_not_called_a_loss(offsets, story)
     with pytest.raises(SourceError, match=story):
         StartingPoint(offsets=offsets).first_offsets("t", {0: Bounds(3, 20)})
     assert StartingPoint(offsets={0: 20}).first_offsets("t", {0: Bounds(3, 20)}) == {0: 20}
+
+
+@pytest.mark.parametrize(
+    "given", ["1969-12-31T23:59:59+00:00", "1970-01-01T00:00:00+00:00", "0001-01-01T00:00:00+00:00"]
+)
+def test_a_start_before_all_messages_is_the_first_message(given):
+    start = StartingPoint.of(given)
+    assert start == StartingPoint.of(dt.datetime.fromisoformat(given)) == StartingPoint.of("earliest")
+    assert start.first_offsets("t", {0: Bounds(3, 20)}) == {0: 3}
+
+
+def test_a_position_within_an_open_transaction_is_not_beyond_the_log():
+    require_within("t", 0, 9, Bounds(0, 5, 9))
+    with pytest.raises(SourceError, match="was read to offset 10, but its log ends at 9: it has lost messages"):
+        require_within("t", 0, 10, Bounds(0, 5, 9))
