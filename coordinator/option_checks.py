@@ -57,6 +57,16 @@ def seconds(*, above_zero: bool = False) -> Check:
     return check
 
 
+def fraction() -> Check:
+    """Returns the check of a part of a whole."""
+
+    def check(value: object) -> str:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return "" if is_number and 0 <= value <= 1 else "give a number from 0 to 1"  # type: ignore[operator]
+
+    return check
+
+
 def one_of(words: Mapping[str, str]) -> Check:
     """Returns the check of a word; each word has its meaning, "" if it needs none."""
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())

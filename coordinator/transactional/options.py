@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from coordinator.option_checks import checked, count, one_of, refuse_wrong_options, seconds
+from coordinator.option_checks import checked, count, fraction, one_of, refuse_wrong_options, seconds
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
 from state.errors import TopologyError
 from state.records.durability import Durability, DurabilityLevel
@@ -51,6 +51,8 @@ class RunOptions:
             every batch `max_attempts` attempts, then commits its transaction empty and keeps the batch for
             ``txbatch quarantine``. What is not the batch's fault halts either way.
         max_quarantined: most quarantined batches that the topology may have; poison beyond that halts.
+        max_bad_fraction: the run ends before it commits a transaction with which more than this part of the records it
+            has read up to there would be bad, as 0.01; from 100 records on. None sets no limit.
         retry_backoff_s: the pause before the third attempt at a txid, doubled before each further one; the second is
             made at once. None uses the engine's default: 0.2 on Spark, and 0 on LocalCluster, whose time stands still.
         retry_backoff_max_s: the longest pause between two attempts.
@@ -91,6 +93,7 @@ class RunOptions:
     max_attempts: int = checked(5, count())
     on_poison: str = checked("halt", one_of(POISON_WORDS))
     max_quarantined: int = checked(10, count())
+    max_bad_fraction: float | None = checked(None, fraction(), may_be_none=True)
     retry_backoff_s: float | None = checked(None, seconds(), may_be_none=True)
     retry_backoff_max_s: float = checked(30.0, seconds())
     adopt: bool | str = False

@@ -98,6 +98,17 @@ class LimitOptions:
         int,
         at_least(1, panel=FAILURES, help="Most quarantined batches; poison beyond them halts the run."),
     ] = DEFAULTS.max_quarantined
+    max_bad_fraction: Annotated[
+        float | None,
+        option(
+            panel=FAILURES,
+            min=0,
+            max=1,
+            metavar="F",
+            help="End the run before more than this part of the records it has read is bad, as 0.01; from 100 records "
+            "on. [default: no limit]",
+        ),
+    ] = DEFAULTS.max_bad_fraction
     adopt: Adopt = None
     accept_state_changes: Annotated[
         bool,

@@ -25,6 +25,8 @@ from state.kinds.handles import declared_states, key_shown
 from state.printable import SENTENCE_LIMIT, block, counted, one_line
 
 TXIDS_SHOWN = 10
+WARNED_FRACTION = 0.1
+"""More bad records or dead letters than this part of the input are worth a warning."""
 
 
 @dataclass(slots=True)
@@ -93,17 +95,26 @@ def print_result(
 
 
 def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | PlainStatistics) -> Iterator[str]:
-    """Yields what a run that has ended well did not do, though it was meant to."""
+    """Yields what a run that has ended well did not do, though it was meant to, and which input is not in the state."""
     if isinstance(topology, PlainTopology) or isinstance(statistics, PlainStatistics):
         return
+    bad, tuples = statistics.bad_records, counted(statistics.tuples, "tuple")
+    if bad.count and bad.count > WARNED_FRACTION * bad.of(statistics.tuples):
+        told = bad.told(statistics.tuples)
+        yield f"BAD RECORDS are not in the state: {told}; --max-bad-fraction ends such a run before it commits them"
+    if statistics.dead_letters > max(bad.count, WARNED_FRACTION * statistics.tuples):
+        yield (
+            f"DEAD LETTERS are not in the state: {statistics.dead_letters:,}, and the input had {tuples}; see "
+            f"`txbatch dead-letters list {topology.topology_id}`"
+        )
     if statistics.quarantined:
         yield _quarantine_line(topology.topology_id, statistics.quarantined)
     if statistics.expired_parts:
         yield f"EXPIRED: {expired_when_written(statistics.expired_parts)}"
     if statistics.committed and not statistics.changes and topology.states:
         yield (
-            f"NOTHING WRITTEN: {counted(statistics.committed, 'transaction')} committed, with "
-            f"{counted(statistics.tuples, 'tuple')}, and none changed a state; `txbatch dry-run` shows what each emits"
+            f"NOTHING WRITTEN: {counted(statistics.committed, 'transaction')} committed, with {tuples}, and none "
+            "changed a state; `txbatch dry-run` shows what each emits"
         )
 
 
@@ -142,6 +153,8 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
     lines += [f"  quarantined txid {old:,} was republished as txid {new:,}" for old, new in statistics.replayed.items()]
     if statistics.replayed_letters:
         lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
+    if statistics.bad_records.count:
+        lines.append(f"  {statistics.bad_records.told(statistics.tuples)}")
     if statistics.dead_letters:
         letters = counted(statistics.dead_letters, "dead letter")
         lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +19,12 @@ from state.values.own_copy import own_copy
 DEAD_LETTER_STREAM = "dead_letters"
 DEAD_LETTER_FIELDS = ("place", "record", "reason")
 BAD_RECORDS_COUNTER = "bad_records"
+REASON_COUNTER = "__bad_record: "
+"""Begins the counters of the kinds of reasons; the driver takes them out of what users see."""
+KINDS_MAX = 8
+"""Kinds of reasons that one task tells of one attempt."""
+_SHOWN_VALUE = re.compile(r"\b(is|holds) .*(?=, which| of type)|(?<=: ).*")
+_DIGITS = re.compile(r"\d+")
 
 
 class OnBadRecord(StrEnum):
@@ -190,12 +197,21 @@ class RecordOutput:
         if refusal := self.refusal(place, error):
             raise refusal
         context.count(BAD_RECORDS_COUNTER)
+        context.count(_reason_counter(str(error), context.counters))
         if self.on_bad_record is OnBadRecord.DEAD_LETTER:
             reason = printable(str(error))
             if context.subscribers.get(DEAD_LETTER_STREAM):
                 collector.emit([place, data, reason], DEAD_LETTER_STREAM)
             else:
                 collector.dead_letter({"place": place, "record": data}, reason)
+
+
+def _reason_counter(reason: str, counters: Mapping[str, int]) -> str:
+    """Returns the counter of reasons of this kind: without values and numbers, which are another record's."""
+    masked = _SHOWN_VALUE.sub(lambda found: f"{found[1]} …" if found[1] else "…", one_line(reason))
+    name = REASON_COUNTER + one_line(_DIGITS.sub("…", masked), 160)
+    is_known = name in counters or sum(each.startswith(REASON_COUNTER) for each in counters) < KINDS_MAX
+    return name if is_known else f"{REASON_COUNTER}of other reasons"
 
 
 def _sent(collector: BatchOutputCollector, columns: list[list[Any]]) -> bool:

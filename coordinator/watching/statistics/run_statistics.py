@@ -11,6 +11,7 @@ from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.watching.metrics import TaskMetrics
 from coordinator.watching.failure_cause import FailureCause
+from coordinator.watching.statistics.bad_records import BadRecords
 from coordinator.watching.statistics.run_report import RunReport, tables_of
 from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.printable import counted
@@ -41,6 +42,7 @@ class RunStatistics(WaveStatistics):
             have failed and were dropped.
         fraction: part of the input that the transactions up to `cut_txid` are, None if its size is unknown.
         counters: counted by components, in committed attempts.
+        bad_records: records of the input that were refused, and why, in those transactions.
         dead_letters: tuples that were refused, and stored, with the transactions this run committed.
         expired_parts: parts of states whose time had come when they were written, so that nothing is left of them; a
             part counts once for each commit that writes it.
@@ -69,6 +71,7 @@ class RunStatistics(WaveStatistics):
     cut_txid: int = 0
     fraction: float | None = None
     counters: Counter[str] = field(default_factory=Counter)
+    bad_records: BadRecords = field(default_factory=BadRecords)
     dead_letters: int = 0
     expired_parts: int = 0
     notices: tuple[str, ...] = ()
@@ -109,6 +112,7 @@ class RunStatistics(WaveStatistics):
         self.committed += 1
         self.tuples += outcome.tuple_count
         if outcome.counters:
+            self.bad_records.add(outcome)
             self.counters.update(outcome.counters)
         self.worked(outcome.metrics.items(), is_committed=True)
 
@@ -151,6 +155,7 @@ class RunStatistics(WaveStatistics):
             history=self.history.copied(),
             failures=Counter(self.failures),
             counters=Counter(self.counters),
+            bad_records=replace(self.bad_records, reasons=self.bad_records.reasons.copy()),
             quarantined=[*self.quarantined],
             replayed={**self.replayed},
         )
@@ -223,6 +228,8 @@ class RunStatistics(WaveStatistics):
             fields["server_away"] = {"times": self.server_away_count, "seconds": round(self.server_away_s, 3)}
         if self.counters:
             fields["counters"] = dict(sorted(self.counters.items()))
+        if self.bad_records.count:
+            fields["bad_records"] = self.bad_records.to_dict(self.tuples)
         if self.replayed_letters:
             fields["replayed_letters"] = self.replayed_letters
         if self.dead_letters:

@@ -1,0 +1,62 @@
+"""How many records of the input a run has refused, and why most of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.sources.records.record_output import DEAD_LETTER_STREAM, REASON_COUNTER
+from state.printable import counted, one_line
+
+KINDS_KEPT = 50
+RECORDS_MIN = 100
+"""A run has to have read so many before the fraction of bad ones says anything."""
+
+
+@dataclass(slots=True)
+class BadRecords:
+    """The bad records of some transactions; `tuples` is always what the spout has emitted in these.
+
+    Attributes:
+        count: bad records.
+        emitted: those among them that were emitted, for a bolt that wants them.
+        reasons: kind of reason -> bad records, of the commonest kinds.
+    """
+
+    count: int = 0
+    emitted: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+
+    def add(self, outcome: AttemptResult) -> None:
+        """Counts a transaction that has counters, and takes the reasons out of these, which users see."""
+        counters, bad = outcome.counters, 0
+        for name in [name for name in counters if name.startswith(REASON_COUNTER)]:
+            bad += counters[name]
+            self.reasons[name.removeprefix(REASON_COUNTER)] += counters.pop(name)
+        if bad:
+            self.count += bad
+            self.emitted += min(bad, sum(work.emitted.get(DEAD_LETTER_STREAM, 0) for work in outcome.metrics.values()))
+            if len(self.reasons) > 2 * KINDS_KEPT:
+                self.reasons = Counter(dict(self.reasons.most_common(KINDS_KEPT)))
+
+    def of(self, tuples: int) -> int:
+        """Returns the number of records, good and bad."""
+        return tuples + self.count - self.emitted
+
+    def exceeds(self, fraction: float, tuples: int) -> bool:
+        """Returns whether more of them are bad than may be; a few records say nothing."""
+        return self.of(tuples) >= RECORDS_MIN and self.count > fraction * self.of(tuples)
+
+    def to_dict(self, tuples: int) -> dict[str, Any]:
+        return {"count": self.count, "of": self.of(tuples), "reasons": dict(self.reasons.most_common())}
+
+    def told(self, tuples: int) -> str:
+        """Returns a sentence, with the commonest reason."""
+        were = "was" if self.count == 1 else "were"
+        text = f"{self.count:,} of {counted(self.of(tuples), 'record')} {were} bad"
+        if self.reasons:
+            ((reason, count),) = self.reasons.most_common(1)
+            text += f", {count:,} of them because {one_line(reason)}"
+        return text
