@@ -46,8 +46,8 @@ GATED_LIBRARIES = {
     "confluent_kafka": ("coordinator/sources/kafka/*",),
     "prometheus_client": ("coordinator/watching/telemetry/*",),
     "opentelemetry": ("coordinator/watching/telemetry/*",),
-    "starlette": ("coordinator/operating/ui/*",),
-    "uvicorn": ("coordinator/operating/ui/*",),
+    "starlette": ("coordinator/operating/ui/*", "coordinator/serving/*"),
+    "uvicorn": ("coordinator/serving/*",),
     "jinja2": ("coordinator/operating/ui/*",),
 }
 

@@ -2,5 +2,5 @@
 
 `views/` turns what is known into what a page shows, `svg_charts` and `time_chart` draw; these are pure. `dashboard` and
 `serving` answer a browser. Templates, style sheet and script are package data, and load nothing from other hosts.
-The only room that imports starlette, uvicorn and jinja2.
+It listens by `coordinator/serving/`; jinja2 is imported here only.
 """

@@ -1,11 +1,7 @@
-"""The dashboard as a Starlette application: a page for each path, rendered from its view, behind a guard.
-
-The guard lets only reading requests pass, addressed to this dashboard, and tells browsers how little a page may do.
-"""
+"""The dashboard as a Starlette application: a page for each path, rendered from its view, behind a guard."""
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping
 from datetime import UTC, tzinfo
@@ -14,13 +10,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
-from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from coordinator.operating.ui.views.aside_views import PAGE, LettersView, QuarantineView, letters_view, quarantine_view
 from coordinator.operating.ui.views.component_rows import FlowRates
@@ -33,6 +27,7 @@ from coordinator.operating.ui.views.transaction_views import (
     transactions_view,
 )
 from coordinator.operating.ui.views.words import Clock
+from coordinator.serving.guard import LOOPBACK_NAMES, Guard
 from state.errors import StateError, StateUnreachableError, TopologyError
 from state.printable import said_by
 from state.records.topology_overview import TopologyOverview
@@ -44,21 +39,6 @@ PART_HEADER = "X-Txbatch-Part"
 """Sent by the script, which replaces the page's main part only."""
 POLL_MS = 2_000
 TXID_DIGITS = 16
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-"""Sent with every answer: nothing from other hosts, no inline script or style, no frames, nothing kept."""
-READING = ("GET", "HEAD")
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]*)?")
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Pages:
@@ -188,43 +168,6 @@ class Pages:
         return Clock(self._clock(), self._zone)
 
 
-class Guard:
-    """Wraps the application (ASGI).
-
-    A dashboard on loopback answers only to names of this machine. Otherwise another site could point its own name at
-    this address and read the dashboard through the reader's browser (DNS rebinding).
-
-    Args:
-        names: host names that requests may be addressed to; None for any.
-    """
-
-    def __init__(self, app: ASGIApp, names: frozenset[str] | None = LOOPBACK_NAMES) -> None:
-        self._app, self._names = app, names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
-        app = self._app
-        if scope["method"] not in READING:
-            app = PlainTextResponse("the dashboard is read-only: use GET or HEAD\n", 405, {"Allow": ", ".join(READING)})
-        elif self._names is not None and host_name(Headers(scope=scope).get("host", "")) not in self._names:
-            app = PlainTextResponse("this dashboard answers only to localhost; see txbatch ui --host\n", 421)
-        await app(scope, receive, send_guarded)
-
-
-def host_name(host: str) -> str:
-    """Returns the name in a Host header, without port and brackets, in lower case; "" if that is not all there is."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]).lower() if found else ""
-
-
 def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) -> Guard:
     """Returns the application, for requests addressed to these names; its own errors pass the guard too."""
     about = "/topologies/{topology_id}"
@@ -239,7 +182,8 @@ def dashboard(pages: Pages, *, names: frozenset[str] | None = LOOPBACK_NAMES) ->
         Mount("/static", StaticFiles(directory=FOLDER / "static"), name="static"),
     ]
     failures: Mapping[Any, Any] = dict.fromkeys((HTTPException, StateError, TopologyError), pages.failed)
-    return Guard(Starlette(routes=routes, exception_handlers=failures), names)
+    app = Starlette(routes=routes, exception_handlers=failures)
+    return Guard(app, names, what="the dashboard", option="txbatch ui --host")
 
 
 def _choice(request: Request) -> StoryChoice:

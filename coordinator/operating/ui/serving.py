@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from time import time
 from types import FrameType
 
-import uvicorn
-
-from coordinator.operating.ui.dashboard import LOOPBACK_NAMES, Pages, dashboard
-from state.errors import TopologyError
+from coordinator.operating.ui.dashboard import Pages, dashboard
+from coordinator.serving.guard import names_of
+from coordinator.serving.http_server import listening, server_of, url_of
 from state.redis_topology.onlooker import Onlooker
-
-STOP_S = 2
-CONNECTIONS_MAX = 64
 
 
 def serve(
@@ -36,47 +30,12 @@ def serve(
     Raises:
         TopologyError: the port is taken or not allowed.
     """
-    names = LOOPBACK_NAMES | {host.lower()} if is_loopback(host) else None
     zone = datetime.now().astimezone().tzinfo
     assert zone is not None
-    app = dashboard(Pages(onlooker, clock=time, zone=zone, hide=hide), names=names)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="off",
-        limit_concurrency=CONNECTIONS_MAX,
-        timeout_graceful_shutdown=STOP_S,
-    )
-    with listening(host, port) as listener, ended_by_signals():
-        started(f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/")
-        uvicorn.Server(config).run(sockets=[listener])
-
-
-def is_loopback(host: str) -> bool:
-    """Returns whether only this machine can connect to an address."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-@contextmanager
-def listening(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.create_server((host, port), family=family)
-    except (OSError, OverflowError) as error:
-        raise TopologyError(
-            f"the dashboard cannot be served on {host} port {port}: {error}; choose another --port, or 0 for a free one"
-        ) from error
-    with listener:
-        yield listener
+    app = dashboard(Pages(onlooker, clock=time, zone=zone, hide=hide), names=names_of(host))
+    with listening("the dashboard", host, port) as listener, ended_by_signals():
+        started(url_of(host, listener))
+        server_of(app).run(sockets=[listener])
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from coordinator.watching.statistics.wave_statistics import WaveStatistics
 from state.attempt import Attempts
 from state.errors import TopologyError
 
-MISSING = "metrics need prometheus_client, which is not installed; run: pip install 'txbatch[metrics]'"
+MISSING = "metrics need {module}, which is not installed; run: pip install 'txbatch[metrics]'"
 EVERY_S = 0.25
 """How old the metrics may be while the run turns, in seconds."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -46,7 +46,7 @@ def prometheus_client(module: str = "prometheus_client") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise TopologyError(MISSING) from error
+        raise TopologyError(MISSING.format(module="prometheus_client")) from error
 
 
 class RunMetrics:

@@ -37,8 +37,8 @@ def ui(
     It only reads, so it may be started and stopped at any time, during a run and afterwards.
     """
     server = typed.choice()
-    serving = _serving()
-    if not serving.is_loopback(host):
+    serving, guard = map(_imported, ("coordinator.operating.ui.serving", "coordinator.serving.guard"))
+    if not guard.is_loopback(host):
         say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
     hide = partial(without, secrets_in(typed.redis or os.environ.get(URL_VARIABLE, "")))
     with server.onlooker() as onlooker:
@@ -47,9 +47,9 @@ def ui(
         serving.serve(onlooker, host=host, port=port, hide=hide, started=started)
 
 
-def _serving() -> Any:
+def _imported(name: str) -> Any:
     try:
-        return importlib.import_module("coordinator.operating.ui.serving")
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in LIBRARIES:
             raise

@@ -11,7 +11,8 @@ import fakeredis
 import pytest
 from starlette.testclient import TestClient
 
-from coordinator.operating.ui.dashboard import HEADERS, PART_HEADER
+from coordinator.operating.ui.dashboard import PART_HEADER
+from coordinator.serving.guard import HEADERS
 from state.redis_topology.onlooker import Onlooker
 from tests.conftest import Backend
 from tests.support.dashboard.opened import opened

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import urllib.request
+from contextlib import ExitStack, suppress
+from pathlib import Path
 from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from coordinator.serving import http_server
 from coordinator.watching.run_observer import GroupCommitted, RunBegan, RunEnded, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.metrics_server import MetricsServer
@@ -81,7 +86,44 @@ def test_a_port_in_use_is_refused_with_the_remedy():
             MetricsServer("lines", port=port).__enter__()
 
 
-def test_without_the_library_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    with pytest.raises(TopologyError, match=r"pip install 'txbatch\[metrics\]'"):
+@pytest.mark.parametrize("missing", ["prometheus_client", "coordinator.serving.http_server"])
+def test_without_the_library_the_error_names_the_extra(monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(TopologyError, match=rf"metrics need {missing}, .*pip install 'txbatch\[metrics\]'"):
         MetricsServer("lines", port=0).__enter__()
+
+
+def test_another_site_cannot_read_a_runs_metrics_through_a_browser():
+    with MetricsServer("lines", port=0) as server:
+        request = urllib.request.Request(server.url, headers={"Host": "evil.example"})
+        with pytest.raises(HTTPError, match="421") as caught:
+            urllib.request.urlopen(request, timeout=10)
+        with caught.value:
+            assert caught.value.read() == b"this server answers only to localhost; see --metrics-host\n"
+        request = urllib.request.Request(server.url, headers={"Host": "LOCALHOST:80"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def descriptors():
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_silent_connections_take_few_descriptors_of_the_run_and_are_hung_up_on(monkeypatch, capfd):
+    monkeypatch.setattr(http_server, "REQUEST_TIMEOUT_S", 0.5)
+    with MetricsServer("lines", port=0) as server, ExitStack() as open_ones:
+        assert got(server, "/healthz")[0] == 200
+        address = urlsplit(server.url)
+        place, before = (address.hostname or "", address.port or 0), descriptors()
+        clients = [open_ones.enter_context(socket.create_connection(place)) for _ in range(300)]
+        for number, client in enumerate(clients[:40]):
+            with suppress(OSError):
+                client.sendall(b"GET /metrics HTTP/1.1\r\nHost: loc" if number % 2 else b"\x00nonsense\r\n\r\n")
+        for client in clients:  # each is closed from the other side, sooner or later
+            client.settimeout(10)
+            with suppress(ConnectionError):
+                while client.recv(4096):
+                    pass
+        assert descriptors() <= before + len(clients), "the run has all of its own back"
+        assert got(server, "/healthz")[0] == 200
+    assert capfd.readouterr().err == ""

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.operating.ui.serving import is_loopback
+from coordinator.serving.guard import is_loopback
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.dashboard.stored import store_all

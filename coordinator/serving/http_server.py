@@ -1,0 +1,88 @@
+"""Serves an application over HTTP, within limits that no client can exceed, silent ones included."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from state.errors import TopologyError
+
+STOP_S = 2
+CONNECTIONS_MAX = 64
+"""Open connections; each takes a descriptor, of which the process needs others."""
+REQUEST_TIMEOUT_S = 10.0
+"""A client that has not sent a whole request after this long is disconnected."""
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection: closed at once if there are too many, and after a while without a request."""
+
+    _seen: RequestResponseCycle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as theirs
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS_MAX:
+            transport.abort()
+        else:
+            self.loop.call_later(REQUEST_TIMEOUT_S, self._hang_up_if_silent)
+
+    def _hang_up_if_silent(self) -> None:
+        if self.transport.is_closing():
+            return
+        if self.cycle is self._seen and (self._seen is None or self._seen.response_complete):
+            self.transport.abort()
+            return
+        self._seen = self.cycle
+        self.loop.call_later(REQUEST_TIMEOUT_S, self._hang_up_if_silent)
+
+
+def server_of(app: ASGIApp, *, log_level: str = "warning") -> uvicorn.Server:
+    """Returns a server of an application, to be run on listening sockets; on any thread."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=LimitedProtocol,
+            log_level=log_level,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="off",
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_graceful_shutdown=STOP_S,
+        )
+    )
+
+
+@contextmanager
+def listening(what: str, host: str, port: int) -> Iterator[socket.socket]:
+    """Yields a socket that listens, for a server.
+
+    Raises:
+        TopologyError: the port is taken or not allowed.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise TopologyError(
+            f"{what} cannot be served on {host} port {port}: {error}; choose another port, or 0 for a free one"
+        ) from error
+    with listener:
+        yield listener
+
+
+def url_of(host: str, listener: socket.socket) -> str:
+    return f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}/"
+
+
+def plain_text(status: int, text: str) -> ASGIApp:
+    """Returns what answers with a text."""
+    return PlainTextResponse(text, status)
