@@ -230,12 +230,8 @@ class RunStatistics(WaveStatistics):
             fields["counters"] = dict(sorted(self.counters.items()))
         if self.bad_records.count:
             fields["bad_records"] = self.bad_records.to_dict(self.tuples)
-        if self.replayed_letters:
-            fields["replayed_letters"] = self.replayed_letters
-        if self.dead_letters:
-            fields["dead_letters"] = self.dead_letters
-        if self.expired_parts:
-            fields["expired_parts"] = self.expired_parts
+        letters = {"replayed_letters": self.replayed_letters, "dead_letters": self.dead_letters}
+        fields |= {name: count for name, count in (letters | {"expired_parts": self.expired_parts}).items() if count}
         if self.components:
             fields["components"] = {name: done.to_dict() for name, done in sorted(self.components.items())}
         return fields
