@@ -75,7 +75,7 @@ def test_a_taken_port_is_said(redis_backend: Backend, capsys: pytest.CaptureFixt
         assert ended("--redis", str(redis_backend.url), "--port", port) == 2
     said = capsys.readouterr().err
     assert f"the dashboard cannot be served on 127.0.0.1 port {port}: " in said
-    assert "choose another --port, or 0 for a free one" in said
+    assert "choose another port, or 0 for a free one" in said
 
 
 @pytest.mark.redis
