@@ -13,7 +13,6 @@ from typing import Any
 
 from coordinator.sources.files.known_files import KnownFiles
 from coordinator.sources.files.prefix_digest import PrefixMark, marks_at, whole_mark
-from coordinator.sources.files.record_ranges import RecordRange
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_listing import FileFacts
 from coordinator.sources.files.stores.file_store import FileStore
@@ -197,7 +196,6 @@ class GrowingComparison(FileComparison):
     Args:
         known: what earlier runs have read.
         pending: see `FileComparison`.
-        last: the range with which the last transaction ended.
         store: see `FileComparison`.
 
     Attributes:
@@ -206,9 +204,9 @@ class GrowingComparison(FileComparison):
         unread: names under which there is something now that was not read, and is not going to be; told by `change`.
     """
 
-    def __init__(self, known: KnownFiles, pending: Collection[str], last: RecordRange, store: FileStore) -> None:
+    def __init__(self, known: KnownFiles, pending: Collection[str], store: FileStore) -> None:
         super().__init__(pending, store)
-        self._known, self._last = known, last
+        self._known = known
         self.moved: dict[str, str] = {}
         self.alike: dict[str, str] = {}
         self.unread: list[str] = []

@@ -182,7 +182,7 @@ class FileCoordinator(SpoutCoordinator):
         if isinstance(self._order, GrowingOrder):
             self._places.tell_change(self._topology_id)
             known = self._order.known.like_it(notes)
-            growing = GrowingComparison(known, pending, last, self._store)
+            growing = GrowingComparison(known, pending, self._store)
             change = growing.change(self._order.look())
             self._unread, self._alike, self._notes_now = growing.unread, growing.alike, known.notes
             return replace(change, notes={**change.notes, **self._places.notes()})
