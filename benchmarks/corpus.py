@@ -19,6 +19,9 @@ from typing import Self
 
 MANIFEST = "corpus.json"
 FILE_COUNT = 8
+PASSES_MAX = 200
+BYTES_PER_S_MAX = 100e6
+"""More than a run on one machine reads."""
 MEGABYTE = 1_000_000
 TEXT_SUFFIXES = frozenset({".md", ".py", ".pyi", ".rst", ".txt"})
 TEXT_NAMES = ("authors", "copying", "copyright", "licence", "license", "metadata", "notice")
@@ -169,13 +172,21 @@ def _write_files(folder: Path, byte_limit: int) -> int:
     return passes
 
 
-def link_passes(corpus: Corpus, folder: Path, pass_count: int) -> str:
-    """Fills a folder with `pass_count` links to each file of the corpus, and returns a glob for them."""
+def copy_passes(corpus: Corpus, folder: Path, pass_count: int) -> str:
+    """Fills a folder with `pass_count` copies of each file of the corpus, and returns a glob for them.
+
+    Links would not do: a file counts once, however many names it has.
+    """
     folder.mkdir(parents=True)
     for number in range(pass_count):
         for path in corpus.files:
-            (folder / f"{number:03d}-{path.name}").symlink_to(path)
+            shutil.copyfile(path, folder / f"{number:03d}-{path.name}")
     return str(folder / "*.txt")
+
+
+def copy_enough(corpus: Corpus, folder: Path, seconds: float) -> str:
+    """Fills a folder as `copy_passes` does, with more than a run can read in that time."""
+    return copy_passes(corpus, folder, min(PASSES_MAX, 2 + int(seconds * BYTES_PER_S_MAX / corpus.byte_count)))
 
 
 def count_first_lines_of_passes(corpus: Corpus, line_count: int) -> Counter[str]:

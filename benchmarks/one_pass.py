@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import redis
 
 from benchmarks.control_settings import BEST, PLAIN
-from benchmarks.corpus import build_corpus, count_first_lines_of_passes, link_passes
+from benchmarks.corpus import build_corpus, count_first_lines_of_passes, copy_passes
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.harness import command_line
 from benchmarks.txbatch_side import read_counts
@@ -129,7 +129,7 @@ def main() -> int:
     size = min(CORPUS_MB, options.megabytes)
     corpus = build_corpus(options.work_dir / f"corpus-{size:g}mb", size)
     with tempfile.TemporaryDirectory(prefix="txbatch-pass-") as temporary:
-        pattern = link_passes(corpus, Path(temporary) / "input", passes)
+        pattern = copy_passes(corpus, Path(temporary) / "input", passes)
         answer = count_first_lines_of_passes(corpus, passes * corpus.line_count)
         print(
             f"{passes * corpus.byte_count / 1e6:,.0f} MB, {passes * corpus.line_count:,} lines, {len(answer):,} words"

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.corpus import build_corpus, link_passes
+from benchmarks.corpus import build_corpus, copy_passes
 from benchmarks.harness import table
 from benchmarks.process_tree import Role, Usage, usage_by_role
 from benchmarks.resource_samples import Sample, Samples, at_marks, folder_size
@@ -154,7 +154,7 @@ def main() -> int:
     began = time.monotonic()
     try:
         statistics = run(
-            topology(link_passes(corpus, folder / "input", passes), options.lines),
+            topology(copy_passes(corpus, folder / "input", passes), options.lines),
             data_dir=folder / "data",
             master=options.master,
             conf={

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
-from benchmarks.corpus import Corpus, count_first_lines_of_passes, link_passes, load_corpus
+from benchmarks.corpus import Corpus, copy_enough, count_first_lines_of_passes, load_corpus
 from benchmarks.harness import percentile
 from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 TOPOLOGY_ID = "word_count"
 COUNTS_KEY = f"{{{TOPOLOGY_ID}}}:counts"
-PASS_COUNT = 200
 """More than any run reads; an unread file costs nothing."""
 STEADY_AFTER_S = 5.0
 """The steady rate leaves out the time before, while workers start, the JVM compiles and the vocabulary is new."""
@@ -64,7 +63,7 @@ def measure(case: TxbatchCase) -> Result:
     corpus = load_corpus(case.corpus)
     folder = Path(tempfile.mkdtemp(prefix="txbatch-", dir=case.work_dir))
     try:
-        pattern = link_passes(corpus, folder / "input", PASS_COUNT)
+        pattern = copy_enough(corpus, folder / "input", case.seconds)
         deadline, stopwatch = Deadline(case.seconds), Stopwatch()
         with EmbeddedServer(folder / "data") as server, stopwatch.installed():
             statistics = run(
@@ -145,11 +144,11 @@ class WarmRuns:
 
 @contextmanager
 def warm_runs(name: str, corpus: Corpus, options: Namespace) -> Iterator[WarmRuns]:
-    """Opens a Spark context and links the input; both are gone after the block."""
+    """Opens a Spark context and copies the input; both are gone after the block."""
     context = open_context(name, options.master, {})
     try:
         with tempfile.TemporaryDirectory(prefix="txbatch-benchmark-", dir=options.work_dir) as folder:
-            pattern = link_passes(corpus, Path(folder) / "input", PASS_COUNT)
+            pattern = copy_enough(corpus, Path(folder) / "input", options.seconds)
             yield WarmRuns(corpus, pattern, context, options.seconds)
     finally:
         stop_context(context)

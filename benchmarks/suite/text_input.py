@@ -10,11 +10,11 @@ from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.corpus import MANIFEST, Corpus, count_words, link_passes, read_lines
+from benchmarks.corpus import MANIFEST, Corpus, count_words, copy_passes, read_lines
 
 
 def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:
-    """Returns a corpus of at least that many lines: links to the files of another one, made if they are missing."""
+    """Returns a corpus of at least that many lines: copies of the files of another one, made if they are missing."""
     passes = -(-line_count // corpus.line_count)
     if passes <= 1:
         return corpus
@@ -22,7 +22,7 @@ def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:
     if found is not None and found.line_count >= line_count:
         return found
     shutil.rmtree(folder, ignore_errors=True)
-    link_passes(corpus, folder, passes)
+    copy_passes(corpus, folder, passes)
     repeated = replace(
         corpus,
         folder=str(folder),

@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 import redis
 
-from benchmarks.corpus import link_passes, load_corpus
+from benchmarks.corpus import copy_enough, load_corpus
 from benchmarks.stopwatch import Stopwatch
 from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
 from benchmarks.suite.timing import ArrivalSchedule, MeasuredSpan, arrival_count, processor_now
@@ -36,7 +36,6 @@ DEALT_TUPLES_MAX = 1_000
 """Transactions of more are spread over tasks."""
 READERS = ("dedup", "ledger")
 """Workloads whose committers read, so that a wave is shuffled."""
-PASS_COUNT = 200
 """More than any run reads; an unread file costs nothing."""
 
 
@@ -138,7 +137,7 @@ def measure(assignment: Assignment) -> Measurement:
     watch = SpanWatch(span)
     arrivals = Arrivals(assignment, lambda: sum(count for _, count in stopwatch.commit_times))
     try:
-        pattern = link_passes(corpus, folder / "input", PASS_COUNT)
+        pattern = copy_enough(corpus, folder / "input", assignment.warm_up_s + assignment.seconds)
         with (
             EmbeddedServer(folder / "data") as server,
             nullcontext() if is_rate else stopwatch.installed(),

@@ -35,6 +35,8 @@ LISTENING = re.compile(r"(spark|sc)://(?P<addresses>[^/;]+).*")
 CONNECT_TIMEOUT_S = 5.0
 OUT_OF_FILES = re.compile(r"Error loading java\.security|Too many open files|error=24\b")
 """What Java says when it can open no more of its own; of the first it does not say why."""
+TOO_FEW_FILES = 256
+"""With these Spark does not start (measured: it does with 320), and what it says depends on the file it lacks."""
 ENOUGH_FILES = 4096
 CONNECT_SCHEME = "sc://"
 """What the address of a Spark Connect server begins with."""
@@ -148,7 +150,7 @@ def open_context(topology_id: str, master: str, settings: Mapping[str, str]) -> 
         return start_context(conf, is_local=local)
     except RuntimeError as error:
         files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-        if OUT_OF_FILES.search(str(error)) and files < ENOUGH_FILES:
+        if files <= TOO_FEW_FILES or (files < ENOUGH_FILES and OUT_OF_FILES.search(str(error))):
             raise EngineError(
                 f"Spark does not start, since this process and its children may open only {files} files each: raise "
                 f"the limit, as by `ulimit -n {ENOUGH_FILES}`, or in the service or container (Java: {error})"

@@ -24,7 +24,7 @@ REASON_COUNTER = "__bad_record: "
 KINDS_MAX = 8
 """Kinds of reasons that one task tells of one attempt."""
 _SHOWN_VALUE = re.compile(r"\b(is|holds) .*(?=, which| of type)|(?<=: ).*")
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"0x[0-9a-f]+|(?<!UTF-)\d+")
 
 
 class OnBadRecord(StrEnum):

@@ -13,6 +13,7 @@ import pytest
 from coordinator.sources.files.csv_files import CsvFiles
 from coordinator.sources.files.line_files import JsonLines, TextFiles
 from coordinator.sources.records.plain_formats import FunctionFormat
+from coordinator.sources.records.record_output import REASON_COUNTER
 from state.errors import SourceError
 from tests.support.sources.reading import context, cut, read, rows_of
 from tests.support.sources.recorder import halves
@@ -57,7 +58,7 @@ class TestBadRecords:
     def test_skip_leaves_it_out_and_counts_it(self, tmp_path: Path, pack: Any, case: Case) -> None:
         source, task = case.make(case.put(tmp_path, pack), on_bad_record="skip"), context()
         assert [row for _, row in read(source, cut(source), task)] == [[1], [3]]
-        assert task.counters == {"bad_records": 1}
+        assert task.counters == {"bad_records": 1, f"{REASON_COUNTER}field 'f' is …, which is not int": 1}
 
     def test_dead_letters_go_on_a_stream_of_their_own(self, tmp_path: Path, pack: Any, case: Case) -> None:
         path = case.put(tmp_path, pack)

@@ -21,6 +21,7 @@ from coordinator.sources.files.file_spout import FileEmitter
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.stores import local_store
 from coordinator.sources.files.stores.local_store import LocalFile
+from coordinator.sources.records.record_output import REASON_COUNTER
 from coordinator.spouts.run_so_far import FormerInput
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
@@ -442,7 +443,9 @@ def test_bad_lines_are_skipped_and_counted(folder: Path, lines_per_batch: int) -
     emitter = emitter_of(source, task)
 
     assert [line for metadata in batches for line in emit(emitter, metadata)] == ["good", "good €"]
-    assert task.counters == {"bad_records": 3}
+    assert task.counters["bad_records"] == 3
+    reasons = [reason for reason in task.counters if reason.startswith(REASON_COUNTER)]
+    assert reasons == [f"{REASON_COUNTER}byte … at position … is not valid UTF-8: …"]
 
 
 @pytest.mark.parametrize("lines_per_batch", [1, 2, 10])

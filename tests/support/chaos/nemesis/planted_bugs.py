@@ -30,7 +30,7 @@ NO_REVISION = [
 NO_ORDER = [("if decimal(group.first) == decimal(tonumber(committed) + 1) then", "if true then")]
 WRITE_DATA = """\
   for _, write in ipairs(steps) do
-    redis.call(write"""
+    local done = redis.call(write"""
 WRITE_THE_REST = "  local oldest = write_history("
 REGISTER = "register('commit', commit)\n"
 REGISTER_DATA = "register('commit_data', function(keys, argv) return commit(keys, argv, 'data') end)\n"
