@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import redis
 
 from benchmarks.control_settings import BEST, PLAIN
-from benchmarks.corpus import build_corpus, count_first_lines_of_passes, copy_passes
+from benchmarks.corpus import build_corpus, copy_passes, count_first_lines_of_passes
 from benchmarks.guarded_sink import COUNTS_KEY, GuardedSink
 from benchmarks.harness import command_line
 from benchmarks.txbatch_side import read_counts

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.corpus import MANIFEST, Corpus, count_words, copy_passes, read_lines
+from benchmarks.corpus import MANIFEST, Corpus, copy_passes, count_words, read_lines
 
 
 def repeated_corpus(corpus: Corpus, folder: Path, line_count: int) -> Corpus:
