@@ -3,7 +3,7 @@
 Expiry thus costs nothing per entry: no times are kept and nothing is searched. It is deliberately coarse;
 the caller decides how much time passes between rotations. Pure: no clock, no lock, no thread.
 
-Source: backtype.storm.utils.RotatingMap; JStorm's RotatingMap; for anchors, Heron's RotatingMap.
+Source: backtype.storm.utils.RotatingMap; JStorm's RotatingMap.
 """
 
 from __future__ import annotations
@@ -101,25 +101,3 @@ class RotatingMap(Generic[Key, Value]):
             if key in bucket:
                 return bucket
         return None
-
-
-class XorRotatingMap(RotatingMap[Key, int]):
-    """Trees of anchored tuples by root: a key completes when its value reaches zero.
-
-    The caller puts each root with the xor of its first edges, and removes it once it is complete.
-
-    Source: Heron's RotatingMap (simulator and stream manager). Differs from Heron: putting a key again
-    replaces its older value instead of hiding it until the newer one is removed.
-    """
-
-    def anchor(self, key: Key, edges: int) -> bool:
-        """Xors edges into a key's value; does not restart its expiration.
-
-        Returns:
-            Whether the value is zero now. A key that is missing or has expired never completes.
-        """
-        bucket = self._bucket_of(key)
-        if bucket is None:
-            return False
-        bucket[key] ^= edges
-        return bucket[key] == 0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from threading import Thread
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.rotating_map import RotatingMap, XorRotatingMap
+from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.time_cache_map import TimeCacheMap
 
 
@@ -20,27 +19,26 @@ def filled(made):
 
 
 @pytest.mark.case(id="G7")
-@pytest.mark.parametrize("kind", [RotatingMap, XorRotatingMap])
 class TestThreeBuckets:
-    def test_each_key_is_removed_once(self, kind):
-        made = filled(kind(3))
+    def test_each_key_is_removed_once(self):
+        made = filled(RotatingMap(3))
         assert [made.remove(key) for key in range(100)] == [True] * 100
         assert [made.remove(key) for key in range(100)] == [False] * 100
 
-    def test_one_rotation_of_three_keeps_every_key(self, kind):
-        made = filled(kind(3))
+    def test_one_rotation_of_three_keeps_every_key(self):
+        made = filled(RotatingMap(3))
         made.rotate()
         assert [made.remove(key) for key in range(100)] == [True] * 100
         assert [made.remove(key) for key in range(100)] == [False] * 100
 
-    def test_three_rotations_of_three_leave_no_key(self, kind):
-        made = filled(kind(3))
+    def test_three_rotations_of_three_leave_no_key(self):
+        made = filled(RotatingMap(3))
         for _ in range(3):
             made.rotate()
         assert [made.remove(key) for key in range(100)] == [False] * 100
 
-    def test_a_put_refreshes_for_two_more_rotations(self, kind):
-        made = filled(kind(3))
+    def test_a_put_refreshes_for_two_more_rotations(self):
+        made = filled(RotatingMap(3))
         made.rotate()
         made.rotate()
         made.put(7, 2)
@@ -49,63 +47,6 @@ class TestThreeBuckets:
         assert made.get(7) == 2
         assert made.rotate() == {7: 2}
         assert 7 not in made
-
-
-def tangled(made, edges):
-    """Puts key 1 with the first edge, anchors the others and then all but the last again."""
-    made.put(1, edges[0])
-    answers = [made.anchor(1, edge) for edge in edges[1:]]
-    return answers + [made.anchor(1, edge) for edge in edges[:-1]]
-
-
-ids = random.Random(7)
-EDGES = [ids.getrandbits(64) for _ in range(100)]
-
-
-@pytest.mark.case(id="G7")
-def test_one_anchor_equal_to_the_first_completes_and_leaves_the_key_to_be_removed():
-    made = filled(XorRotatingMap(3))
-    assert [(made.anchor(key, 1), made.remove(key)) for key in range(100)] == [(True, True)] * 100
-
-
-@pytest.mark.case(id="G7")
-@pytest.mark.parametrize("rotations", [0, 1, 2])
-def test_a_key_completes_only_with_the_last_anchor(rotations):
-    made = XorRotatingMap[int](3)
-    assert tangled(made, EDGES) == [False] * 198
-    for _ in range(rotations):
-        made.rotate()
-    assert made.anchor(1, EDGES[-1])
-    assert made.remove(1)
-
-
-@pytest.mark.case(id="G7")
-def test_after_too_many_rotations_no_anchor_completes_a_key():
-    made = XorRotatingMap[int](3)
-    tangled(made, EDGES)
-    for _ in range(3):
-        made.rotate()
-    assert [made.anchor(1, edge) for edge in EDGES] == [False] * 100
-    assert not made.remove(1)
-
-
-def test_an_anchor_does_not_refresh_its_key():
-    made = XorRotatingMap[int](3)
-    made.put(1, 5)
-    made.rotate()
-    assert not made.anchor(1, 4)
-    made.rotate()
-    assert made.rotate() == {1: 1}
-
-
-def test_putting_a_key_again_starts_a_new_tree_and_hides_no_old_one():
-    made = XorRotatingMap[int](3)
-    made.put(1, 5)
-    made.rotate()
-    made.put(1, 9)
-    assert made.anchor(1, 9)
-    assert made.remove(1)
-    assert 1 not in made
 
 
 @pytest.mark.parametrize("bucket_count", [1, 0, -1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -32,6 +33,17 @@ def test_two_branches_that_meet_close_with_the_last_event_in_every_order():
         outcomes = [tell(acker, "root", event) for event in order]
         assert outcomes == [None, None, None, None, ACKED], order
         assert len(acker) == 0
+
+
+@pytest.mark.case(id="G7")
+def test_a_tree_of_a_hundred_edges_closes_only_with_the_last_of_them():
+    """What Heron keeps in a rotating map that xors is kept by the acker."""
+    ids = Random(7)
+    first, *others = edges = [ids.getrandbits(64) for _ in range(100)]
+    acker = Acker[str]()
+    outcomes = [acker.init("root", first), *(acker.ack("root", edge) for edge in others + edges[:-1])]
+    assert outcomes == [None] * 199
+    assert acker.ack("root", edges[-1]) is ACKED
 
 
 @pytest.mark.parametrize(

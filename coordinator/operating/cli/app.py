@@ -54,8 +54,6 @@ PLACES = {
     },
 }
 """Purpose -> command -> where it is, and the beginning of its help."""
-FORMER_NAMES = {"replay": "rerun"}
-"""Former name of a command, which still works -> its name."""
 
 
 class Commands(Mapping[str, Any]):
@@ -66,7 +64,6 @@ class Commands(Mapping[str, Any]):
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        name = FORMER_NAMES.get(name, name)
         if name not in self._loaded:
             self._loaded[name] = _loaded(name, self._places[name])
         return self._loaded[name]

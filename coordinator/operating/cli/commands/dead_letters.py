@@ -88,7 +88,6 @@ def export_letters(*, topology_id: TopologyId, until: Until = None, typed: Serve
         _export(store.dead_letters, topology_id, server, until)
 
 
-@app.command("replay", cls=RunArguments, hidden=True)  # its former name
 @app.command("republish", cls=RunArguments)
 @command
 def republish_letters(

@@ -80,7 +80,6 @@ def show(
         say(*_record_lines(record, words))
 
 
-@app.command("replay", cls=RunArguments, hidden=True)  # its former name
 @app.command(cls=RunArguments)
 @command
 def republish(

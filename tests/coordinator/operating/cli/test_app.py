@@ -73,17 +73,6 @@ def test_the_list_has_every_command_in_its_own_words(capsys: pytest.CaptureFixtu
     assert shown.index("  init ") < shown.index("  prove ")
 
 
-def test_former_names_are_not_listed_and_show_the_help_of_the_new_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    for group, former, name in (([], "replay", "rerun"), *(([g], "replay", "republish") for g in GROUPS)):
-        helps = []
-        for arguments in ([], [former], [name]):
-            txbatch(*group, *arguments, "--help")
-            helps.append(capsys.readouterr().out)
-        listed, old, new = helps
-        assert (f"  {former} " in listed, f"  {name} " in listed) == (False, True)
-        assert old.replace(f" {former} ", f" {name} ", 1) == new
-
-
 def test_the_options_of_a_run_are_grouped(capsys: pytest.CaptureFixture[str]) -> None:
     txbatch("run", "--help")
     shown = capsys.readouterr().out

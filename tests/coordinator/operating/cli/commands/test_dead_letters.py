@@ -133,7 +133,7 @@ def test_single_letters_are_dropped_and_the_others_stay(url: str, capsys: pytest
         (("export", "others"), 2, "topology 'others' is not stored on"),
         (("drop", "others", "--until", "1", "--yes"), 2, "topology 'others' is not stored on"),
         (
-            ("replay", "tests.support.topologies.checked_orders:topology", "-p", "input=README.md"),
+            ("republish", "tests.support.topologies.checked_orders:topology", "-p", "input=README.md"),
             2,
             "topology 'checked_orders' is not stored on",
         ),

@@ -134,9 +134,8 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
     assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
 
 
-@pytest.mark.parametrize("name", ["rerun", "replay"])
-def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert txbatch(name, "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
+def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("rerun", "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
     assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
 
 
