@@ -17,7 +17,7 @@ import redis
 from state.errors import FailedException, SourceError, StateError
 from state.printable import said_by
 from state.redis_client.address import kind_of, redact, require_encryption
-from state.redis_client.connection import RedisConnection, connect
+from state.redis_client.connection import RedisConnection, connect, text_of
 from state.redis_client.redis_errors import Remedy
 
 BEGINNING = "0-0"
@@ -36,11 +36,13 @@ class StreamFacts:
         length: entries in it.
         added: entries that were ever added.
         last_id: of the last entry that was added, whether it is still there or not.
+        first_id: of the first entry that is there, empty if there is none.
     """
 
     length: int = 0
     added: int = 0
     last_id: str = BEGINNING
+    first_id: str = ""
 
     @property
     def removed(self) -> int:
@@ -133,11 +135,9 @@ def _facts(reply: Any) -> StreamFacts | None:
         if not reply or not isinstance(reply[0], bytes):
             return None
         reply = dict(zip(reply[::2], reply[1::2], strict=False))
-    found = {name.decode() if isinstance(name, bytes) else name: value for name, value in reply.items()}
+    found = {text_of(name): value for name, value in reply.items()}
     if "last-generated-id" not in found:
         return None
-    last_id = found["last-generated-id"]
     length = int(found["length"])
-    return StreamFacts(
-        length, int(found.get("entries-added", length)), last_id.decode() if isinstance(last_id, bytes) else last_id
-    )
+    first_id = text_of(found["first-entry"][0]) if length else ""
+    return StreamFacts(length, int(found.get("entries-added", length)), text_of(found["last-generated-id"]), first_id)

@@ -54,8 +54,10 @@ class StreamCoordinator(PartitionedCoordinator):
     def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
         if not self._starts_at_end:
             return {}
-        ends = enumerate(self._ends.items())
-        return {each: StreamRange(key, "", end.last_id, 0, 0, end.added, 0).to_plain() for each, (key, end) in ends}
+        return {
+            each: StreamRange(key, "", end.last_id, 0, 0, end.added, 0, end.last_id, end.added).to_plain()
+            for each, (key, end) in enumerate(self._ends.items())
+        }
 
     def number_of_partitions(self) -> int:
         return len(self._keys)

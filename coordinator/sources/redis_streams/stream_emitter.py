@@ -54,14 +54,14 @@ class StreamEmitter(PartitionedEmitter):
         facts, entries = self._reader.after(key, position, self._take)
         added = facts.removed if before is None else self._checked(before, facts)
         self._emit(collector, key, entries)
-        if len(entries) < self._take:
-            added = facts.added  # at the end everything that was added lies before the position
+        if len(entries) < self._take:  # at the end everything that was added lies before the position, there or removed
+            added, last_id = facts.added, facts.last_id
         else:
-            added += len(entries)
-        ids = [entry_id for entry_id, _ in entries]
-        first_id, last_id = (ids[0], ids[-1]) if ids else ("", position)
-        digest = digest_of_entries(entries)
-        return StreamRange(key, first_id, last_id, len(entries), digest, added, attempt.txid).to_plain()
+            added, last_id = added + len(entries), entries[-1][0]
+        first_id, digest = entries[0][0] if entries else "", digest_of_entries(entries)
+        return StreamRange(
+            key, first_id, last_id, len(entries), digest, added, attempt.txid, facts.last_id, facts.added
+        ).to_plain()
 
     def emit_partition_batch(
         self, attempt: TransactionAttempt, collector: BatchOutputCollector, partition: int, metadata: Any
@@ -87,22 +87,19 @@ class StreamEmitter(PartitionedEmitter):
                 "or is another one; restore it, or start over by "
                 f"`txbatch drop {self._context.topology_id}`"
             ).about(Trouble.INPUT_GONE)
-        if facts.added < before.added:
-            if self._skips_trimmed:
-                return facts.removed
-            raise SourceError(
-                f"stream {before.key!r} had {before.added} entries up to {before.last_id} and has had {facts.added} in "
-                "all: it was deleted and made again, and what it held unread is gone; restore it, continue without "
-                f'that by on_trimmed="skip", or start over by `txbatch drop {self._context.topology_id}`'
-            ).about(Trouble.INPUT_GONE)
-        lost = facts.removed - before.added
-        if lost <= 0:
-            return before.added
+        another = _made_again(before, facts)
+        if another:
+            lost, so = facts.removed + before.seen_added - before.added, f"{another}, and what it held unread is gone"
+        else:
+            lost = facts.removed - before.added
+            so = f"was trimmed after {before.last_id}: {lost} entries were removed before they were read"
+            is_within = facts.first_id and id_order(facts.first_id) <= id_order(before.last_id)
+            if lost <= 0 or is_within:  # then those after the position were withdrawn singly
+                return before.added
         if not self._skips_trimmed:
             raise SourceError(
-                f"stream {before.key!r} was trimmed after {before.last_id}: {lost} entries were removed before they "
-                "were read; keep more of the stream (MAXLEN, MINID of its producers), and restore it, continue without "
-                'them by on_trimmed="skip", or start over by '
+                f"stream {before.key!r} {so}; keep more of the stream (MAXLEN, MINID of its producers), and restore "
+                'it, continue without that by on_trimmed="skip", or start over by '
                 f"`txbatch drop {self._context.topology_id}`"
             ).about(Trouble.INPUT_GONE)
         self._context.count(TRIMMED_COUNTER, lost)
@@ -118,3 +115,15 @@ class StreamEmitter(PartitionedEmitter):
                 origin=lambda index, portion=portion: (key, portion[index][0]),  # type: ignore[misc] # bound at once
                 place=lambda index, portion=portion: f"stream {key!r}, entry {portion[index][0]}",  # type: ignore[misc]
             )
+
+
+def _made_again(before: StreamRange, facts: StreamFacts) -> str:
+    """Returns how a stream differs from every one that goes on from where it was read; empty if it does not."""
+    seen = f"had {before.seen_added} entries up to {before.seen_id}"
+    if facts.added < before.seen_added:
+        return f"{seen} and has had {facts.added} in all: it was deleted and made again"
+    if facts.length and facts.removed < before.seen_added and id_order(facts.first_id) > id_order(before.seen_id):
+        return (
+            f"{seen} and begins at {facts.first_id} after {facts.removed} were removed: it was deleted and made again"
+        )
+    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from coordinator.spouts.answers import not_of_this_spout
@@ -17,12 +17,16 @@ class StreamRange:
     Attributes:
         key: the stream.
         first_id: of the first entry; empty if there is none.
-        last_id: of the last entry, of this or of an earlier transaction: the position after it.
+        last_id: the position after it: of the last entry, of this or an earlier transaction, or of one that was removed
+            if none was there after it.
         count: entries.
         digest: of their ids, fields and values.
         added: how many entries were ever added to the stream up to the position.
         txid: the transaction; once it is committed, everything up to the position is durable. 0 for where a stream
             begins that was never read.
+        seen_id: of the last entry ever added, when the range was cut: with `seen_added`, what tells this stream from
+            one that is made again under its name.
+        seen_added: how many entries were ever added by then.
     """
 
     key: str
@@ -32,6 +36,8 @@ class StreamRange:
     digest: int
     added: int
     txid: int
+    seen_id: str
+    seen_added: int
 
     @classmethod
     def from_plain(cls, plain: Any, topology_id: str) -> StreamRange:
@@ -41,13 +47,13 @@ class StreamRange:
             SourceError: it is the metadata of another kind of spout.
         """
         match plain:
-            case [str(key), str(first_id), str(last_id), int(count), int(digest), int(added), int(txid)]:
-                return cls(key, first_id, last_id, count, digest, added, txid)
+            case [str(), str(), str(), int(), int(), int(), int(), str(), int()]:
+                return cls(*plain)
         raise not_of_this_spout(repr(plain), "a range of a Redis Stream", topology_id)
 
     def to_plain(self) -> list[Any]:
         """Returns the range as plain data, to be stored."""
-        return [self.key, self.first_id, self.last_id, self.count, self.digest, self.added, self.txid]
+        return list(astuple(self))
 
 
 def words_of(metadata: Any) -> list[str]:

@@ -16,6 +16,7 @@ from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, StateRefusedError, TopologyError
+from state.redis_topology import stream_reader
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
@@ -199,6 +200,97 @@ def test_a_stream_that_was_deleted_and_goes_on_is_named_unless_trimmed_entries_a
 
     world.more = {"on_trimmed": "skip"}
     assert kept(read(cluster, world.spout())) == by_content(world.rows[:6] + world.rows[8:])
+
+
+@pytest.fixture
+def any_world(backend: Backend, monkeypatch) -> StreamWorld:
+    """A stream on every backend, with ids of its own: a minute apart, so that nothing depends on the clock."""
+    if backend.url is None:
+        stream_reader._process_client.cache_clear()
+        monkeypatch.setattr(stream_reader, "connect", lambda url: backend.client())
+        backend.url = "unix:///in-memory"
+    return NumberedWorld(backend)
+
+
+class NumberedWorld(StreamWorld):
+    """Entries whose ids are their numbers."""
+
+    def add(self, count: int) -> None:
+        for number in range(len(self.rows) + 1, len(self.rows) + count + 1):
+            self.client.xadd(STREAM, {"page": f"p{number}", "clicks": number}, id=f"{number}-1")
+            self.rows.append([f"p{number}", number])
+
+
+def make_again(world, count, *, trimmed=0):
+    world.client.delete(STREAM)
+    world.add(count)
+    world.client.xtrim(STREAM, maxlen=count - trimmed, approximate=False)
+
+
+@pytest.mark.parametrize(("count", "trimmed", "lost"), [(10, 3, 3), (9, 0, 0), (6, 5, 5), (10, 4, 4)])
+def test_a_stream_made_again_with_more_entries_than_were_read_is_refused_by_name(
+    cluster, any_world, count, trimmed, lost
+):
+    any_world.add(6)
+    read(cluster, any_world.spout())
+    make_again(any_world, count, trimmed=trimmed)
+    told = f"had 6 entries up to 6-1 and begins at {7 + trimmed}-1 after {trimmed} were removed: it was deleted"
+    with pytest.raises(SourceError, match=f"stream 'orders' {told} and made again"):
+        read(cluster, any_world.spout())
+
+    any_world.more = {"on_trimmed": "skip"}
+    run = read(cluster, any_world.spout())
+    assert run.statistics.counters["trimmed_entries"] == lost
+    assert kept(run) == by_content(any_world.rows[:6] + any_world.rows[6 + trimmed :])
+
+
+def test_a_stream_made_again_is_told_by_what_it_held_beyond_what_was_read(cluster, any_world):
+    any_world.add(12)
+    any_world.more = {"follow": True, "on_trimmed": "skip"}
+    run = submit(cluster, any_world.spout(), max_pending=1)
+    while run.statistics.committed < 1:
+        run.tick()
+    make_again(any_world, 12, trimmed=4)  # as many as were read, so that the count of those alone tells nothing
+    run.run_until_idle()
+    assert kept(run) == by_content(any_world.rows[:4] + any_world.rows[16:])
+    assert run.statistics.counters["trimmed_entries"] == 8 + 4
+
+
+def test_a_stream_trimmed_to_nothing_is_skipped_once_and_read_on(cluster, any_world):
+    any_world.add(6)
+    read(cluster, any_world.spout())
+    any_world.add(3)
+    any_world.client.xtrim(STREAM, maxlen=0, approximate=False)
+    any_world.more = {"on_trimmed": "skip"}
+    run = read(cluster, any_world.spout())
+    assert run.statistics.counters["trimmed_entries"] == 3
+    assert run.statistics.committed == 1
+    any_world.add(2)
+    assert kept(read(cluster, any_world.spout())) == by_content(any_world.rows[:6] + any_world.rows[9:])
+
+
+@pytest.mark.parametrize("deleted", [[6], [5, 6], [4, 5, 6], [1, 2, 3, 4, 5, 6]])
+def test_newest_entries_that_were_withdrawn_end_the_input_and_are_no_loss_later(cluster, any_world, deleted):
+    any_world.add(6)
+    any_world.client.xdel(STREAM, *(f"{number}-1" for number in deleted))
+    assert read(cluster, any_world.spout()).statistics.committed <= 2
+    left = [row for row in any_world.rows if row[1] not in deleted]
+    any_world.add(4)
+    any_world.client.xtrim(STREAM, maxlen=4, approximate=False)
+    assert kept(read(cluster, any_world.spout())) == by_content(left + any_world.rows[6:])
+
+
+@pytest.mark.parametrize("trimmed", [0, 5, 6])
+def test_a_stream_that_goes_on_is_never_taken_for_another(cluster, any_world, trimmed):
+    any_world.add(6)
+    read(cluster, any_world.spout())
+    any_world.add(7)
+    any_world.client.xdel(STREAM, "9-1")
+    any_world.client.xtrim(STREAM, minid=f"{trimmed + 1}-0", approximate=False)
+    if trimmed == 6:
+        any_world.more = {"on_trimmed": "skip"}  # one was withdrawn, and all that was read is gone: it cannot be told
+    expected = [row for row in any_world.rows if row[1] != 9]
+    assert kept(read(cluster, any_world.spout())) == by_content(expected)
 
 
 def test_a_run_that_begins_at_the_end_needs_no_transaction_for_that_and_the_next_begins_there_too(cluster, world):

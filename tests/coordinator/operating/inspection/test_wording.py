@@ -21,8 +21,8 @@ from tests.support.case_names import shown
 
 FILE = RecordRange("/data/a.txt", 1_000, 2_500, 100, 50, 7).to_plain()
 CUT = OffsetCut("id7", {0: OffsetRange(5, 25), 1: OffsetRange(3, 3), 2: OffsetRange(0, 1)}, lost=4).to_plain()
-STREAM = StreamRange("orders", "17-0", "19-3", 25, 7, 100, 3).to_plain()
-NO_ENTRIES = StreamRange("orders", "", "19-3", 0, 7, 100, 3).to_plain()
+STREAM = StreamRange("orders", "17-0", "19-3", 25, 7, 100, 3, "19-3", 100).to_plain()
+NO_ENTRIES = StreamRange("orders", "", "19-3", 0, 7, 100, 3, "19-3", 100).to_plain()
 
 CASES: list[tuple[str, Any, list[str]]] = [
     ("text files 'a'", [FILE], ["/data/a.txt: records 101 to 150, in bytes 1,000 to 2,500"]),
