@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
 from operator import index
-from typing import Any
+from typing import Any, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgpack
@@ -32,6 +32,8 @@ _DECIMAL_BITS = 2048
 """Integers with more are packed in hexadecimal: Python bounds how many decimal digits it writes and reads."""
 _FOLDED = "f"
 """Suffix of a datetime with fold=1: the second of two equal times when clocks were put back."""
+
+Mapper: TypeAlias = Callable[[list[tuple[Any, Any]]], dict[Any, Any]]
 
 
 class CodecError(TransactionError):
@@ -59,19 +61,24 @@ def _pack(value: Any, nesting: int) -> bytes:
     return packed
 
 
-def unpack(packed: bytes) -> Any:
-    """Returns the value that was given to `pack`; damaged bytes, and those of others, are a CodecError."""
-    return _unpack(packed, 0)
+def unpack(packed: bytes, *, mapping: Mapper | None = None) -> Any:
+    """Returns the value that was given to `pack`; damaged bytes, and those of others, are a CodecError.
+
+    `mapping` makes dicts of keys and values, where bytes of others may hold a key twice; a ValueError of it is one too.
+    """
+    return _unpack(packed, 0, mapping)
 
 
-def _unpack(packed: bytes, nesting: int) -> Any:
+def _unpack(packed: bytes, nesting: int, mapping: Mapper | None) -> Any:
     if nesting > MAX_NESTING:
         raise CodecError(f"packed value nests more than {MAX_NESTING} tuples or sets")
     if len(packed) > MAX_BYTES:
         raise CodecError(f"packed value has {len(packed)} bytes, more than the limit of {MAX_BYTES}")
     try:
-        restore = _RESTORE_AT[nesting]
-        return msgpack.unpackb(packed, raw=False, strict_map_key=False, ext_hook=restore, use_list=True)
+        restore = partial(_restore, nesting + 1, mapping)
+        return msgpack.unpackb(
+            packed, raw=False, strict_map_key=False, ext_hook=restore, use_list=True, object_pairs_hook=mapping
+        )
     except (ValueError, msgpack.UnpackException, RecursionError, TypeError, ArithmeticError) as error:
         raise CodecError(f"packed value is damaged: {error}") from error
 
@@ -171,13 +178,13 @@ def _restored_zone(key: str) -> ZoneInfo:
         raise ValueError(f"time zone {key!r} is unknown on this machine; install the package tzdata") from error
 
 
-def _restore(nesting: int, code: int, data: bytes) -> Any:
+def _restore(nesting: int, mapping: Mapper | None, code: int, data: bytes) -> Any:
     if code == _TUPLE:
-        return tuple(_unpack(data, nesting))
+        return tuple(_unpack(data, nesting, mapping))
     if code == _INTEGER:
         return int(data, 0)
     if code in (_SET, _FROZENSET):
-        items = (_unpack(item, nesting) for item in _unpack(data, nesting))
+        items = (_unpack(item, nesting, mapping) for item in _unpack(data, nesting, mapping))
         return set(items) if code == _SET else frozenset(items)
     if code == _DATETIME:
         return _restored_datetime(data.decode())
@@ -192,7 +199,6 @@ def _restore(nesting: int, code: int, data: bytes) -> Any:
 
 
 _EXTEND_AT: list[Callable[[Any], Any]] = [partial(_extend, nesting + 1) for nesting in range(MAX_NESTING + 1)]
-_RESTORE_AT: list[Callable[[int, bytes], Any]] = [partial(_restore, nesting + 1) for nesting in range(MAX_NESTING + 1)]
 
 
 def _is_same(value: Any, restored: Any) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_json
 from coordinator.sources.records.plain_formats import decoded
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from state.printable import one_line
 from state.values.number_text import decimal_of
 
@@ -136,7 +136,7 @@ class JsonFields(RecordFormat):
     def _new_decoder(self) -> json.JSONDecoder:
         # made once: json.loads makes one for every record if it is given options
         return json.JSONDecoder(
-            parse_float=self._parse_float, parse_constant=_refuse_constant, object_pairs_hook=_unique
+            parse_float=self._parse_float, parse_constant=_refuse_constant, object_pairs_hook=by_unique_name
         )
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
@@ -169,15 +169,6 @@ def _at(found: Any, name: str) -> Any:
         more, dot, inner = inner.partition(NESTED)
         outer = f"{outer}{NESTED}{more}"
     return _MISSING
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise BadRecordError(f"it has the field {one_line(repr(twice), VALUE_SHOWN)} twice in one object")
-    return found
 
 
 def _with_finite_floats(field: FieldType, value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from coordinator.sources.records.field_types import checked_fields
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from state.codec import CodecError, unpack
 from state.errors import TopologyError
 
@@ -124,7 +124,7 @@ class PackedValues(RecordFormat):
     """Values packed by msgpack: a list with a value for every field, or a mapping from their names.
 
     What other programs pack with msgpack is read too, as long as it uses no extension types but those of
-    `state.codec`, which stand for tuples, sets, dates, decimals and large integers.
+    `state.codec`, which stand for tuples, sets, dates, decimals and large integers. A mapping with a key twice is bad.
 
     Args:
         fields: their names.
@@ -142,9 +142,9 @@ class PackedValues(RecordFormat):
 
     def row(self, data: bytes) -> list[Any]:
         try:
-            found = unpack(data)
+            found = unpack(data, mapping=by_unique_name)
         except CodecError as error:
-            raise BadRecordError(f"it is not packed by msgpack: {error}") from None
+            raise BadRecordError(f"it cannot be read as msgpack: {error}") from None
         if isinstance(found, dict):
             for name in self._fields:
                 if name not in found:

@@ -10,9 +10,28 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+from state.printable import one_line
+
+NAME_SHOWN = 80
+
 
 class BadRecordError(ValueError):
     """A record is not in its format; the text says why, without saying where the record is."""
+
+
+def by_unique_name(pairs: Sequence[tuple[Any, Any]], of: str = "object") -> dict[Any, Any]:
+    """Returns name -> value, of a record's fields or within one.
+
+    Raises:
+        BadRecordError: a name is there twice, so that one of its values would be lost.
+    """
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    names = [name for name, _ in pairs]
+    twice = next(name for name in names if names.count(name) > 1)
+    shown = twice.decode(errors="backslashreplace") if isinstance(twice, bytes) else twice
+    raise BadRecordError(f"it has the field {one_line(repr(shown), NAME_SHOWN)} twice in one {of}")
 
 
 class RecordFormat(ABC):

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_text
-from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
 from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
@@ -202,7 +202,7 @@ class EntryRecord(RecordFormat):
 
 def _by_name(data: bytes) -> dict[bytes, bytes]:
     flat = unpack(data)
-    return dict(zip(flat[::2], flat[1::2], strict=True))
+    return by_unique_name(list(zip(flat[::2], flat[1::2], strict=True)), "entry")
 
 
 def _value(field: FieldType, raw: bytes | None) -> Any:

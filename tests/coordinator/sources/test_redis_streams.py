@@ -42,7 +42,8 @@ class StreamWorld(SourceWorld):
             self.rows.append([f"p{number}", number])
 
     def spout(self) -> RedisStreams:
-        return RedisStreams(STREAM, fields={"page": str, "clicks": int}, take=4, url=self.url, **self.more)
+        options = {"fields": {"page": str, "clicks": int}, "take": 4, "url": self.url, **self.more}
+        return RedisStreams(STREAM, **options)
 
     def other_spout(self) -> RedisStreams:
         self.client.xadd(SECOND, {"page": "x", "clicks": 1})
@@ -406,6 +407,18 @@ def test_a_bad_entry_is_named_by_stream_and_id_or_left_out(cluster, world, entry
     run = read(cluster, world.spout())
     assert kept(run) == by_content(world.rows)
     assert run.statistics.counters == Counter(bad_records=1)
+
+
+@pytest.mark.parametrize("twice", ["clicks", "unused"])
+def test_an_entry_with_a_field_twice_is_bad_since_one_of_its_values_would_be_lost(cluster, any_world, twice):
+    any_world.add(2)
+    any_world.client.execute_command("XADD", STREAM, "*", "page", "a", "clicks", "1", twice, "2", twice, "3")
+    formats: list[dict[str, Any]] = [{}, {"fields": None, "record_format": Upper(), "value_field": "page"}]
+    for more in formats:
+        any_world.more = {**more, "on_bad_record": "dead_letter"}
+        run = read(cluster, any_world.spout())
+        assert [letter.reason for letter in run.dead_letters()] == [f"it has the field '{twice}' twice in one entry"]
+        cluster.client.flushall()
 
 
 def test_fields_have_the_types_that_texts_of_csv_have_and_may_be_missing(cluster, world):

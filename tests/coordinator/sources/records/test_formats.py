@@ -75,11 +75,14 @@ def test_packed_values_are_lists_or_mappings() -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (b"\xc1", "it is not packed by msgpack"),
-        (b"", "it is not packed by msgpack"),
+        (b"\xc1", "it cannot be read as msgpack"),
+        (b"", "it cannot be read as msgpack"),
         (pack([1]), "it is a list; a list of 2 values or a mapping is wanted"),
         (pack(7), "it is a int"),
         (pack({"a": 1}), "field 'b' is missing"),
+        (b"\x83\xa1a\x01\xa1b\x02\xa1a\x03", "it has the field 'a' twice in one object"),
+        (b"\x92\x01\x82\x01\x02\xc3\x04", "it has the field 1 twice in one object"),
+        (b"\x92\x01" + msgpack.packb(msgpack.ExtType(1, b"\x91\x82\xa1a\x01\xa1a\x03")), "the field 'a' twice"),
     ],
 )
 def test_what_is_packed_otherwise_is_bad(record: bytes, reason: str) -> None:
@@ -164,7 +167,7 @@ def deep(depth: int) -> bytes:
         (PackedValues(["a"]), msgpack.packb([1]), msgpack.packb([msgpack.Timestamp(1, 0)]), "holds Timestamp"),
         (PackedValues(["a"]), msgpack.packb([1]), msgpack.packb([msgpack.ExtType(42, b"")]), "unknown extension code"),
         (PackedValues(["a"]), msgpack.packb([1]), b"\x91" * 300 + b"\xc0", "nests more than 250 lists"),
-        (PackedValues(["a"]), msgpack.packb([1]), b"\x91" * 3000 + b"\xc0", "is not packed by msgpack"),
+        (PackedValues(["a"]), msgpack.packb([1]), b"\x91" * 3000 + b"\xc0", "cannot be read as msgpack"),
         (JsonFields(["a"]), deep(200), deep(300), "nests more than 250 lists"),
         (JsonFields(["a"]), deep(1), deep(3000), "is not JSON|nested too deeply|nests more"),
         (JsonFields(["a"]), b'{"a": 1}', b'{"a": 1%s}' % (b"0" * 5000), "is not JSON"),
