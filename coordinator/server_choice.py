@@ -14,7 +14,7 @@ from pathlib import Path
 
 from state.errors import StateRefusedError, TopologyError
 from state.records.topology_overview import ListedTopology
-from state.redis_client.address import redact, require_encryption
+from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.onlooker import Onlooker, onlooker_at
 from state.redis_topology.reader import URL_VARIABLE
@@ -127,5 +127,5 @@ def choose_server(
             "--data-dir is for a private server"
         )
     if redis_url is None and data_dir is None:
-        redis_url = environment.get(URL_VARIABLE) or None
+        redis_url = from_environment(URL_VARIABLE, environment) or None
     return ServerChoice(redis_url, Path(data_dir or DEFAULT_DATA_DIR), allow_plaintext)

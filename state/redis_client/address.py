@@ -286,6 +286,14 @@ PLAINTEXT_VARIABLE = "TXBATCH_ALLOW_PLAINTEXT"
 Resolve = Callable[[str], Iterable[str]]
 
 
+def from_environment(variable: str, environment: Mapping[str, str] = os.environ) -> str:
+    """Returns an address, or whether one is allowed, as the environment has it; empty if it does not.
+
+    Blanks and line ends around it are left out: they come with a value that was read from a file or a secret.
+    """
+    return environment.get(variable, "").strip()
+
+
 def require_encryption(
     url: str,
     *,
@@ -305,7 +313,8 @@ def require_encryption(
         resolve: host -> its addresses; None asks the system.
     """
     check_address(url)
-    if url.startswith("unix") or is_encrypted(url) or allow_plaintext or environment.get(PLAINTEXT_VARIABLE) == "1":
+    is_allowed = allow_plaintext or from_environment(PLAINTEXT_VARIABLE, environment) == "1"
+    if url.startswith("unix") or is_encrypted(url) or is_allowed:
         return
     if all(not host or _is_loopback(host, resolve or _resolved) for host, _ in places_of(url)):
         return
@@ -323,7 +332,7 @@ def require_encryption_at(url: str, place: Place, environment: Mapping[str, str]
     `require_encryption`, with the user's permission: it holds for what is found there.
     """
     named = all(not host or _is_loopback(host, _resolved) for host, _ in places_of(url))
-    if is_encrypted(url) or not named or environment.get(PLAINTEXT_VARIABLE) == "1":
+    if is_encrypted(url) or not named or from_environment(PLAINTEXT_VARIABLE, environment) == "1":
         return
     if not _is_loopback(place[0], _resolved):
         raise TopologyError(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
-from state.redis_client.address import redact, require_encryption
+from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.troubles import Trouble
 from state.values.state_kind import Field, StateKind
@@ -65,7 +65,7 @@ def load_redis_url(path: str | None) -> str:
                 f"file {str(file)!r} with the redis url is open to other users; chmod 600 it"
             ).about(Trouble.SERVER_ADDRESS)
         return file.read_text(encoding="utf-8").strip()
-    url = os.environ.get(URL_VARIABLE, "")
+    url = from_environment(URL_VARIABLE)
     if not url:
         given = f"file {path!r} is not on this host" if path else "no file was named"
         raise StateRefusedError(

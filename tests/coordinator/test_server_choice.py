@@ -24,6 +24,12 @@ def test_the_environment_counts_unless_something_is_typed() -> None:
     assert str(choose_server(None, Path("data"), ENVIRONMENT)) == "the private server in 'data'"
 
 
+@pytest.mark.parametrize("end", ["\n", " ", "\r\n"])
+def test_a_line_end_after_an_address_in_the_environment_is_left_out(end: str) -> None:
+    assert str(choose_server(None, None, {"TXBATCH_REDIS_URL": f"redis://fromenv:1{end}"})) == "redis://fromenv:1"
+    assert str(choose_server(None, None, {"TXBATCH_REDIS_URL": end})) == "the private server in '.txbatch'"
+
+
 def test_both_options_exclude_each_other() -> None:
     with pytest.raises(TopologyError, match="--redis and --data-dir exclude each other"):
         choose_server("redis://typed:1", Path("data"), {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +26,7 @@ from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
 from coordinator.watching.log_records import LogFormat, formatter_of, logs_of
 from state.records.durability import DurabilityLevel
-from state.redis_client.address import PLAINTEXT_VARIABLE, redact, secrets_in
+from state.redis_client.address import PLAINTEXT_VARIABLE, from_environment, redact, secrets_in
 from state.redis_topology.reader import URL_VARIABLE
 
 SERVER = "Server and durability"
@@ -123,6 +122,10 @@ class ServerOptions:
 
     def choice(self) -> ServerChoice:
         return choose_server(self.redis, self.data_dir, allow_plaintext=self.allow_plaintext)
+
+    def secrets(self) -> dict[str, str]:
+        """Returns what of the address nobody may see, as `secrets_in` does."""
+        return secrets_in(self.redis or from_environment(URL_VARIABLE))
 
     def completed(self, text: str) -> str:
         """Returns a message in which each suggested command in backticks repeats these options, to work as printed.
@@ -238,7 +241,7 @@ def command_errors(
     If log options are given, all of it is log records.
     """
     server = server or ServerOptions()
-    hidden = secrets_in(server.redis or os.environ.get(URL_VARIABLE, ""))
+    hidden = server.secrets()
     styled: dict[str, Any] = {}
     if log is not None and log.is_given:
         styled = {"form": log.formatter(hidden), "level": log.lowest_level()}

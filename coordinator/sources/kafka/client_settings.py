@@ -50,6 +50,8 @@ READER_DEFAULTS: Mapping[str, str | int] = {
 class FromEnvironment:
     """A secret that is the value of an environment variable, on the driver and on every executor.
 
+    Line ends at its end are left out.
+
     Attributes:
         name: of the variable.
     """
@@ -63,7 +65,7 @@ class FromEnvironment:
             SourceError: the variable is not set here.
         """
         try:
-            return os.environ[self.name]
+            return os.environ[self.name].rstrip("\r\n")
         except KeyError:
             raise SourceError(
                 f"environment variable {self.name!r}, which holds a Kafka secret, is not set in this process; set it "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -18,7 +17,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.codec import unpack
 from state.errors import TopologyError
-from state.redis_client.address import check_address, redact, secrets_in
+from state.redis_client.address import check_address, from_environment, redact, secrets_in
 from state.redis_topology.stream_reader import StreamReader
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
@@ -133,7 +132,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         return {**self.__dict__, "_coordinator": None}
 
     def _reader(self) -> StreamReader:
-        url = self.url or os.environ.get(URL_VARIABLE)
+        url = self.url or from_environment(URL_VARIABLE)
         if not url:
             raise TopologyError(
                 f"RedisStreams has no server here: give url=…, or set {URL_VARIABLE} in the environment of the driver "

@@ -473,5 +473,5 @@ def test_the_server_may_be_named_by_the_environment(cluster, world, monkeypatch)
     spout = RedisStreams(STREAM, fields=["page"])
     with pytest.raises(TopologyError, match="has no server here: give url=…, or set TXBATCH_STREAMS_URL"):
         submit(cluster, spout)
-    monkeypatch.setenv("TXBATCH_STREAMS_URL", world.url)
+    monkeypatch.setenv("TXBATCH_STREAMS_URL", f"{world.url}\n")
     assert kept(read(cluster, spout)) == by_content([["p0"], ["p1"], ["p2"]])

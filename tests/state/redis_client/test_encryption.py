@@ -48,7 +48,7 @@ def test_plain_text_to_another_machine_is_refused(host):
 
 def test_plain_text_is_allowed_by_a_word_or_by_the_environment():
     required("redis://far", allow_plaintext=True)
-    required("redis://far", environment={"TXBATCH_ALLOW_PLAINTEXT": "1"})
+    required("redis://far", environment={"TXBATCH_ALLOW_PLAINTEXT": "1\n"})
     for word in ("", "0", "no"):
         with pytest.raises(TopologyError):
             required("redis://far", environment={"TXBATCH_ALLOW_PLAINTEXT": word})

@@ -528,12 +528,13 @@ class TestUrlFile:
         with pytest.raises(StateRefusedError, match="chmod 600"):
             load_redis_url(path)
 
-    def test_environment_serves_hosts_without_the_file(self, monkeypatch):
-        monkeypatch.setenv("TXBATCH_REDIS_URL", "rediss://elsewhere")
+    @pytest.mark.parametrize("given", ["rediss://elsewhere", "rediss://elsewhere\r\n", " rediss://elsewhere "])
+    def test_environment_serves_hosts_without_the_file(self, monkeypatch, given):
+        monkeypatch.setenv("TXBATCH_REDIS_URL", given)
         assert load_redis_url(None) == "rediss://elsewhere"
         assert load_redis_url("/nowhere/redis_url") == "rediss://elsewhere"
 
     def test_neither_is_a_clear_error(self, monkeypatch):
-        monkeypatch.delenv("TXBATCH_REDIS_URL", raising=False)
+        monkeypatch.setenv("TXBATCH_REDIS_URL", "\n")
         with pytest.raises(StateRefusedError, match="'/nowhere/redis_url' is not on this host and TXBATCH_REDIS_URL"):
             load_redis_url("/nowhere/redis_url")

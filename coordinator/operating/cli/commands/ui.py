@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from functools import partial
 from typing import Annotated, Any
@@ -13,8 +12,6 @@ import typer
 from coordinator.operating.cli.command import AsJson, ServerOptions, command
 from coordinator.operating.cli.terminal import say, say_json, without
 from state.errors import TopologyError
-from state.redis_client.address import secrets_in
-from state.redis_topology.reader import URL_VARIABLE
 
 MISSING = "the dashboard needs {module}, which is not installed; run: pip install 'txbatch[ui]'"
 LIBRARIES = frozenset({"starlette", "uvicorn", "jinja2"})
@@ -40,7 +37,7 @@ def ui(
     serving, guard = map(_imported, ("coordinator.operating.ui.serving", "coordinator.serving.guard"))
     if not guard.is_loopback(host):
         say(EXPOSED.format(host=host), to=sys.stderr, flush=True)
-    hide = partial(without, secrets_in(typed.redis or os.environ.get(URL_VARIABLE, "")))
+    hide = partial(without, typed.secrets())
     with server.onlooker() as onlooker:
         onlooker.topologies()  # what is wrong with the server is said here, not in the browser
         started = partial(_started, str(server), as_json=as_json)

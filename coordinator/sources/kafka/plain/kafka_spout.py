@@ -281,7 +281,8 @@ class KafkaSpout(ISpout):
             self._collector.emit(values, tuple_id, DEAD_LETTER_STREAM)
 
     def _offset_records(self, topology_id: str) -> OffsetRecords:
-        return RedisOffsetRecords(self._redis if isinstance(self._redis, str) else self._redis.read(), topology_id)
+        url = self._redis if isinstance(self._redis, str) else self._redis.read().strip()
+        return RedisOffsetRecords(url, topology_id)
 
     @staticmethod
     def _now_ms() -> int:

@@ -43,7 +43,7 @@ def test_a_secret_in_plain_text_is_refused_without_being_shown(name):
 
 def test_a_secret_by_reference_is_in_no_pickle_repr_or_message(tmp_path, monkeypatch):
     (tmp_path / "key").write_text(SECRET + "\n")
-    monkeypatch.setenv("KAFKA_SECRET", SECRET)
+    monkeypatch.setenv("KAFKA_SECRET", f"{SECRET}\r\n")
     given: dict[str, Option] = {
         "sasl.password": FromEnvironment("KAFKA_SECRET"),
         "ssl.key.password": FromFile(str(tmp_path / "key")),
