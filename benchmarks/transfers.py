@@ -53,8 +53,8 @@ class TransferCutter(SpoutCoordinator):
         self.transfers, self.transfers_per_batch = transfers, transfers_per_batch
         self.next_number = 0
 
-    def resume(self, last_txid, last):
-        self.next_number = sum(last) if last else 0
+    def resume(self):
+        self.next_number = sum(self.run_so_far.last) if self.run_so_far.last else 0
 
     def is_ready(self):
         return self.next_number < self.transfers
@@ -64,7 +64,7 @@ class TransferCutter(SpoutCoordinator):
         self.next_number = min(start + self.transfers_per_batch, self.transfers)
         return start, self.next_number - start
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self.next_number >= self.transfers
 
 

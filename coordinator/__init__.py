@@ -37,17 +37,13 @@ if TYPE_CHECKING:
         MemoryTransactionalSpout,
         OpaqueMemoryTransactionalSpout,
     )
-    from coordinator.spouts.opaque import (
-        IOpaquePartitionedTransactionalSpout,
-        OpaquePartitionedCoordinator,
-        OpaquePartitionedEmitter,
-    )
+    from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
     from coordinator.spouts.partitioned import (
         IPartitionedTransactionalSpout,
         PartitionedCoordinator,
         PartitionedEmitter,
     )
-    from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions, RunSoFar
+    from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
     from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
     from coordinator.start import BackgroundRun, RunStatus, start
     from coordinator.topology.building.topology import Topology
@@ -80,9 +76,7 @@ __all__ = [
     "MemoryTransactionalSpout",
     "Mistake",
     "OpaqueMemoryTransactionalSpout",
-    "OpaquePartitionedCoordinator",
     "OpaquePartitionedEmitter",
-    "PartitionPositions",
     "PartitionedCoordinator",
     "PartitionedEmitter",
     "PlainRun",

@@ -34,7 +34,7 @@ SURFACE = {
         FixedBatchesSpout FormerInput FoundMistake HeldPhase ICommitterTransactionalSpout
         IOpaquePartitionedTransactionalSpout IPartitionedTransactionalSpout ITransactionalSpout InputChange
         LocalCluster MemoryTransactionalSpout Mistake
-        OpaqueMemoryTransactionalSpout OpaquePartitionedCoordinator OpaquePartitionedEmitter PartitionPositions
+        OpaqueMemoryTransactionalSpout OpaquePartitionedEmitter
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
         RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles
         Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan prove run

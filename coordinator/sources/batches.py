@@ -93,8 +93,9 @@ class BatchesCoordinator(SpoutCoordinator):
         self._has_ended = False
         self._number, self._digest = 0, 0
 
-    def resume(self, last_txid: int, last: Any) -> None:
-        digest = self._stored_digest(last_txid, last)
+    def resume(self) -> None:
+        last_txid = self.run_so_far.last_txid
+        digest = self._stored_digest(last_txid, self.run_so_far.last)
         if self._resumes:
             self._number, self._digest = last_txid, digest
             self._batches = iter(self._make(last_txid))
@@ -120,7 +121,7 @@ class BatchesCoordinator(SpoutCoordinator):
         rows = self._take()
         return [self._digest, rows]
 
-    def is_exhausted(self, last: Any) -> bool:
+    def is_exhausted(self) -> bool:
         self._pull()
         return self._has_ended and self._held is None
 

@@ -232,8 +232,9 @@ class DataFrameCoordinator(SpoutCoordinator):
         self._reader, self._kind, self._topology_id = reader, kind, topology_id
         self._catalogue: Catalogue | None = None
 
-    def resume(self, last_txid: int, last: Any) -> None:
-        if last is None and last_txid:
+    def resume(self) -> None:
+        last = self.run_so_far.last
+        if last is None and self.run_so_far.last_txid:
             Unit.from_plain(last, self._topology_id)
         self._read(None if last is None else self._unit(last))
 
@@ -246,8 +247,8 @@ class DataFrameCoordinator(SpoutCoordinator):
             raise FailedException(f"txid {txid} cannot be cut: the input ends with the one before")
         return unit.to_plain()
 
-    def is_exhausted(self, last: Any) -> bool:
-        return self._next(last) is None
+    def is_exhausted(self) -> bool:
+        return self._next(self.run_so_far.last) is None
 
     def compare(self, former: FormerInput) -> InputChange:
         """Returns what is different about the rows, files or versions that were read."""
@@ -267,8 +268,8 @@ class DataFrameCoordinator(SpoutCoordinator):
     def estimated_bytes(self, metadata: Any) -> int:
         return (self._unit(metadata).row_count or 0) * ESTIMATED_ROW_BYTES
 
-    def progress(self, last: Any) -> float | None:
-        catalogue = self._catalogue
+    def progress(self) -> float | None:
+        catalogue, last = self._catalogue, self.run_so_far.last
         if catalogue is None or not catalogue.ahead:
             return None
         done = catalogue.behind if last is None else self._unit(last).through

@@ -125,8 +125,9 @@ class MicroBatchCoordinator(SpoutCoordinator):
         self._last_txid = 0
         self._offered: MicroBatch | None = None
 
-    def resume(self, last_txid: int, last: Any) -> None:
-        self._last_txid = last_txid
+    def resume(self) -> None:
+        last = self.run_so_far.last
+        self._last_txid = self.run_so_far.last_txid
         self._last = None if last is None else MicroBatch.from_plain(last, self._topology_id)
 
     def txid_of(self, batch: MicroBatch, committed_txid: int) -> int:

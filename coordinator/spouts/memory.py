@@ -29,11 +29,10 @@ from coordinator.spouts.memory_input import (
 )
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
 from state.errors import SourceError
@@ -119,8 +118,8 @@ class OpaqueMemoryTransactionalSpout(_OfMemory, IOpaquePartitionedTransactionalS
             raise wrong(self, "unavailable", unavailable, "a mapping from txids to partitions, or a function")
         self._unavailable = unavailable if callable(unavailable) else dict(unavailable or {})
 
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
-        return _OpaqueMemoryCoordinator(self._input, context)
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
+        return _MemoryCoordinator(self._input, context)
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
         return _OpaqueMemoryEmitter(self._input, self._unavailable, context)
@@ -173,8 +172,8 @@ def words_of_batch(metadata: Any) -> list[str]:
     raise SourceError(f"{metadata!r:.80} is not the number of a batch").about(Trouble.OTHER_SOURCE)
 
 
-class _MemoryCounts:
-    """The part that the coordinators of both memory spouts share."""
+class _MemoryCoordinator(PartitionedCoordinator):
+    """Of both memory spouts."""
 
     def __init__(self, contents: MemoryInput, context: TopologyContext) -> None:
         self._input = contents
@@ -186,34 +185,15 @@ class _MemoryCounts:
     def compare(self, former: FormerInput) -> InputChange:
         return self._input.compare(former, self._topology_id)
 
-    def _is_read(self, stored: Mapping[int, Any], pending: int) -> bool:
+    def is_exhausted(self) -> bool:
         """Returns whether the transactions that are started but not in the positions read all that is left."""
-        positions = self._input.positions(stored, self._topology_id)
-        return max(self._input.batches_left(positions), default=0) <= pending
+        return max(self._input.batches_left(self._positions()), default=0) <= self.run_so_far.ahead
 
-    def _part_read(self, stored: Mapping[int, Any]) -> float | None:
-        return self._input.progress(self._input.positions(stored, self._topology_id))
+    def progress(self) -> float | None:
+        return self._input.progress(self._positions())
 
-
-class _MemoryCoordinator(_MemoryCounts, PartitionedCoordinator):
-    _read: PartitionPositions
-
-    def follow(self, read: PartitionPositions) -> None:
-        self._read = read
-
-    def is_exhausted(self, number_of_transactions: int) -> bool:
-        return self._is_read(self._read.by_partition(), self._read.pending())
-
-    def progress(self, number_of_transactions: int) -> float | None:
-        return self._part_read(self._read.by_partition())
-
-
-class _OpaqueMemoryCoordinator(_MemoryCounts, OpaquePartitionedCoordinator):
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        return self._is_read(positions, pending)
-
-    def progress(self, positions: Mapping[int, Any]) -> float | None:
-        return self._part_read(positions)
+    def _positions(self) -> list[MemoryPosition]:
+        return self._input.positions(self.run_so_far.positions, self._topology_id)
 
 
 class _MemoryEmitter(PartitionedEmitter):
@@ -255,17 +235,12 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
     def __init__(self, batches: Sequence[Sequence[Row]]) -> None:
         self._batches = batches
         self._batch_count = len(batches)
-        self._last_txid = 0
         self._digests = [0]
 
-    def resume(self, last_txid: int, last: Any) -> None:
-        self._last_txid = last_txid
-
     def is_ready(self) -> bool:
-        return self._last_txid < self._batch_count
+        return self.run_so_far.last_txid < self._batch_count
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        self._last_txid = txid
         return [txid - 1, self._digest(txid)]
 
     def compare(self, former: FormerInput) -> InputChange | None:
@@ -282,11 +257,11 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
                 return InputChange(changed=(story,))
         return None
 
-    def is_exhausted(self, last: Any) -> bool:
-        return self._last_txid >= self._batch_count
+    def is_exhausted(self) -> bool:
+        return self.run_so_far.last_txid >= self._batch_count
 
-    def progress(self, last: Any) -> float | None:
-        return min(1.0, self._last_txid / self._batch_count) if self._batch_count else None
+    def progress(self) -> float | None:
+        return min(1.0, self.run_so_far.last_txid / self._batch_count) if self._batch_count else None
 
     def _digest(self, batch_count: int) -> int:
         """Returns a digest of the first batches; each is digested once."""

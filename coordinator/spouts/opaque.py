@@ -18,49 +18,8 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.run_so_far import CountsPartitions
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from state.attempt import TransactionAttempt
-
-
-class OpaquePartitionedCoordinator(CountsPartitions):
-    """Knows how many partitions there are, and when the input ends (driver; never called in parallel).
-
-    Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.Coordinator.
-    Differs from Storm: the number of partitions is determined here, once an attempt. In Storm every emitter task asks
-    for itself, and two tasks that see different numbers read a partition twice or not at all.
-    """
-
-    @abstractmethod
-    def number_of_partitions(self) -> int:
-        """Returns the current number of partitions; called once for every attempt, so it may change between two.
-
-        A partition beyond that number takes no part in the attempt and keeps its position until it is back.
-        """
-
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
-        """Returns whether the input ends with the transactions started so far.
-
-        Called before another one is started, and again when nothing is in flight: only then does it end the run. A
-        spout that sees the end from `positions` alone may ignore `pending`; some of the last transactions are then
-        empty.
-
-        Args:
-            positions: partition -> its last position, committed or not; partitions that have none are left out.
-            pending: number of transactions started but not in `positions` yet: they will read further.
-        """
-        return False
-
-    def is_finite(self) -> bool:
-        """Returns whether the input ends by itself; by default, whether the class overrides `is_exhausted`."""
-        return type(self).is_exhausted is not OpaquePartitionedCoordinator.is_exhausted
-
-    def progress(self, positions: Mapping[int, Any]) -> float | None:
-        """Returns the part of the input that is read, from 0 to 1, for the progress bar; None if it is unknown.
-
-        Args:
-            positions: see `is_exhausted`.
-        """
-        return None
 
 
 class OpaquePartitionedEmitter(ABC):
@@ -83,7 +42,7 @@ class OpaquePartitionedEmitter(ABC):
             collector: emits the tuples.
             partition: from 0.
             last: the position from which this batch starts; None if the partition has none yet, see
-                `OpaquePartitionedCoordinator.first_positions`.
+                `PartitionedCoordinator.first_positions`.
 
         Returns:
             The position from which the next batch starts: plain data. None keeps the position as it was, and is
@@ -110,7 +69,7 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
     """
 
     @abstractmethod
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
         """Makes the coordinator (driver, once a run)."""
 
     @abstractmethod

@@ -15,45 +15,48 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.run_so_far import CountsPartitions, PartitionPositions
+from coordinator.spouts.answers import expect_count
+from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
 
 
-class PartitionedCoordinator(CountsPartitions):
-    """Knows how many partitions there are (driver).
+class PartitionedCoordinator(SpoutCoordinator):
+    """Knows how many partitions there are, of a partitioned or an opaque spout (driver; never called in parallel).
 
-    Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator.
+    Whether the input has ended is asked before a transaction is started, too: one that has ended gets no new one,
+    however often a run is started. With ``run_so_far.ahead`` a spout tells how many of the transactions started so far
+    will still read; one that looks only at ``run_so_far.positions`` has some empty transactions at the end.
+
+    Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.Coordinator and
+    IOpaquePartitionedTransactionalSpout.Coordinator.
+    Differs from Storm: of an opaque spout, too, the number of partitions is determined here, once an attempt. In Storm
+    every emitter task asks for itself, and two tasks that see different numbers read a partition twice or not at all.
     """
-
-    def follow(self, read: PartitionPositions) -> None:
-        """Takes a live view of how far each partition was cut; called once, before everything but `compare`.
-
-        Keep it if `is_ready` or `is_exhausted` depends on the positions of the partitions.
-        """
 
     @abstractmethod
     def number_of_partitions(self) -> int:
-        """Returns the current number of partitions; a transaction keeps the number it was first given."""
+        """Returns the current number of partitions.
 
-    def is_exhausted(self, number_of_transactions: int) -> bool:
-        """Returns whether the input has ended.
-
-        Args:
-            number_of_transactions: how many were started so far.
+        A transaction of a partitioned spout keeps the number it was first given; an opaque spout is asked again for
+        every attempt. A partition beyond that number takes no part in it and keeps its position until it is back.
         """
-        return False
 
-    def is_finite(self) -> bool:
-        """Returns whether the input ends by itself; by default, whether the class overrides `is_exhausted`."""
-        return type(self).is_exhausted is not PartitionedCoordinator.is_exhausted
+    def first_positions(self) -> Mapping[int, Any]:
+        """Returns partition -> where its first batch begins, for partitions that were never read.
 
-    def progress(self, number_of_transactions: int) -> float | None:
-        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown.
-
-        Args:
-            number_of_transactions: how many were started so far.
+        Override it if that depends on the moment, such as the end of a log. Called once a run, before anything is cut,
+        and again after a `FailedException`. The answer is stored at once, before anything is cut, so every attempt and
+        every later run begins there, even if this run dies before its first transaction. A partition that is left out
+        begins from None; what is returned for one that has a position in `run_so_far` is ignored.
         """
-        return None
+        return {}
+
+    def is_ready(self) -> bool:
+        return True
+
+    def initialize_transaction(self, txid: int, previous: Any) -> int:
+        """Returns the number of partitions, which is a transaction's metadata; not to be overridden."""
+        return expect_count(self.number_of_partitions())
 
 
 class PartitionedEmitter(ABC):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +18,7 @@ from coordinator.spouts.batch_emitters import (
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
-)
-from coordinator.spouts.partition_coordinators import (
-    CountCoordinator,
-    LastPositions,
-    OpaqueCountCoordinator,
-    PartitionCountCoordinator,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
@@ -36,22 +29,17 @@ Spout = ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitione
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What the two methods of a spout return, and what drives it."""
+    """What the two methods of a spout return, and what runs its emitters."""
 
     coordinator: type
-    drives: Callable[[Any], SpoutCoordinator]
     emitter: type
     runs: type[BatchEmitter]
 
 
 _PARTS: Mapping[type, _Parts] = {
-    ITransactionalSpout: _Parts(SpoutCoordinator, lambda coordinator: coordinator, SpoutEmitter, WholeBatches),
-    IPartitionedTransactionalSpout: _Parts(
-        PartitionedCoordinator, PartitionCountCoordinator, PartitionedEmitter, PartitionBatches
-    ),
-    IOpaquePartitionedTransactionalSpout: _Parts(
-        OpaquePartitionedCoordinator, OpaqueCountCoordinator, OpaquePartitionedEmitter, OpaqueBatches
-    ),
+    ITransactionalSpout: _Parts(SpoutCoordinator, SpoutEmitter, WholeBatches),
+    IPartitionedTransactionalSpout: _Parts(PartitionedCoordinator, PartitionedEmitter, PartitionBatches),
+    IOpaquePartitionedTransactionalSpout: _Parts(PartitionedCoordinator, OpaquePartitionedEmitter, OpaqueBatches),
 }
 
 
@@ -93,18 +81,11 @@ class SpoutKind:
         return self._spec.fingerprint()
 
     def coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
-        """Makes the coordinator, adapted so that a run can treat every kind alike (driver, once a run)."""
-        made = expect_made(self._parts.coordinator, "get_coordinator", self._spec.get_coordinator(conf, context))
-        return self._parts.drives(made)
-
-    def follow(self, coordinator: SpoutCoordinator, positions: LastPositions) -> None:
-        """Gives the coordinator, which this kind made, the positions of partitions (driver, once, before it cuts)."""
-        if isinstance(coordinator, CountCoordinator):
-            coordinator.follow(positions)
-
-    def first_positions(self, coordinator: SpoutCoordinator) -> Mapping[str, Any]:
-        """Returns scope -> where a partition begins that was never read (driver, once a run, before it cuts)."""
-        return coordinator.first_positions() if isinstance(coordinator, CountCoordinator) else {}
+        """Makes the coordinator (driver, once a run)."""
+        made: SpoutCoordinator = expect_made(
+            self._parts.coordinator, "get_coordinator", self._spec.get_coordinator(conf, context)
+        )
+        return made
 
     def committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter | None:
         """Makes the spout's committer, None if it has none (driver, once a run)."""

@@ -9,23 +9,40 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.run_so_far import EverySpoutCoordinator
+from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from state.attempt import TransactionAttempt
 
 
-class SpoutCoordinator(EverySpoutCoordinator, ABC):
+class SpoutCoordinator(ABC):
     """Decides what belongs to each transaction. One lives in the driver; its methods are never called in parallel.
 
+    Attributes:
+        run_so_far: how far the topology is, and what earlier runs have noted. The run sets it before it calls
+            `resume`, and before each method that depends on it.
+
     Source: backtype.storm.transactional.ITransactionalSpout.Coordinator.
+    Differs from Storm: there a coordinator must keep count itself, which it cannot do across restarts.
     """
 
-    def resume(self, last_txid: int, last: Any) -> None:
-        """Called once, before transactions are cut, with where earlier runs stopped cutting.
+    run_so_far: RunSoFar = RunSoFar()
 
-        Args:
-            last_txid: the highest txid that was cut, 0 if there is none.
-            last: metadata of the highest txid that is stored, committed or not; None if there is none. Transactions
-                up to it are replayed from what is stored; new ones begin after it.
+    def compare(self, former: FormerInput) -> InputChange | None:
+        """Compares this input with what earlier runs have read; called once, before `resume`, if they have read any.
+
+        If the fingerprint has changed, the result decides whether the run may continue on this input: the user has to
+        accept what would be skipped, would be read again, or has changed (``--adopt=…``). If it has not, only what has
+        changed or is impossible counts.
+
+        Returns:
+            The differences. None, the default, means that the spout cannot compare: then another input must be
+            accepted unchecked, and the same one is accepted as it is.
+        """
+        return None
+
+    def resume(self) -> None:  # noqa: B027 - optional by design
+        """Called once, before transactions are cut; `run_so_far` says where earlier runs stopped cutting.
+
+        Transactions up to ``run_so_far.last_txid`` are replayed from what is stored; new ones begin after it.
         """
 
     @abstractmethod
@@ -57,7 +74,7 @@ class SpoutCoordinator(EverySpoutCoordinator, ABC):
         """Returns name -> what to remember of a transaction's input after its metadata is forgotten; empty by default.
 
         Called for every transaction that is cut, and at start for those that are stored and not committed. The last
-        note of each name is stored with the commit and kept; `compare` receives them all.
+        note of each name is stored with the commit and kept; `run_so_far` and what `compare` is given hold them all.
 
         Args:
             metadata: of the transaction.
@@ -75,19 +92,8 @@ class SpoutCoordinator(EverySpoutCoordinator, ABC):
         """
         return metadata
 
-    def recall(self, notes: Mapping[str, Any]) -> None:
-        """Hands over everything earlier runs have noted, see `notes`; called once, before `resume`.
-
-        Args:
-            notes: name -> the last note of that name, of transactions that are not committed too.
-        """
-
-    def is_exhausted(self, last: Any) -> bool:
-        """Returns whether the input has ended: a run that is idle and exhausted is done.
-
-        Args:
-            last: metadata of the last transaction that was cut, None before the first.
-        """
+    def is_exhausted(self) -> bool:
+        """Returns whether the input has ended: a run that is idle and exhausted is done."""
         return False
 
     def is_finite(self) -> bool:
@@ -97,17 +103,26 @@ class SpoutCoordinator(EverySpoutCoordinator, ABC):
         """
         return type(self).is_exhausted is not SpoutCoordinator.is_exhausted
 
-    def progress(self, last: Any) -> float | None:
-        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown.
-
-        Args:
-            last: metadata of the last transaction that was cut, None before the first.
-        """
+    def progress(self) -> float | None:
+        """Returns the part of the input that is cut, from 0 to 1, for the progress bar; None if it is unknown."""
         return None
 
     def estimated_bytes(self, metadata: Any) -> int:
         """Returns about how many bytes of input a batch reads, to keep waves within memory; 0 if unknown."""
         return 0
+
+    def deactivate(self) -> None:  # noqa: B027 - optional by design
+        """Called when a pause begins: nothing new is cut until `activate`, while what is in flight commits.
+
+        Follows `Coordinator.deactivate`, on the thread of the run. Not called for a pause that ends before the run
+        has noticed it.
+        """
+
+    def activate(self) -> None:  # noqa: B027 - optional by design
+        """Called when a pause ends, before any other method; not called at the start."""
+
+    def close(self) -> None:  # noqa: B027 - optional by design
+        """Called once, when the run ends."""
 
 
 class SpoutEmitter(ABC):

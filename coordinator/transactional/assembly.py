@@ -155,8 +155,8 @@ def new_coordinator(
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
     spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    run_so_far, observers = _run_so_far(metadata, committed_txid), observers or Observers()
-    guarded = GuardedSpout(spout, spout_id, run_so_far)
+    observers = observers or Observers()
+    guarded = GuardedSpout(spout, spout_id, _run_so_far(metadata, committed_txid, earlier_notes or {}))
     machine = RunMachine(
         _run_plan(plan, engine, start, publisher, message_timeout_s),
         options,
@@ -165,10 +165,8 @@ def new_coordinator(
         new_attempt_id=new_attempt_id,
         earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
     )
-    start.recall(spout, {name: note for name, note in metadata.notes(earlier_notes or {}).items() if note is not None})
-    start.follow(spout, machine.positions)
-    spout.inform(replace(run_so_far, last=own_copy(run_so_far.last)))
-    start.resume(spout, run_so_far.last_txid, run_so_far.last)
+    guarded.positions = machine.positions
+    start.resume(guarded)
     machine.statistics.notices = notices
     spout_side = partial(SpoutSide if republications is None else partial(RepublishSide, republications), guarded)
     coordinator = Coordinator(
@@ -178,7 +176,6 @@ def new_coordinator(
             clock=clock,
             metadata=metadata,
             notes_of=lambda given: start.notes(spout, given),
-            first_positions=lambda: start.kind.first_positions(spout),
             untold=untold,
             withheld=lambda: {*withheld, *machine.statistics.quarantined},
             quarantined=quarantined,
@@ -221,9 +218,11 @@ def _publisher(
     )
 
 
-def _run_so_far(metadata: MetadataLog, committed_txid: int) -> RunSoFar:
+def _run_so_far(metadata: MetadataLog, committed_txid: int, earlier_notes: Notes) -> RunSoFar:
     last_txid, number_of = max(metadata.coordinator, default=committed_txid), metadata.number_of
-    return RunSoFar(number_of(last_txid), metadata.coordinator.get(last_txid), number_of(committed_txid))
+    notes = {name: own_copy(note) for name, note in metadata.notes(earlier_notes).items() if note is not None}
+    last = metadata.coordinator.get(last_txid)
+    return RunSoFar(number_of(last_txid), last, number_of(committed_txid), notes=notes)
 
 
 def _run_plan(plan: Plan, engine: Engine, start: SpoutStart, publisher: Publisher, message_timeout_s: float) -> RunPlan:

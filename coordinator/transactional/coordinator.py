@@ -174,7 +174,7 @@ class Coordinator:
         if has_progressed:
             self.statistics.active = machine.active_count()
             self.statistics.cut_txid = machine.last_txid()
-            self.statistics.fraction = self._spout.progress(machine.last_metadata())
+            self.statistics.fraction = self._spout.progress()
         self._handle(TimePassed(clock()))
         if self._observers:
             self._observers.notify(TurnEnded(machine.is_idle(), has_progressed))
@@ -246,8 +246,8 @@ class Coordinator:
             case ReleaseWave(wave_id):
                 reached("wave.releasing")
                 self._engine.release(wave_id)
-            case AskForEnd(last_metadata):
-                return self._spout.input_state(last_metadata)
+            case AskForEnd():
+                return self._spout.input_state()
             case Done():
                 self._is_done = True
             case Halt(error):

@@ -9,13 +9,16 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
-from coordinator.spouts.answers import expect_truth
+from coordinator.spouts.answers import expect_positions, expect_truth
 from coordinator.spouts.committing import SpoutCommitter
+from coordinator.spouts.partition_cut import partition_of, partition_scope
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.attempt import TransactionAttempt
@@ -87,13 +90,23 @@ class GuardedSpoutCommitter:
 _LOG = logging.getLogger("txbatch")
 
 
+class LastPositions(Protocol):
+    """The position of every partition, as the driver knows it."""
+
+    def last_positions(self) -> Mapping[str, Any]:
+        """Returns scope -> its last position, committed or not."""
+
+    def last_cut_number(self) -> int:
+        """Returns the spout's number of the highest transaction whose positions are known, or that is committed."""
+
+
 class GuardedSpout:
     """Calls the spout's coordinator, which cuts nothing while the run is paused, nor after a drain or an error.
 
     Transactions in flight are committed before its error ends the run.
 
     Args:
-        spout: the user's object, or the adapter of a spout with partitions.
+        spout: the user's object.
         component_id: of the spout, for messages.
         run_so_far: where earlier runs stopped.
 
@@ -102,12 +115,15 @@ class GuardedSpout:
         active: False stops cutting while it lasts; set by any thread.
         error: what the spout has raised.
         committed_txid: the last committed transaction, kept up to date by the coordinator.
+        positions: where partitions stand; set before anything is cut.
     """
 
     def __init__(self, spout: SpoutCoordinator, component_id: str, run_so_far: RunSoFar | None = None) -> None:
         self._spout = spout
         self._so_far = run_so_far or RunSoFar()
         self._packed_last: bytes | None = None  # `last` of that, once this run has cut it
+        self._started = self._so_far.last_txid
+        self.positions: LastPositions | None = None
         self.committed_txid = self._so_far.committed_txid
         self._component_id = component_id
         self.draining = False
@@ -129,13 +145,28 @@ class GuardedSpout:
 
     def is_ready(self) -> bool:
         may_cut = self._told_active and self.active and not self.draining and self.error is None
-        return may_cut and self._truth("is_ready", lambda: self._informed().is_ready())
+        if not may_cut:
+            return False
+        spout = self.informed()
+        if isinstance(spout, PartitionedCoordinator) and self._truth("is_exhausted", spout.is_exhausted):
+            return False
+        return self._truth("is_ready", spout.is_ready)
 
-    def _informed(self) -> SpoutCoordinator:
-        """Tells the spout how far the run is and returns it."""
-        last = self._copy(self._so_far.last)
-        self._spout.inform(RunSoFar(self._so_far.last_txid, last, self.committed_txid))
+    def informed(self) -> SpoutCoordinator:
+        """Sets the spout's `run_so_far` to copies, which it may change, and returns it."""
+        so_far, ahead = self._so_far, 0
+        if self.positions is not None and isinstance(self._spout, PartitionedCoordinator):
+            ahead = max(0, self._started - self.positions.last_cut_number())
+        self._spout.run_so_far = RunSoFar(
+            so_far.last_txid, self._copy(so_far.last), self.committed_txid, self._by_partition(), ahead, so_far.notes
+        )
         return self._spout
+
+    def _by_partition(self) -> dict[int, Any]:
+        if self.positions is None or not isinstance(self._spout, PartitionedCoordinator):
+            return {}
+        last = self.positions.last_positions()
+        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
 
     def _copy(self, metadata: Any) -> Any:
         """Returns a copy that the spout may change; what was cut last is unpacked, a fifth of the work."""
@@ -143,29 +174,34 @@ class GuardedSpout:
             return unpack(self._packed_last)
         return own_copy(metadata)
 
-    def first_positions(self, ask: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Returns what the spout answers; see `SpoutKind.first_positions`."""
-        positions: Mapping[str, Any] = self._guarded("first_positions", ask)
-        return positions
+    def first_positions(self) -> Mapping[str, Any]:
+        """Returns scope -> where a partition begins that was never read."""
+        spout = self.informed()
+        if not isinstance(spout, PartitionedCoordinator):
+            return {}
+        known = frozenset(spout.run_so_far.positions)
+        given = self._guarded("first_positions", lambda: expect_positions(spout.first_positions()))
+        return {partition_scope(each): own_copy(at) for each, at in given.items() if each not in known}
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self.error is not None:  # an opaque spout cuts retries too, without `is_ready`
             raise FailedException("the spout has raised before")
 
         def cut() -> Any:
+            self._started = txid - 1  # if the next line fails, all higher transactions are void
             # copies, so that what is stored and replayed stays as returned, whatever the spout does to its objects
             metadata = self._spout.initialize_transaction(txid, self._copy(previous))
             packed = pack_exact(metadata)  # refused now, while what is in flight can still be committed
-            kept = own_copy(metadata)
+            kept, self._started = own_copy(metadata), txid
             if txid >= self._so_far.last_txid:  # lower txids are retries of an opaque spout
-                self._so_far, self._packed_last = RunSoFar(txid, kept, self.committed_txid), packed
+                self._so_far, self._packed_last = replace(self._so_far, last_txid=txid, last=kept), packed
             return kept
 
         return self._guarded(f"initialize_transaction of txid {txid}", cut)
 
-    def is_exhausted(self, last: Any) -> bool:
+    def is_exhausted(self) -> bool:
         try:
-            return self._truth("is_exhausted", lambda: self._informed().is_exhausted(self._copy(last)))
+            return self._truth("is_exhausted", self.informed().is_exhausted)
         except FailedException:
             return False
 
@@ -182,9 +218,9 @@ class GuardedSpout:
                 raise self.error from None
             return True
 
-    def progress(self, last: Any) -> float | None:
+    def progress(self) -> float | None:
         try:
-            fraction = self._spout.progress(self._copy(last))
+            fraction = self.informed().progress()
             return None if fraction is None else min(1.0, max(0.0, float(fraction)))
         except BaseException as error:  # progress is only shown: its failure must not end a run
             if is_interruption(error):

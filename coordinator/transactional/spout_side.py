@@ -31,7 +31,6 @@ class SpoutSide:
         clock: seconds, monotonic.
         metadata: knows which transactions republish quarantined batches; the spout does not count these.
         notes_of: metadata of the spout's coordinator -> name -> what to remember.
-        first_positions: scope -> where a partition begins that was never read; calls user code.
         untold: what earlier runs committed and may not have told.
         withheld: returns the txids whose batches are quarantined.
         quarantined: returns what is stored of the batches that are quarantined now.
@@ -48,7 +47,6 @@ class SpoutSide:
         clock: Callable[[], float],
         metadata: MetadataLog,
         notes_of: Callable[[Any], Mapping[str, Any]],
-        first_positions: Callable[[], Mapping[str, Any]] = dict,
         untold: tuple[TransactionAttempt, ...] = (),
         withheld: Callable[[], Collection[int]] = tuple,
         quarantined: Callable[[], Collection[Any]] = tuple,
@@ -58,7 +56,6 @@ class SpoutSide:
         self._clock = clock
         self._metadata = metadata
         self._notes_of = notes_of
-        self._ask_first_positions = first_positions
         self._untold = untold
         self._withheld, self._quarantined = withheld, quarantined
         self._has_resumed = self._has_first_positions = False
@@ -77,7 +74,7 @@ class SpoutSide:
         if self._has_first_positions or self.guarded.error is not None:
             return None
         try:
-            positions = self.guarded.first_positions(self._ask_first_positions)
+            positions = self.guarded.first_positions()
         except FailedException:
             return None  # it is asked again in the next turn, and nothing is cut before
         self._has_first_positions = True
@@ -91,6 +88,7 @@ class SpoutSide:
         """
         if not self._committer.is_there:
             return Told(None)
+        self.guarded.informed()  # a committer may share the coordinator's view
         withheld = self._withheld()
         try:
             quarantined = self._quarantined() if withheld else ()
@@ -117,20 +115,20 @@ class SpoutSide:
         byte_count = self.guarded.estimated_bytes(metadata)
         return BatchCut(cut.txid, metadata, self._clock(), byte_count, self._notes_of(metadata))
 
-    def input_state(self, last_metadata: object) -> InputState:
+    def input_state(self) -> InputState:
         """Returns how the input stands; a spout that has raised or is paused is not asked whether it has ended."""
         spout = self.guarded
         if spout.error is not None or not (spout.active or spout.draining):
             return InputState(error=spout.error)
         return InputState(
-            is_exhausted=self._has_first_positions and spout.is_exhausted(last_metadata),
+            is_exhausted=self._has_first_positions and spout.is_exhausted(),
             is_draining=spout.draining,
             is_finite=spout.draining and spout.is_finite(),
         )
 
-    def progress(self, last_metadata: object) -> float | None:
+    def progress(self) -> float | None:
         """Returns the part of the input that is cut, from 0 to 1; None if it is unknown."""
-        return self.guarded.progress(last_metadata)
+        return self.guarded.progress()
 
 
 class RepublishSide(SpoutSide):
@@ -158,13 +156,13 @@ class RepublishSide(SpoutSide):
         republished = self._waiting.popleft()
         return BatchCut(cut.txid, republished.batch.metadata, self._clock(), republished=republished)
 
-    def input_state(self, last_metadata: object) -> InputState:
+    def input_state(self) -> InputState:
         """Returns whether every batch was handed out; the spout's own input does not count."""
         draining = self.guarded.draining
         if not (self.guarded.active or draining):
             return InputState()
         return InputState(is_exhausted=not self._waiting, is_draining=draining, is_finite=draining)
 
-    def progress(self, last_metadata: object) -> float | None:
+    def progress(self) -> float | None:
         """Returns the part of the batches that was handed out."""
         return 1.0 - len(self._waiting) / self._count if self._count else 1.0

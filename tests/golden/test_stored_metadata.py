@@ -8,7 +8,6 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
@@ -42,8 +41,8 @@ def _fresh():
 class Whole(SpoutCoordinator):
     last_txid = 0
 
-    def resume(self, last_txid, last):
-        self.last_txid = last_txid
+    def resume(self):
+        self.last_txid = self.run_so_far.last_txid
 
     def is_ready(self):
         return self.last_txid < Given.transactions
@@ -52,8 +51,8 @@ class Whole(SpoutCoordinator):
         self.last_txid, Given.last[txid] = txid, previous
         return described(txid)
 
-    def is_exhausted(self, last):
-        return last is not None and last["txid"] >= Given.transactions
+    def is_exhausted(self):
+        return self.run_so_far.last is not None and self.run_so_far.last["txid"] >= Given.transactions
 
 
 class WholeEmitter(SpoutEmitter):
@@ -66,8 +65,8 @@ class Parts(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
 
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions >= Given.transactions
+    def is_exhausted(self):
+        return self.run_so_far.last_txid >= Given.transactions
 
 
 class PartsEmitter(PartitionedEmitter):
@@ -82,12 +81,15 @@ class PartsEmitter(PartitionedEmitter):
         collector.emit(["a", attempt.txid])
 
 
-class Opaque(OpaquePartitionedCoordinator):
+class Opaque(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
 
-    def is_exhausted(self, positions, pending):
-        return bool(positions) and positions[0]["txid"] + pending >= Given.transactions
+    def is_exhausted(self):
+        return (
+            bool(self.run_so_far.positions)
+            and self.run_so_far.positions[0]["txid"] + self.run_so_far.ahead >= Given.transactions
+        )
 
 
 class OpaqueEmitter(OpaquePartitionedEmitter):

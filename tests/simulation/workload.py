@@ -20,7 +20,6 @@ from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import (
@@ -28,7 +27,6 @@ from coordinator.spouts.partitioned import (
     PartitionedCoordinator,
     PartitionedEmitter,
 )
-from coordinator.spouts.run_so_far import PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -116,13 +114,13 @@ class _Cutter(SpoutCoordinator):
         return [end for _, end in last] if last else [0] * PARTITIONS
 
     def is_ready(self):
-        return not self.is_exhausted(None)
+        return not self.is_exhausted()
 
     def initialize_transaction(self, txid, previous):
         ends = [end for _, end in previous] if previous else [0] * PARTITIONS
         return [[end, min(World.known_rows, end + take("input.moves"))] for end in ends]
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return all(end >= World.known_rows for end in self._ends())
 
 
@@ -156,14 +154,11 @@ class PartitionedSpout(IPartitionedTransactionalSpout):
 
 
 class _Partitions(PartitionedCoordinator):
-    def follow(self, read: PartitionPositions) -> None:
-        self._read = read
-
     def number_of_partitions(self):
         return PARTITIONS
 
-    def is_exhausted(self, number_of_transactions):
-        return _all_read({p: end for p, (_, end) in self._read.by_partition().items()})
+    def is_exhausted(self):
+        return _all_read({p: end for p, (_, end) in self.run_so_far.positions.items()})
 
 
 class _PartitionReader(PartitionedEmitter):
@@ -198,12 +193,12 @@ class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
         return self._fingerprint
 
 
-class _OpaquePartitions(OpaquePartitionedCoordinator):
+class _OpaquePartitions(PartitionedCoordinator):
     def number_of_partitions(self):
         return PARTITIONS
 
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int):
-        return _all_read(positions)
+    def is_exhausted(self):
+        return _all_read(self.run_so_far.positions)
 
 
 class _OpaqueReader(OpaquePartitionedEmitter):

@@ -11,9 +11,9 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from tests.support.spark.bolts import Store, note, notes, once
 from tests.support.spark.partitioned import FailingStore, Relay
@@ -44,12 +44,12 @@ class Ranges(IOpaquePartitionedTransactionalSpout, ICommitterTransactionalSpout)
         return RangesCommitter(self.folder, self.redis_url)
 
 
-class RangesCoordinator(OpaquePartitionedCoordinator):
+class RangesCoordinator(PartitionedCoordinator):
     def number_of_partitions(self):
         return PARTITIONS
 
-    def is_exhausted(self, positions, pending):
-        return all(positions.get(p) == (p + 1) * WIDTH for p in range(PARTITIONS))
+    def is_exhausted(self):
+        return all(self.run_so_far.positions.get(p) == (p + 1) * WIDTH for p in range(PARTITIONS))
 
 
 class RangesEmitter(OpaquePartitionedEmitter):

@@ -109,7 +109,7 @@ class ChanceCoordinator(SpoutCoordinator):
     def is_ready(self):
         return self.run_so_far.last_txid < 2
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return not self.is_ready()
 
     def initialize_transaction(self, txid, previous):

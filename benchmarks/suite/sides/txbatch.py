@@ -118,7 +118,7 @@ class Arrivals:
                 arrivals.took_one()
                 return metadata
 
-            def is_exhausted(self, last: Any) -> bool:
+            def is_exhausted(self) -> bool:
                 return arrivals.have_ended()
 
         with patch.object(file_spout, "FileCoordinator", ArrivingFiles):

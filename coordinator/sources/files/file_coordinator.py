@@ -93,10 +93,9 @@ class FileCoordinator(SpoutCoordinator):
         self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
         self._cut_from: JoinedFile | None = None  # the file of the last of these
 
-    def recall(self, notes: Mapping[str, Any]) -> None:
-        self._notes = noted(self._places.recall(notes), self._topology_id)
-
-    def resume(self, last_txid: int, last: Any) -> None:
+    def resume(self) -> None:
+        last_txid, last = self.run_so_far.last_txid, self.run_so_far.last
+        self._notes = noted(self._places.recall(self.run_so_far.notes), self._topology_id)
         if last is None and last_txid:
             raise SourceError(
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in the input that ended "
@@ -191,10 +190,10 @@ class FileCoordinator(SpoutCoordinator):
             sizes, notes, pending, self._store, position=last.path, is_empty=self._is_empty
         ).change()
 
-    def is_exhausted(self, last: Any) -> bool:
+    def is_exhausted(self) -> bool:
         if self._order.is_growing:
             return False
-        self._go_after(last)
+        self._go_after(self.run_so_far.last)
         return not self._advance()
 
     def is_finite(self) -> bool:
@@ -203,7 +202,7 @@ class FileCoordinator(SpoutCoordinator):
     def estimated_bytes(self, metadata: Any) -> int:
         return sum(map(self._kind.estimated_bytes, self._ranges(metadata)))
 
-    def progress(self, last: Any) -> float | None:
+    def progress(self) -> float | None:
         if self._last is None or self._after is None:
             return self._order.fraction(None, 0.0)
         stored = self._after.byte_count

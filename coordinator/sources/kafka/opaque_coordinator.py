@@ -10,7 +10,7 @@ from coordinator.sources.kafka.offset_ranges import OpaquePosition
 from coordinator.sources.kafka.starting_point import EARLIEST
 from coordinator.sources.kafka.topic import Topic, TopicState, starting_offsets
 from coordinator.sources.kafka.topic_view import TopicView
-from coordinator.spouts.opaque import OpaquePartitionedCoordinator
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.errors import SourceError
 
@@ -18,7 +18,7 @@ UNSEEN = 2**63 - 1
 """The end of a log that was away whenever it was asked for."""
 
 
-class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
+class OpaqueTopicCoordinator(PartitionedCoordinator):
     """Knows the partitions, and whether there is anything to read (driver).
 
     Args:
@@ -46,9 +46,9 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         self._first_ends: dict[int, int] | None = None
         self._transactions_left = 0
 
-    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+    def first_positions(self) -> Mapping[int, Any]:
         """Fixes where the topology begins; a partition that joins later begins with its first message."""
-        if positions or self.run_so_far.last_txid:
+        if self.run_so_far.positions or self.run_so_far.last_txid:
             return {}
         state, start = self._view.known(), self._source.starting_point
         found = {
@@ -69,11 +69,12 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
     def is_ready(self) -> bool:
         return self._transactions_left > 0
 
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int) -> bool:
+    def is_exhausted(self) -> bool:
+        positions, ahead = self.run_so_far.positions, self.run_so_far.ahead
         read = {partition: OpaquePosition.from_plain(position).at for partition, position in positions.items()}
         state = self._view.known()
         if self._is_continuous or state.away or any(self._unread(state, read).values()):
-            state = self._view.look_again(has_work=self._transactions_left > 0 or pending > 0)
+            state = self._view.look_again(has_work=self._transactions_left > 0 or ahead > 0)
             self._view.require_ends(read)
         unread = self._unread(state, read)
         there = {
@@ -83,20 +84,20 @@ class OpaqueTopicCoordinator(OpaquePartitionedCoordinator):
         missing = {each: self._reason(state, each) for each, count in unread.items() if count and not there.get(each)}
         self._view.note_missing(missing)
         left = -(-max(there.values(), default=0) // self._messages)
-        self._transactions_left = left - pending
-        if self._is_continuous or left > pending:
+        self._transactions_left = left - ahead
+        if self._is_continuous or left > ahead:
             return False
-        if missing and not pending:
+        if missing and not ahead:
             raise self._view.missing()
         return not missing
 
     def is_finite(self) -> bool:
         return not self._is_continuous
 
-    def progress(self, positions: Mapping[int, Any]) -> float | None:
+    def progress(self) -> float | None:
         if self._is_continuous:
             return None
-        state = self._view.known()
+        state, positions = self._view.known(), self.run_so_far.positions
         ends = {partition: end for partition, end in self._ends(state).items() if partition in state.bounds}
         whole = done = 0
         for partition, end in ends.items():

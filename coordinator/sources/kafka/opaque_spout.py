@@ -18,11 +18,8 @@ from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.starting_point import LOST_COUNTER, resumed
 from coordinator.sources.kafka.topic_view import require_same
 from coordinator.sources.kafka.transactional_spout import DEFAULT_BYTES, DEFAULT_MESSAGES
-from coordinator.spouts.opaque import (
-    IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
-    OpaquePartitionedEmitter,
-)
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout, OpaquePartitionedEmitter
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -65,7 +62,7 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         self._topic.emission().output.declare(declarer)
 
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedCoordinator:
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
         return OpaqueTopicCoordinator(
             self._topic.connect(),
             self._topic,

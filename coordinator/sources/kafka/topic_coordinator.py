@@ -80,7 +80,8 @@ class TopicCoordinator(SpoutCoordinator):
             return None
         return self._view.compared([last.topic_id])
 
-    def resume(self, last_txid: int, last: Any) -> None:
+    def resume(self) -> None:
+        last_txid, last = self.run_so_far.last_txid, self.run_so_far.last
         if last is None and last_txid:
             raise SourceError(
                 f"topology {self._topology_id!r} has come to txid {last_txid}, but where in topic {self._name!r} that "
@@ -126,16 +127,16 @@ class TopicCoordinator(SpoutCoordinator):
         self._note_cut(txid, self._positions)
         return cut.to_plain()
 
-    def is_exhausted(self, last: Any) -> bool:
+    def is_exhausted(self) -> bool:
         if self._rules.is_continuous:
             return False
-        self._positions = self._after(last)
+        self._positions = self._after(self.run_so_far.last)
         return not self._backlog()
 
     def is_finite(self) -> bool:
         return not self._rules.is_continuous
 
-    def progress(self, last: Any) -> float | None:
+    def progress(self) -> float | None:
         if self._rules.is_continuous:
             return None
         low = {partition: bounds.low for partition, bounds in self._view.known().bounds.items()}

@@ -11,7 +11,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
-from coordinator.spouts.run_so_far import FormerInput, InputChange, PartitionPositions
+from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, SourceError
 from state.printable import said_by
@@ -44,14 +44,12 @@ class StreamCoordinator(PartitionedCoordinator):
     ) -> None:
         self._reader, self._keys, self._take, self._topology_id = reader, keys, take, context.topology_id
         self._follows, self._starts_at_end = follows, starts_at_end
-        self._read: PartitionPositions | None = None
         self._ends: dict[str, StreamFacts] = {}
 
-    def follow(self, read: PartitionPositions) -> None:
-        self._read = read
+    def resume(self) -> None:
         self._ends = {key: self._reader.facts(key) for key in self._keys}
 
-    def first_positions(self, positions: Mapping[int, Any]) -> Mapping[int, Any]:
+    def first_positions(self) -> Mapping[int, Any]:
         if not self._starts_at_end:
             return {}
         return {
@@ -66,11 +64,9 @@ class StreamCoordinator(PartitionedCoordinator):
         """Returns whether a stream has more than what is under way will take, or anything at all if nothing is."""
         if self._follows:
             self._ends = {key: self._reader.facts(key) for key in self._keys}
-        assert self._read is not None
-        pending = self._read.pending()
-        lag = self.lag()
-        return any(-(-lag[key] // self._take) > pending for key in self._keys) or (
-            pending == 0 and not all(map(self._is_at_end, range(len(self._keys))))
+        ahead, lag = self.run_so_far.ahead, self.lag()
+        return any(-(-lag[key] // self._take) > ahead for key in self._keys) or (
+            ahead == 0 and not all(map(self._is_at_end, range(len(self._keys))))
         )
 
     def lag(self) -> dict[str, int]:
@@ -86,20 +82,19 @@ class StreamCoordinator(PartitionedCoordinator):
 
     def positions(self) -> list[StreamRange | None]:
         """Returns what was cut last of each stream, committed or not."""
-        assert self._read is not None
-        found = self._read.by_partition()
+        found = self.run_so_far.positions
         return [
             StreamRange.from_plain(found[partition], self._topology_id) if partition in found else None
             for partition in range(len(self._keys))
         ]
 
-    def is_exhausted(self, number_of_transactions: int) -> bool:
+    def is_exhausted(self) -> bool:
         return not self._follows and all(map(self._is_at_end, range(len(self._keys))))
 
     def is_finite(self) -> bool:
         return not self._follows
 
-    def progress(self, number_of_transactions: int) -> float | None:
+    def progress(self) -> float | None:
         if self._follows:
             return None
         total = sum(end.length for end in self._ends.values())

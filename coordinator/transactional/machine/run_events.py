@@ -292,13 +292,7 @@ class ReleaseWave:
 
 @dataclass(frozen=True, slots=True)
 class AskForEnd:
-    """Nothing is in flight: ask for the state of the input; answered by InputState.
-
-    Attributes:
-        last_metadata: of the highest txid cut so far, None before the first.
-    """
-
-    last_metadata: Any
+    """Nothing is in flight: ask for the state of the input; answered by InputState."""
 
 
 @dataclass(frozen=True, slots=True)

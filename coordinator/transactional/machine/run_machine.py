@@ -203,10 +203,6 @@ class RunMachine:
         """Returns whether nothing more may be committed, or the run may not end, before a barrier is confirmed."""
         return self._releases.is_blocked()
 
-    def last_metadata(self) -> Any:
-        """Returns the metadata of the highest txid cut so far, None before the first."""
-        return self._transactions.last_metadata()
-
     def last_txid(self) -> int:
         """Returns the highest txid cut so far, or the last committed one."""
         return self._transactions.last_txid()
@@ -265,7 +261,7 @@ class RunMachine:
         if self.has_room() or self._may_queue():
             yield from self._processing.start()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
-            yield Done() if self._is_complete() else AskForEnd(self.last_metadata())
+            yield Done() if self._is_complete() else AskForEnd()
         yield from self._commits.judge_early()  # last: what fails in it is cut again by the next turn
 
     # The end

@@ -56,10 +56,6 @@ class TransactionRecords:
         """Returns the highest txid cut so far, or the last committed one."""
         return max(self._records, default=self.currtx - 1)
 
-    def last_metadata(self) -> Any:
-        """Returns the metadata of the highest txid cut so far, None before the first."""
-        return self._records[self.last_txid()].metadata if self._records else None
-
     def active(self) -> Iterator[ActiveAttempt]:
         """Returns the current attempts, in any order."""
         return (record.current for record in self._records.values() if record.current is not None)

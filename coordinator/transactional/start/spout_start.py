@@ -17,11 +17,11 @@ from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
 from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes
 from coordinator.spouts.committing import SpoutCommitter
-from coordinator.spouts.partition_coordinators import LastPositions
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Component, Topology
+from coordinator.transactional.guarded_spout import GuardedSpout
 from state.codec import CodecError
 from state.errors import FailedException, SourceError, TransactionError, UserCodeError
 from state.values.own_copy import own_copy
@@ -86,14 +86,8 @@ class SpoutStart:
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
         return self._call("notes", lambda: expect_notes(spout.notes(own_copy(metadata))))
 
-    def follow(self, spout: SpoutCoordinator, positions: LastPositions) -> None:
-        self._call("follow", lambda: self.kind.follow(spout, positions))
-
-    def recall(self, spout: SpoutCoordinator, notes: Mapping[str, Any]) -> None:
-        self._call("recall", lambda: spout.recall(own_copy(dict(notes))))
-
-    def resume(self, spout: SpoutCoordinator, last_txid: int, last: Any) -> None:
-        self._call("resume", lambda: spout.resume(last_txid, own_copy(last)))
+    def resume(self, spout: GuardedSpout) -> None:
+        self._call("resume", lambda: spout.informed().resume())
 
     def _call(self, method: str, ask: Callable[[], Answer]) -> Answer:
         component_id = self._component.component_id

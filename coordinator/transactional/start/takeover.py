@@ -223,6 +223,7 @@ class Takeover:
             is_same=found.source_fingerprint == fingerprint,
             last_txid=log.number_of(max(log.coordinator, default=committed)),
             last=log.coordinator[max(log.coordinator)] if log.coordinator else None,
+            committed_txid=log.number_of(committed),
             pending=tuple(value for txid, value in sorted(log.coordinator.items()) if txid > committed),
             positions={partition_of(scope): position for scope, position in log.last_positions().items()},
             notes=log.notes(self._notes(log, committed)),

@@ -22,6 +22,7 @@ from coordinator.proving.forked import in_a_copy
 from coordinator.sources.batches import BatchesCoordinator
 from state.errors import TransactionError
 from state.redis_client.presence import is_gone, pid_space
+from tests.support.sources.reading import standing
 
 LOOPS = """
 import os, signal, sys
@@ -114,7 +115,7 @@ def pages() -> Iterator[list[list[int]]]:
 @pytest.mark.usefixtures("looked_after_often")
 def test_each_step_of_a_generator_is_a_call_of_its_own() -> None:
     coordinator = BatchesCoordinator(pages, ("number",), "numbers")
-    coordinator.resume(0, None)
+    standing(coordinator).resume()
     cuts = map(coordinator.initialize_transaction, range(1, 11), repeat(None))
     cut: list[Any] = in_a_copy(partial(list, cuts), returns_within_s=0.5)
     assert [rows for _, rows in cut] == [[[number]] for number in range(10)]

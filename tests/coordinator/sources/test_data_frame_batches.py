@@ -21,6 +21,7 @@ from coordinator.sources.data_frame_batches import (
 from coordinator.spouts.run_so_far import FormerInput
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import FailedException, SourceError, TopologyError
+from tests.support.sources.reading import standing
 
 KIND = "by column 'id'"
 
@@ -51,21 +52,21 @@ def unit(first: int, through: int, kind: str = KIND) -> Unit:
 
 def coordinator(reader: FixedReader, last: Unit | None = None, last_txid: int = 0) -> DataFrameCoordinator:
     made = DataFrameCoordinator(reader, KIND, "orders")
-    made.resume(last_txid, None if last is None else last.to_plain())
+    standing(made, last_txid, None if last is None else last.to_plain()).resume()
     return made
 
 
 def cut_all(source: DataFrameCoordinator, previous: Unit | None = None) -> list[Unit]:
     found: list[Unit] = []
     plain = None if previous is None else previous.to_plain()
-    while not source.is_exhausted(plain):
+    while not standing(source, 1, plain).is_exhausted():
         plain = source.initialize_transaction(len(found) + 1, plain)
         found.append(Unit.from_plain(plain, "orders"))
     return found
 
 
 def former(last: Unit) -> FormerInput:
-    return FormerInput("", is_same=True, last_txid=2, last=last.to_plain())
+    return FormerInput(fingerprint="", is_same=True, last_txid=2, last=last.to_plain())
 
 
 def test_each_unit_of_the_catalogue_is_one_transaction():
@@ -104,20 +105,20 @@ def test_the_catalogue_is_asked_for_once_a_run():
     reader = FixedReader(0, 20)
     source = DataFrameCoordinator(reader, KIND, "orders")
     source.compare(former(unit(0, 10)))
-    source.resume(1, unit(0, 10).to_plain())
+    standing(source, 1, unit(0, 10).to_plain()).resume()
     assert reader.asked == [9]
 
 
 def test_progress_counts_rows():
     source = coordinator(FixedReader(0, 20, 30, 50))
-    assert source.progress(None) == 0.0
-    assert source.progress(unit(20, 20).to_plain()) == 0.5
+    assert standing(source).progress() == 0.0
+    assert standing(source, 1, unit(20, 20).to_plain()).progress() == 0.5
 
 
 @pytest.mark.parametrize("plain", [[["a.txt", 0]], 7, [KIND, 1, 2]])
 def test_metadata_of_another_kind_of_spout_is_refused(plain):
     with pytest.raises(SourceError, match="was run with another kind of spout before"):
-        coordinator(FixedReader(0)).resume(1, plain)
+        standing(coordinator(FixedReader(0)), 1, plain).resume()
 
 
 def test_another_cut_is_refused():

@@ -15,6 +15,7 @@ from coordinator.spouts.run_so_far import FormerInput
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
+from tests.support.sources.reading import standing
 
 QUERY, OTHER = "1111-aaaa", "2222-bbbb"
 
@@ -26,7 +27,7 @@ def batch(batch_id: int, plan_digest: int = 0, query_id: str = QUERY) -> MicroBa
 def coordinator(last: MicroBatch | None, last_txid: int, *, first_batch_id: int = 0) -> MicroBatchCoordinator:
     """One that was told where earlier runs have stopped."""
     made = MicroBatchCoordinator(QUERY, "clicks", first_batch_id)
-    made.resume(last_txid, None if last is None else last.to_plain())
+    standing(made, last_txid, None if last is None else last.to_plain()).resume()
     return made
 
 
@@ -89,7 +90,9 @@ def test_what_neither_follows_nor_repeats_is_refused_by_name(last, last_txid, co
 
 
 def test_another_query_is_said_to_skip_and_to_read_again():
-    former = FormerInput(fingerprint_of(OTHER), is_same=False, last_txid=7, last=batch(6, query_id=OTHER).to_plain())
+    former = FormerInput(
+        fingerprint=fingerprint_of(OTHER), is_same=False, last_txid=7, last=batch(6, query_id=OTHER).to_plain()
+    )
     change = coordinator(None, 0).compare(former)
     assert change.skipped == (
         f"whatever came after batch 6 of streaming query {OTHER} and before where query {QUERY} begins to read",
@@ -101,7 +104,7 @@ def test_another_query_is_said_to_skip_and_to_read_again():
 
 def test_another_query_cannot_repeat_a_batch_that_is_not_committed():
     last = batch(6, query_id=OTHER).to_plain()
-    former = FormerInput(fingerprint_of(OTHER), is_same=False, last_txid=7, last=last, pending=(last,))
+    former = FormerInput(fingerprint=fingerprint_of(OTHER), is_same=False, last_txid=7, last=last, pending=(last,))
     assert coordinator(None, 0).compare(former).impossible == (
         f"batch 6 of streaming query {OTHER} is begun and not committed, and only that query can repeat it",
     )
@@ -114,7 +117,7 @@ def test_a_query_that_was_accepted_begins_with_its_own_first_batch():
 
 def test_metadata_of_another_kind_of_spout_is_refused():
     with pytest.raises(SourceError, match="was run with another kind of spout before") as refused:
-        MicroBatchCoordinator(QUERY, "clicks").resume(3, [["a.txt", 0, 9]])
+        standing(MicroBatchCoordinator(QUERY, "clicks"), 3, [["a.txt", 0, 9]]).resume()
     assert refused.value.trouble is Trouble.OTHER_SOURCE
 
 

@@ -13,11 +13,9 @@ from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import EverySpoutCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import ListState
 from state.errors import FailedException, FencedError, SourceError, UserCodeError
@@ -51,12 +49,12 @@ def fresh():
     Log.faults.clear()
 
 
-class AtEnds(EverySpoutCoordinator):
+class AtEnds(PartitionedCoordinator):
     def number_of_partitions(self):
         return len(Log.rows)
 
-    def first_positions(self, positions):
-        Log.asked.append(dict(positions))
+    def first_positions(self):
+        Log.asked.append(dict(self.run_so_far.positions))
         answer = Log.answers.pop(0) if Log.answers else {each: len(rows) for each, rows in enumerate(Log.rows)}
         if isinstance(answer, Exception):
             raise answer
@@ -64,14 +62,6 @@ class AtEnds(EverySpoutCoordinator):
 
     def is_ready(self):
         return self.run_so_far.last_txid < 1 and any(max(rows, default=LEFT_OUT) > LEFT_OUT for rows in Log.rows)
-
-
-class OpaqueAtEnds(AtEnds, OpaquePartitionedCoordinator):
-    pass
-
-
-class PartitionedAtEnds(AtEnds, PartitionedCoordinator):
-    pass
 
 
 class OpaqueToEnds(OpaquePartitionedEmitter):
@@ -95,7 +85,7 @@ class OpaqueLog(IOpaquePartitionedTransactionalSpout):
     output_fields = ("value",)
 
     def get_coordinator(self, conf, context):
-        return OpaqueAtEnds()
+        return AtEnds()
 
     def get_emitter(self, conf, context):
         return OpaqueToEnds()
@@ -105,7 +95,7 @@ class PartitionedLog(IPartitionedTransactionalSpout):
     output_fields = ("value",)
 
     def get_coordinator(self, conf, context):
-        return PartitionedAtEnds()
+        return AtEnds()
 
     def get_emitter(self, conf, context):
         return PartitionedToEnds()

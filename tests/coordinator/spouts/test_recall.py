@@ -22,17 +22,16 @@ class NotingCoordinator(SpoutCoordinator):
     def __init__(self, log: list[Any], count: int) -> None:
         self.log, self.count = log, count
 
-    def recall(self, notes):
+    def resume(self):
+        notes: Any = self.run_so_far.notes
         self.log.append(dict(notes))
         notes["changed"] = "by the spout, in a copy"
-
-    def resume(self, last_txid, last):
-        self.log.append(last_txid)
+        self.log.append(self.run_so_far.last_txid)
 
     def is_ready(self):
         return self.run_so_far.last_txid < self.count
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return not self.is_ready()
 
     def initialize_transaction(self, txid, previous):

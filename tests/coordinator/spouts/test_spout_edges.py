@@ -134,7 +134,7 @@ def test_what_an_edge_raises_names_component_and_method_and_shows_the_traceback(
     ("method", "wanted"),
     [
         ("get_coordinator", {"plain": "SpoutCoordinator", "partitioned": "PartitionedCoordinator",
-                             "opaque": "OpaquePartitionedCoordinator"}),
+                             "opaque": "PartitionedCoordinator"}),
         ("get_emitter", {"plain": "SpoutEmitter", "partitioned": "PartitionedEmitter",
                          "opaque": "OpaquePartitionedEmitter"}),
         ("get_committer", dict.fromkeys(KINDS, "SpoutCommitter")),

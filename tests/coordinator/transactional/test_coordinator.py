@@ -917,9 +917,9 @@ class Raising(LinesCoordinator):
         self._raise("initialize_transaction", txid)
         return super().initialize_transaction(txid, previous)
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         self._raise("is_exhausted", self.last)
-        return super().is_exhausted(last)
+        return super().is_exhausted()
 
     def estimated_bytes(self, metadata):
         self._raise("estimated_bytes", int(metadata.rpartition(" ")[2]))
@@ -1046,9 +1046,9 @@ def test_a_spout_of_ones_own_needs_three_methods_only():
             raise AssertionError
 
     least = Least()
-    least.resume(0, None)
+    least.resume()
     least.close()
-    assert (least.is_exhausted(None), least.estimated_bytes(None)) == (False, 0)
+    assert (least.is_exhausted(), least.estimated_bytes(None)) == (False, 0)
     builder = TransactionalTopologyBuilder("test", "lines", Lines())
     builder.set_bolt("store", Commit()).shuffle_grouping("lines")
     assert builder.build().spout.kind.value == "spout"

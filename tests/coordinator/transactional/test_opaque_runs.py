@@ -15,9 +15,9 @@ from coordinated_bolt.transport.frames import FrameKind
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
+from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
@@ -97,7 +97,7 @@ class Queue(IOpaquePartitionedTransactionalSpout):
         return QueueEmitter(self.seed, context.task_index)
 
 
-class QueueCoordinator(OpaquePartitionedCoordinator):
+class QueueCoordinator(PartitionedCoordinator):
     """First the counts it was given, then all partitions or, now and then, only some."""
 
     def __init__(self, spout: Queue) -> None:
@@ -111,8 +111,8 @@ class QueueCoordinator(OpaquePartitionedCoordinator):
         Told.counts.append(count)
         return count
 
-    def is_exhausted(self, positions, pending):
-        return all(positions.get(partition) == ("at", VALUES) for partition in range(self.partitions))
+    def is_exhausted(self):
+        return all(self.run_so_far.positions.get(partition) == ("at", VALUES) for partition in range(self.partitions))
 
 
 class QueueEmitter(OpaquePartitionedEmitter):

@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.spouts.partition_coordinators import PartitionCountCoordinator
-from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.transactional.guarded_spout import GuardedSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.scripted import Run
@@ -138,27 +136,3 @@ def test_by_default_a_spout_takes_no_notice():
     source.active = True
     source.tell_activity()
     assert source.is_ready()
-
-
-class Partitioned(PartitionedCoordinator):
-    log: list[str]
-
-    def number_of_partitions(self):
-        return 1
-
-    def activate(self):
-        super().activate()
-        self.log.append("activate")
-
-    def deactivate(self):
-        super().deactivate()
-        self.log.append("deactivate")
-
-
-def test_a_partitioned_spout_is_told_too():
-    user = Partitioned()
-    user.log = []
-    source = PartitionCountCoordinator(user)
-    source.deactivate()
-    source.activate()
-    assert user.log == ["deactivate", "activate"]

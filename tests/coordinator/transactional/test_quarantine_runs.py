@@ -252,7 +252,7 @@ class NumbersCoordinator(SpoutCoordinator):
         assert txid == (previous or 0) + 1
         return txid
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return not self.is_ready()
 
 

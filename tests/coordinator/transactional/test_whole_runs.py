@@ -291,8 +291,8 @@ class PartitionsCoordinator(PartitionedCoordinator):
         self.started += 1
         return [number for txid, number in sorted(self.partitions.items()) if txid <= self.started][-1]
 
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions >= self.transactions
+    def is_exhausted(self):
+        return self.run_so_far.last_txid >= self.transactions
 
 
 class PartitionsEmitter(PartitionedEmitter):

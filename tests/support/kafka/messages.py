@@ -17,6 +17,7 @@ from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpou
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState, ListState
 from state.attempt import TransactionAttempt
+from tests.support.sources.reading import standing
 
 FLUSH_S = 30.0
 PATIENCE_S = 60.0
@@ -96,7 +97,7 @@ def emitted_rows(spout: KafkaTransactionalSpout, metadata: Any, txid: int = 1, a
 def resumed_coordinator(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None) -> Any:
     """The coordinator of a run that continues after `last`."""
     made = spout.get_coordinator({}, context())
-    made.resume(last_txid, last)
+    standing(made, last_txid, last).resume()
     return made
 
 
@@ -108,7 +109,7 @@ def cut_all(spout: KafkaTransactionalSpout, last_txid: int = 0, last: Any = None
         last = coordinator.initialize_transaction(last_txid + 1, last)
         last_txid += 1
         cuts.append(last)
-    assert coordinator.is_exhausted(last)
+    assert standing(coordinator, 1, last).is_exhausted()
     coordinator.close()
     return cuts
 

@@ -684,8 +684,8 @@ class RandomRun:
                 self._ask_barrier(decision)
             case Tell(attempts):
                 return self._tell(attempts)
-            case AskForEnd(last_metadata):
-                return self._how_the_input_stands(last_metadata)
+            case AskForEnd():
+                return self._how_the_input_stands()
             case _:
                 self._do(decision)
         return None
@@ -996,10 +996,9 @@ class RandomRun:
         assert not wave.runs, "released while it runs"
         assert not any(map(self._is_alive, wave.attempts)), "released while it is wanted"
 
-    def _how_the_input_stands(self, last_metadata: Any) -> InputState:
+    def _how_the_input_stands(self) -> InputState:
         books = self.books
         assert not books.alive, "asked for the end while something is under way"
-        assert last_metadata == (books.cut[max(books.cut)] if books.cut else None)
         last = max(books.cut, default=books.committed)
         is_exhausted = self.total is not None and last >= self.total and books.committed == last
         self.input_state = InputState(is_exhausted=is_exhausted, is_draining=self.is_draining)

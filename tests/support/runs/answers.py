@@ -70,5 +70,5 @@ class Endless(LinesCoordinator):
     def __init__(self):
         super().__init__(10**9)
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return False

@@ -362,8 +362,8 @@ class Cutter(SpoutCoordinator):
     def __init__(self, count):
         self.count, self.last = count, 0
 
-    def resume(self, last_txid, last):
-        self.last = last_txid
+    def resume(self):
+        self.last = self.run_so_far.last_txid
 
     def is_ready(self):
         return self.last < self.count
@@ -372,7 +372,7 @@ class Cutter(SpoutCoordinator):
         self.last = txid
         return txid - 1
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self.last >= self.count
 
 
@@ -418,8 +418,8 @@ class PartitionedCutter(PartitionedCoordinator):
     def number_of_partitions(self):
         return self.scenario.partitions
 
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions >= len(self.scenario.batches)
+    def is_exhausted(self):
+        return self.run_so_far.last_txid >= len(self.scenario.batches)
 
 
 class PartitionedBatchEmitter(PartitionedEmitter):

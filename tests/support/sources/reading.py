@@ -8,6 +8,7 @@ from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_spout import FileSpout
+from coordinator.spouts.run_so_far import RunSoFar
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
 from tests.support.sources.recorder import Recorder
@@ -17,12 +18,18 @@ def context(topology_id: str = "letters") -> TopologyContext:
     return TopologyContext(topology_id, "lines", 0, 1, 1, {"lines": (1,)}, subscribers={"dead_letters": ("repair",)})
 
 
+def standing(coordinator: Any, last_txid: int = 0, last: Any = None, **more: Any) -> Any:
+    """A coordinator that the run has told how far it is."""
+    coordinator.run_so_far = RunSoFar(last_txid, last, **more)
+    return coordinator
+
+
 def cut(source: FileSpout, previous: Any = None, limit: int | None = None) -> list[Any]:
     """Transactions, as they are stored."""
     with closing(source.get_coordinator({}, context())) as coordinator:
         batches: list[Any] = []
         if previous is not None:
-            coordinator.resume(1, previous)
+            standing(coordinator, 1, previous).resume()
         while coordinator.is_ready() and len(batches) != limit:
             previous = unpack(pack_exact(coordinator.initialize_transaction(len(batches) + 1, previous)))
             batches.append(previous)

@@ -35,8 +35,8 @@ class NumberCutter(SpoutCoordinator):
     def __init__(self, transactions, size):
         self.transactions, self.size, self.last_txid = transactions, size, 0
 
-    def resume(self, last_txid, last):
-        self.last_txid = last_txid
+    def resume(self):
+        self.last_txid = self.run_so_far.last_txid
 
     def is_ready(self):
         return self.last_txid < self.transactions
@@ -45,7 +45,7 @@ class NumberCutter(SpoutCoordinator):
         self.last_txid = txid
         return [(txid - 1) * self.size, txid * self.size]
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self.last_txid >= self.transactions
 
 

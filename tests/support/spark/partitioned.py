@@ -36,8 +36,8 @@ class RangesCoordinator(PartitionedCoordinator):
     def is_ready(self):
         return self.run_so_far.last_txid < TRANSACTIONS
 
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions >= TRANSACTIONS
+    def is_exhausted(self):
+        return self.run_so_far.last_txid >= TRANSACTIONS
 
 
 class RangesEmitter(PartitionedEmitter):

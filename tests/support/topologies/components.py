@@ -45,8 +45,8 @@ class LinesCoordinator(SpoutCoordinator):
         self.cut: list[tuple[int, Any]] = []
         self.last = 0
 
-    def resume(self, last_txid, last):
-        self.last = last_txid
+    def resume(self):
+        self.last = self.run_so_far.last_txid
 
     def is_ready(self):
         return self.last < self.count
@@ -56,7 +56,7 @@ class LinesCoordinator(SpoutCoordinator):
         self.last = txid
         return f"lines of {txid}"
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self.last >= self.count
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
@@ -51,7 +50,7 @@ class OpaqueSpout(IOpaquePartitionedTransactionalSpout):
     output_fields = ("line", "number")
 
     def __init__(
-        self, coordinator: Callable[[], OpaquePartitionedCoordinator], emitter: Callable[[], OpaquePartitionedEmitter]
+        self, coordinator: Callable[[], PartitionedCoordinator], emitter: Callable[[], OpaquePartitionedEmitter]
     ) -> None:
         self.coordinator, self.emitter = coordinator, emitter
 

@@ -10,7 +10,6 @@ from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.opaque import (
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator, PartitionedEmitter
@@ -43,9 +42,9 @@ def emit_rows(collector, position):
 
 
 class Cutter(SpoutCoordinator):
-    def resume(self, last_txid, last):
-        self.last_txid = last_txid
-        spoil(last)
+    def resume(self):
+        self.last_txid = self.run_so_far.last_txid
+        spoil(self.run_so_far.last)
 
     def is_ready(self):
         spoil(self.run_so_far.last)
@@ -55,8 +54,8 @@ class Cutter(SpoutCoordinator):
         self.last_txid = txid
         return moved(previous)
 
-    def is_exhausted(self, last):
-        spoil(last)
+    def is_exhausted(self):
+        spoil(self.run_so_far.last)
         return self.last_txid * TAKE >= ROWS
 
 
@@ -69,8 +68,8 @@ class OnePartition(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
 
-    def is_exhausted(self, number_of_transactions):
-        return number_of_transactions * TAKE >= ROWS
+    def is_exhausted(self):
+        return self.run_so_far.last_txid * TAKE >= ROWS
 
 
 class PartitionReader(PartitionedEmitter):
@@ -83,15 +82,15 @@ class PartitionReader(PartitionedEmitter):
         emit_rows(collector, metadata)
 
 
-class OneOpaquePartition(OpaquePartitionedCoordinator):
+class OneOpaquePartition(PartitionedCoordinator):
     def number_of_partitions(self):
         return 1
 
-    def is_exhausted(self, positions, pending):
-        position = positions.get(0)
+    def is_exhausted(self):
+        position = self.run_so_far.positions.get(0)
         read = position["to"][0] if position else 0
         spoil(position)
-        return read + pending * TAKE >= ROWS
+        return read + self.run_so_far.ahead * TAKE >= ROWS
 
 
 class OpaqueReader(OpaquePartitionedEmitter):

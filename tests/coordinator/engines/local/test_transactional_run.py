@@ -57,7 +57,7 @@ class OpenCoordinator(LinesCoordinator):
             raise FailedException("not now")
         return self.last < Open.ready
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return False
 
 

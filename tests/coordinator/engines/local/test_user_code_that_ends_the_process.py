@@ -130,7 +130,7 @@ class LeavingCutter(SpoutCoordinator):
         self.fall("initialize_transaction")
         return txid
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return False
 
 

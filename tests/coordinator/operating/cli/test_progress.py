@@ -89,7 +89,7 @@ def test_a_line_has_all_figures() -> None:
 class Sized(LinesCoordinator):
     """Knows how much of its input it has cut: that of the last transaction it cut, as sources of files do."""
 
-    def progress(self, last):
+    def progress(self):
         return self.last / self.count
 
 

@@ -43,8 +43,8 @@ class NumbersCoordinator(SpoutCoordinator):
     def __init__(self, end):
         self.end, self.first, self.last = end, 0, 0
 
-    def resume(self, last_txid, last):
-        self.first = self.last = last_txid
+    def resume(self):
+        self.first = self.last = self.run_so_far.last_txid
         self.began = time.monotonic()
 
     def is_ready(self):

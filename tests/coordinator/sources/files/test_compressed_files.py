@@ -156,7 +156,7 @@ def test_the_same_content_packed_otherwise_is_the_same_input(tmp_path: Path, pac
     path.write_bytes(pack(b"1\n") + pack(b"2\n3\n"))
     again = TextFiles(str(path), 2)
     change = again.get_coordinator({}, context()).compare(
-        FormerInput("", is_same=False, last_txid=1, last=last, notes=notes)
+        FormerInput(fingerprint="", is_same=False, last_txid=1, last=last, notes=notes)
     )
     assert (change.skipped, change.changed, change.impossible) == ((), (), ())
     assert [row for _, row in read(again, cut(again, last))] == [["3"]]

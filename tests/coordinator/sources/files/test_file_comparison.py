@@ -23,6 +23,7 @@ from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
 from coordinator.sources.files.stores.packed_files import GZIP
 from coordinator.spouts.run_so_far import FormerInput, InputChange
+from tests.support.sources.reading import standing
 
 NAMES = ["a", "b", "c", "d", "e"]
 lines = st.lists(st.sampled_from(["one", "two", "three", "", "four" * 3]), max_size=5)
@@ -118,10 +119,10 @@ def test_what_is_adopted_without_a_word_is_read_exactly_once(  # noqa: PLR0917 -
         if last is None or not any(folder.iterdir()):
             return
         second = coordinator_of(folder, per_batch_after)
-        former = FormerInput("", is_same=False, last_txid=transactions, last=last, notes=notes)
+        former = FormerInput(fingerprint="", is_same=False, last_txid=transactions, last=last, notes=notes)
         change = second.compare(former)
         if change == InputChange(notes=change.notes):
-            second.resume(transactions, last)
+            standing(second, transactions, last).resume()
             more, _, _ = cut(second, last)
             assert read + more == all_lines(folder)
         else:
@@ -154,7 +155,7 @@ def test_another_content_with_the_same_size_and_times_is_noticed_if_it_was_writt
     path.write_text("eno\n", encoding="utf-8")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
     second = coordinator_of(tmp_path, 1)
-    change = second.compare(FormerInput("", is_same=True, last_txid=1, last=last, notes=notes))
+    change = second.compare(FormerInput(fingerprint="", is_same=True, last_txid=1, last=last, notes=notes))
     assert change.impossible == (
         f"file {str(path)!r} has changed: 4 bytes of it were read, and it differs from them now; the next transaction "
         "would have to begin in it",
@@ -175,7 +176,7 @@ def test_a_last_line_that_was_read_without_its_end_is_told_when_it_continues(
     with path.open("ab") as file:
         file.write(pack(b"o\nthree\n"))
     second = coordinator_of(tmp_path, 1)
-    change = second.compare(FormerInput("", is_same=False, last_txid=2, last=last, notes=notes))
+    change = second.compare(FormerInput(fingerprint="", is_same=False, last_txid=2, last=last, notes=notes))
     told = (
         f"file {str(path)!r} ended at byte 6 within a line, which was read as it was, and continues now: the rest of "
     )

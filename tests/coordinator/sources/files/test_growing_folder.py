@@ -19,6 +19,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
+from tests.support.sources.reading import standing
 
 
 @pytest.fixture
@@ -191,7 +192,7 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     now_s = [0.0]
     spout = TextFiles(str(inbox / "*.txt"), 1, follow=Follow(quiet_s=5, poll_s=2))
     coordinator = spout.coordinator(context(), clock=lambda: now_s[0])
-    coordinator.resume(0, None)
+    standing(coordinator).resume()
     assert not coordinator.is_ready()
     assert coordinator.lag().incomplete_count == 2
     now_s[0] = 1.9
@@ -201,7 +202,7 @@ def test_lag_is_what_waits(inbox: Path) -> None:
     now_s[0] = 5.0
     assert coordinator.is_ready()
     assert (coordinator.lag().file_count, coordinator.lag().byte_count, coordinator.lag().incomplete_count) == (1, 6, 1)
-    assert coordinator.progress(None) is None
+    assert standing(coordinator).progress() is None
     coordinator.close()
 
 

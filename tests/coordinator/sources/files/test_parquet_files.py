@@ -20,7 +20,7 @@ from coordinator.sources.files.parquet_files import ParquetFiles
 from coordinator.sources.files.record_ranges import parse_ranges
 from state.codec import pack_exact
 from state.errors import SourceError, TopologyError
-from tests.support.sources.reading import context, cut, read, rows_of
+from tests.support.sources.reading import context, cut, read, rows_of, standing
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -142,7 +142,7 @@ def test_a_file_that_was_rewritten_in_the_middle_is_not_continued(tmp_path: Path
     write(path, n=list(range(100, 109)))
     coordinator = source.get_coordinator({}, context())
     with pytest.raises(SourceError, match="has changed: bytes"):
-        coordinator.resume(1, last)
+        standing(coordinator, 1, last).resume()
     coordinator.close()
 
 

@@ -17,7 +17,7 @@ from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.run_so_far import FormerInput
 from state.errors import SourceError, StateRefusedError
 from tests.support.sources.growing_folder import Crash, at_point, drained, files_below, growing, put, submit
-from tests.support.sources.reading import context
+from tests.support.sources.reading import context, standing
 
 
 @pytest.fixture
@@ -99,14 +99,14 @@ def test_a_file_that_is_set_aside_is_compared_as_if_it_had_its_name(cluster: Loc
     folder.mkdir()
     put(folder, "m", "m1", "m2", "m3", "m4")
     with closing(made_coordinator(folder)) as first:
-        first.resume(0, None)
+        standing(first).resume()
         assert first.is_ready()
         half = first.initialize_transaction(1, None)
         notes = first.notes(half)
     with at_point("done_file.set_aside", Crash.happen), pytest.raises(Crash):
         submit(cluster, folder, done="delete").run_until_idle()
     before = files_below(folder)
-    former = FormerInput("", is_same=True, last_txid=1, last=half, notes=notes)
+    former = FormerInput(fingerprint="", is_same=True, last_txid=1, last=half, notes=notes)
     with closing(made_coordinator(folder)) as second:
         change = second.compare(former)
     assert (change.changed, change.impossible) == ((), ())

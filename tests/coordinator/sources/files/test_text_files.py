@@ -26,6 +26,7 @@ from coordinator.spouts.run_so_far import FormerInput
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact, unpack
 from state.errors import FailedException, SourceError, TopologyError
+from tests.support.sources.reading import standing
 
 REMEDY = (
     "txbatch only reads its input, so something else did this: put the file back as it was and run again, or "
@@ -166,10 +167,10 @@ def test_every_line_is_emitted_exactly_once_and_in_order(
         first.close()
         second = start()
         last = batches[-1] if batches else None
-        second.resume(len(batches), last)
-        assert second.is_exhausted(last) is not second.is_ready()
+        standing(second, len(batches), last).resume()
+        assert standing(second, 1, last).is_exhausted() is not second.is_ready()
         batches += cut_all(second, last)
-        assert second.is_exhausted(batches[-1] if batches else None)
+        assert standing(second, 1, batches[-1] if batches else None).is_exhausted()
         second.close()
         by_task = [emitted(source, batches, task, task_count) for task in range(task_count)]
         by_one = emitted(source, batches)
@@ -256,19 +257,19 @@ def test_a_small_batch_is_not_split_among_more_tasks_than_it_is_worth(
 def test_an_input_of_empty_files_has_no_transaction(folder: Path) -> None:
     write(folder, b"", b"")
     coordinator = coordinator_of(TextFiles("*.txt"))
-    coordinator.resume(0, None)
+    standing(coordinator).resume()
 
     assert not coordinator.is_ready()
-    assert coordinator.is_exhausted(None)
+    assert standing(coordinator).is_exhausted()
 
 
 def test_progress_is_the_part_of_the_bytes_that_is_cut(folder: Path) -> None:
     write(folder, b"12345\n12\n", b"", b"1\n")
     coordinator = coordinator_of(TextFiles("*.txt", lines_per_batch=1))
-    seen, last = [coordinator.progress(None)], None
+    seen, last = [standing(coordinator).progress()], None
     while coordinator.is_ready():
         last = coordinator.initialize_transaction(len(seen), last)
-        seen.append(coordinator.progress(last))
+        seen.append(standing(coordinator, 1, last).progress())
     assert seen == [0.0, 6 / 11, 9 / 11, 1.0]
 
 
@@ -316,10 +317,10 @@ def test_what_is_appended_while_a_run_cuts_is_left_to_the_next(folder: Path) -> 
         file.write(b"3\n")
     second = coordinator.initialize_transaction(2, first)
 
-    assert coordinator.is_exhausted(second)
+    assert standing(coordinator, 1, second).is_exhausted()
     source = TextFiles("*.txt", 1)
     resumed = coordinator_of(source)
-    resumed.resume(2, second)
+    standing(resumed, 2, second).resume()
     assert emitted(source, cut_all(resumed, second)) == [["3"]]
 
 
@@ -328,7 +329,7 @@ def test_a_run_may_go_on_with_another_batch_size(folder: Path) -> None:
     (first,) = cut_all(coordinator_of(TextFiles("*.txt", 2)), limit=1)
     source = TextFiles("*.txt", 10)
     resumed = coordinator_of(source, task_count=3)
-    resumed.resume(1, first)
+    standing(resumed, 1, first).resume()
 
     assert emitted(source, cut_all(resumed, first)) == [["3", "4", "5"]]
 
@@ -337,10 +338,10 @@ def test_after_the_very_end_nothing_is_ready(folder: Path) -> None:
     write(folder, b"1\n", b"2\n", b"")
     last = cut_all(coordinator_of(TextFiles("*.txt", 1)))[-1]
     resumed = coordinator_of(TextFiles("*.txt", 1))
-    resumed.resume(2, last)
+    standing(resumed, 2, last).resume()
 
     assert not resumed.is_ready()
-    assert resumed.is_exhausted(last)
+    assert standing(resumed, 1, last).is_exhausted()
 
 
 def test_without_resume_a_cut_at_the_very_end_is_given_up_quietly(folder: Path) -> None:
@@ -404,7 +405,7 @@ def test_a_coordinator_reads_on_without_opening_a_file_again(folder: Path, opene
     opened.clear()
     last = cut_all(coordinator)[-1]
 
-    assert coordinator.is_exhausted(last)
+    assert standing(coordinator, 1, last).is_exhausted()
     assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "open")]
     coordinator.close()
     assert what_became_of(opened) == [("0.txt", "closed"), ("1.txt", "closed")]
@@ -537,7 +538,7 @@ def test_a_coordinator_does_not_go_on_from_a_file_that_is_another(folder: Path, 
     fault(folder / "0.txt")
 
     with pytest.raises(SourceError) as caught:
-        coordinator_of(source).resume(1, last)
+        standing(coordinator_of(source), 1, last).resume()
     assert str(caught.value) == message.format(path=f"{folder}/0.txt")
 
 
@@ -573,9 +574,9 @@ def test_a_file_no_longer_matched_is_told_and_followed_by_those_that_sort_after_
     coordinator = coordinator_of(source)
     notes = {f"{folder}/1.txt": first.notes(last)[f"{folder}/1.txt"]}
 
-    change = coordinator.compare(FormerInput("", is_same=False, last_txid=2, last=last, notes=notes))
+    change = coordinator.compare(FormerInput(fingerprint="", is_same=False, last_txid=2, last=last, notes=notes))
     assert change.changed == (f"file '{folder}/1.txt' is no longer part of the input; 2 bytes of it were read",)
-    coordinator.resume(2, last)
+    standing(coordinator, 2, last).resume()
     assert emitted(source, cut_all(coordinator, last)) == [["3"]]
 
 
@@ -587,14 +588,14 @@ def test_metadata_of_another_source_is_refused(folder: Path, metadata: Any) -> N
         SourceError,
         match=r"^metadata field 'coordinator:1' of topology 'letters': stored metadata .* is not a range of records",
     ):
-        coordinator_of(TextFiles("*.txt")).resume(1, metadata)
+        standing(coordinator_of(TextFiles("*.txt")), 1, metadata).resume()
 
 
 def test_a_topology_whose_position_is_not_stored_is_not_started_over(folder: Path) -> None:
     write(folder, b"1\n")
 
     with pytest.raises(SourceError) as caught:
-        coordinator_of(TextFiles("*.txt")).resume(7, None)
+        standing(coordinator_of(TextFiles("*.txt")), 7, None).resume()
     assert str(caught.value) == (
         "topology 'letters' has come to txid 7, but where in the input that ended is not stored: it was run with "
         "another kind of source before; drop it or take another topology id"

@@ -10,6 +10,7 @@ from coordinator.sources.kafka.starting_point import Bounds
 from coordinator.spouts.run_so_far import FormerInput, RunSoFar
 from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
+from tests.support.sources.reading import standing
 
 
 class Asked:
@@ -27,7 +28,10 @@ class Asked:
         )
 
     def is_exhausted(self, pending, **positions):
-        return self.it.is_exhausted({int(name[1:]): ["id", at] for name, at in positions.items()}, pending)
+        self.it.run_so_far = RunSoFar(
+            positions={int(name[1:]): ["id", at] for name, at in positions.items()}, ahead=pending
+        )
+        return self.it.is_exhausted()
 
 
 def test_a_finite_run_starts_as_many_transactions_as_the_fullest_partition_takes():
@@ -81,7 +85,7 @@ def test_a_first_look_that_fails_is_repeated_every_five_seconds_and_given_up_aft
         topic = ScriptedTopic(p0=5)
         topic.is_away = True
         asked = Asked(topic, is_continuous=is_continuous)
-        asks = (lambda it: it.is_exhausted({}, 0), lambda it: it.first_positions({}), lambda it: it.progress({}))
+        asks = (lambda it: it.is_exhausted(), lambda it: it.first_positions(), lambda it: it.progress())
         ends_at = asked.now + 299
         while asked.now < ends_at:
             for ask in asks[: 2 if is_continuous else 3]:
@@ -91,7 +95,7 @@ def test_a_first_look_that_fails_is_repeated_every_five_seconds_and_given_up_aft
         assert topic.looks <= 61
         asked.now += 2
         with pytest.raises(SourceError, match="brokers have been away for 300 s: no broker answers"):
-            asked.it.is_exhausted({}, 0)
+            asked.it.is_exhausted()
 
 
 def test_brokers_that_are_away_end_a_continuous_run_too_once_everything_known_is_read():
@@ -111,7 +115,7 @@ def test_a_partition_that_is_away_is_left_out_and_a_finite_run_waits_for_it_five
     topic = ScriptedTopic(p0=25, p1=10)
     topic.away = {1: "it has no leader"}
     asked = Asked(topic)
-    assert asked.it.first_positions({}) == {0: ["id", 0]}
+    assert asked.it.first_positions() == {0: ["id", 0]}
     assert asked.it.number_of_partitions() == 2
     assert not asked.is_exhausted(2)
     assert asked.it.is_ready()
@@ -126,7 +130,7 @@ def test_a_partition_that_is_away_is_left_out_and_a_finite_run_waits_for_it_five
     topic.away = {1: "it has no leader"}
     asked.now += 200
     asked.it.number_of_partitions()
-    assert asked.it.progress({0: ["id", 25]}) == 1.0
+    assert standing(asked.it, positions={0: ["id", 25]}).progress() == 1.0
     with pytest.raises(FailedException, match="it has no leader"):
         asked.is_exhausted(0, p0=25, p1=3)
     asked.now += 301
@@ -178,33 +182,33 @@ def test_one_look_that_fails_does_not_end_a_run_that_reads_on_without_a_partitio
 def test_where_a_topology_begins_is_fixed_also_for_a_partition_that_is_away(start, first):
     topic = ScriptedTopic(p0=5, p1=5)
     topic.away = {1: "it has no leader"}
-    assert Asked(topic, start=start).it.first_positions({}) == first
+    assert Asked(topic, start=start).it.first_positions() == first
 
 
 def test_a_topology_that_has_begun_begins_nowhere_again():
     topic = ScriptedTopic(p0=5, p1=5)
-    assert Asked(topic, start="latest").it.first_positions({0: ["id", 3]}) == {}
-    begun = Asked(topic, start="latest")
-    begun.it.inform(RunSoFar(last_txid=3))
-    assert begun.it.first_positions({}) == {}
+    assert standing(Asked(topic, start="latest").it, positions={0: ["id", 3]}).first_positions() == {}
+    assert standing(Asked(topic, start="latest").it, 3).first_positions() == {}
 
 
 def test_progress_counts_what_is_read_of_what_was_there():
     asked = Asked(ScriptedTopic(p0=30, p1=10))
-    assert asked.it.progress({}) == 0.0
-    assert asked.it.progress({0: ["id", 20]}) == 0.5
-    assert asked.it.progress({0: ["id", 40], 1: ["id", 10]}) == 1.0
+    assert standing(asked.it).progress() == 0.0
+    assert standing(asked.it, positions={0: ["id", 20]}).progress() == 0.5
+    assert standing(asked.it, positions={0: ["id", 40], 1: ["id", 10]}).progress() == 1.0
 
 
 def test_positions_of_another_topic_make_it_impossible_to_continue():
     asked = Asked(ScriptedTopic(p0=5))
-    same = asked.it.compare(FormerInput("f", True, 1, positions={0: ["id", 3]}))
+    same = asked.it.compare(FormerInput(fingerprint="f", is_same=True, last_txid=1, positions={0: ["id", 3]}))
     assert same is not None
     assert same.impossible == ()
-    changed = asked.it.compare(FormerInput("f", False, 1, positions={0: ["another", 3]}))
+    changed = asked.it.compare(FormerInput(fingerprint="f", is_same=False, last_txid=1, positions={0: ["another", 3]}))
     assert changed is not None
     assert "its id was another and is id now" in changed.impossible[0]
-    assert asked.it.compare(FormerInput("f", False, 1, positions={0: {"offset": 3}})) is None
+    assert (
+        asked.it.compare(FormerInput(fingerprint="f", is_same=False, last_txid=1, positions={0: {"offset": 3}})) is None
+    )
 
 
 def test_a_log_that_ends_before_its_position_is_waited_for_a_moment_and_then_named():

@@ -14,6 +14,7 @@ from coordinator.sources.kafka.transactional_spout import CutRecord
 from coordinator.spouts.run_so_far import FormerInput
 from state.errors import FailedException, SourceError
 from tests.support.kafka.looked_at import ScriptedTopic
+from tests.support.sources.reading import standing
 
 
 class Cutter:
@@ -44,7 +45,7 @@ class Cutter:
             note_cut=self.record.cut,
         )
         self.last, self.txid = None, 0
-        self.it.resume(0, None)
+        standing(self.it).resume()
 
     def cut(self):
         self.txid += 1
@@ -125,9 +126,9 @@ def test_a_finite_run_leaves_partitions_that_join_to_the_next():
     topic.bounds[0] = Bounds(0, 20)
     cutter.now += 10
     assert cutter.cut() == {0: (0, 4), 1: (0, 0)}
-    assert cutter.it.is_exhausted(cutter.last)
+    assert standing(cutter.it, 1, cutter.last).is_exhausted()
     following = Cutter(topic, is_continuous=False)
-    following.it.resume(1, cutter.last)
+    standing(following.it, 1, cutter.last).resume()
     following.txid, following.last = 1, cutter.last
     assert following.cut() == {0: (4, 9), 1: (0, 5)}
 
@@ -143,30 +144,30 @@ def test_the_size_of_messages_is_looked_at_now_and_then():
 
 def test_progress_goes_from_nothing_to_all():
     cutter = Cutter(ScriptedTopic(p0=20), is_continuous=False)
-    assert cutter.it.progress(None) == 0.0
+    assert standing(cutter.it).progress() == 0.0
     cutter.cut()
-    assert cutter.it.progress(cutter.last) == 0.5
+    assert standing(cutter.it, 1, cutter.last).progress() == 0.5
     cutter.cut()
-    assert cutter.it.progress(cutter.last) == 1.0
+    assert standing(cutter.it, 1, cutter.last).progress() == 1.0
 
 
 def test_metadata_of_another_source_is_refused_before_anything_is_cut():
     cutter = Cutter(ScriptedTopic(p0=20))
     with pytest.raises(SourceError, match="run with another source before"):
-        cutter.it.resume(3, [["lines.txt", 0, 10]])
+        standing(cutter.it, 3, [["lines.txt", 0, 10]]).resume()
     with pytest.raises(SourceError, match="where in topic 't' that ended is not stored"):
-        cutter.it.resume(3, None)
+        standing(cutter.it, 3, None).resume()
 
 
 def test_a_topic_made_again_is_said_by_the_comparison_and_under_the_run():
     topic = ScriptedTopic(p0=20)
     cutter = Cutter(topic)
     cutter.cut()
-    same = cutter.it.compare(FormerInput("f", True, 1, cutter.last))
+    same = cutter.it.compare(FormerInput(fingerprint="f", is_same=True, last_txid=1, last=cutter.last))
     assert same is not None
     assert same.impossible == ()
     topic.name = "another"
-    changed = Cutter(topic).it.compare(FormerInput("f", False, 1, cutter.last))
+    changed = Cutter(topic).it.compare(FormerInput(fingerprint="f", is_same=False, last_txid=1, last=cutter.last))
     assert changed is not None
     (sentence,) = changed.impossible
     assert "its id was id and is another now" in sentence
@@ -190,7 +191,7 @@ def test_a_lost_end_of_the_log_is_named_at_the_start():
     cutter.cut()
     topic.bounds[0] = Bounds(0, 5)
     with pytest.raises(SourceError, match="was read to offset 10, but its log ends at 5"):
-        Cutter(topic).it.resume(1, cutter.last)
+        standing(Cutter(topic).it, 1, cutter.last).resume()
 
 
 def test_an_offset_that_is_gone_is_left_out_and_counted_by_policy():

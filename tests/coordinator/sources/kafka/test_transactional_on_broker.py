@@ -26,6 +26,7 @@ from tests.support.kafka.messages import (
     resumed_coordinator,
     run_to_end,
 )
+from tests.support.sources.reading import standing
 
 pytestmark = pytest.mark.kafka
 PATIENCE_S = 20.0
@@ -86,7 +87,7 @@ def test_a_finite_run_ends_at_what_was_there_when_it_started(broker, make_topic)
     cut = coordinator.initialize_transaction(1, None)
     assert only_range(cut) == OffsetRange(0, 5)
     assert not coordinator.is_ready()
-    assert coordinator.is_exhausted(cut)
+    assert standing(coordinator, 1, cut).is_exhausted()
     (next_run,) = cut_all(spout, 1, cut)
     assert only_range(next_run) == OffsetRange(5, 9)
 
@@ -257,7 +258,7 @@ def test_a_partition_that_joins_is_read_from_its_first_message_even_after_a_late
         time.sleep(0.05)
     cut = coordinator.initialize_transaction(1, None)
     assert emitted(spout, cut) == numbers(3, 5)
-    assert not coordinator.is_exhausted(cut)
+    assert not standing(coordinator, 1, cut).is_exhausted()
 
 
 def test_origin_fields_say_where_a_tuple_is_from(broker, make_topic):

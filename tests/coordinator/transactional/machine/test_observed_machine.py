@@ -106,7 +106,7 @@ class ObservedMachine(RuleBasedStateMachine):
         if batches:
             expected.append(wave(1, *batches))
         if not self.model:
-            expected.append(AskForEnd(self.stored[max(self.stored)] if self.stored else None))
+            expected.append(AskForEnd())
         assert decisions == expected
 
     def expected_group(self, limit):

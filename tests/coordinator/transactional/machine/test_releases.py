@@ -131,7 +131,7 @@ def test_a_commit_says_how_far_the_spout_was_told_only_if_that_is_not_everything
 def test_a_run_begins_by_confirming_what_earlier_ones_committed_before_it_tells_it():
     by_hand = ByHand(ScriptedSource(), committed_txid=5, metadata={5: "m"}, durability="fsync")
     assert by_hand.handle(Resumed(UNTOLD)) == []
-    assert by_hand.turn() == [AskBarrier(up_to_txid=5, confirmed_txid=0), AskForEnd("m")]
+    assert by_hand.turn() == [AskBarrier(up_to_txid=5, confirmed_txid=0), AskForEnd()]
     assert by_hand.handle(BarrierConfirmed(5, 0.0)) == [Tell(UNTOLD)]
 
 
@@ -148,7 +148,7 @@ def test_commits_say_how_far_the_spout_was_told_by_earlier_runs():
 def test_a_run_is_not_done_before_everything_is_confirmed():
     by_hand, window = waiting(ScriptedSource(["yes"]), max_spout_pending=1)
     commit(by_hand, window[1])
-    assert by_hand.turn() == [AskBarrier(1, 0), AskForEnd("cut 1 of 1")]
+    assert by_hand.turn() == [AskBarrier(1, 0), AskForEnd()]
     assert by_hand.handle(EXHAUSTED) == []
     by_hand.handle(BarrierConfirmed(1, 0.0))
     by_hand.handle(Told())
@@ -159,7 +159,7 @@ def test_a_run_is_not_done_before_everything_is_confirmed():
 def test_a_run_with_nothing_to_do_confirms_what_is_committed_before_it_is_done():
     by_hand = ByHand(ScriptedSource(), committed_txid=5, metadata={5: "m"}, durability="replica")
     by_hand.handle(Resumed())
-    assert by_hand.turn() == [AskBarrier(5, 0), AskForEnd("m")]
+    assert by_hand.turn() == [AskBarrier(5, 0), AskForEnd()]
     assert by_hand.handle(EXHAUSTED) == []
     assert by_hand.handle(BarrierConfirmed(5, 0.0)) == []
     by_hand.turn()
@@ -169,7 +169,7 @@ def test_a_run_with_nothing_to_do_confirms_what_is_committed_before_it_is_done()
 def test_a_new_topology_without_input_is_done_at_once():
     by_hand = ByHand(ScriptedSource(), durability="fsync")
     by_hand.handle(Resumed())
-    assert by_hand.turn() == [AskForEnd(None)]
+    assert by_hand.turn() == [AskForEnd()]
     assert by_hand.handle(EXHAUSTED) == [Done()]
 
 

@@ -219,7 +219,6 @@ def test_the_window_is_a_range_of_txids_so_a_slow_first_one_blocks():
 def test_nothing_is_known_before_the_first_cut():
     machine = Driven().machine
     assert machine.is_idle()
-    assert machine.last_metadata() is None
     assert machine.last_txid() == 0
     assert machine.story(1) == []
 
@@ -542,7 +541,6 @@ def test_a_commit_keeps_its_own_metadata_and_forgets_what_is_below():
     by_hand.turn()
     by_hand.commit()
     assert by_hand.machine._transactions.known() == [2, 3]
-    assert by_hand.machine.last_metadata() == "cut 3 of 3"
     assert by_hand.machine.last_txid() == 3
     assert by_hand.machine.currtx == 3
 
@@ -659,8 +657,8 @@ def test_how_the_input_stands_is_asked_only_while_nothing_is_under_way():
     by_hand.ack(att(1, 1))
     by_hand.turn()
     by_hand.commit()
-    assert by_hand.turn() == [AskForEnd("cut 1 of 1")]
-    assert ByHand(ScriptedSource()).turn() == [AskForEnd(None)]
+    assert by_hand.turn() == [AskForEnd()]
+    assert ByHand(ScriptedSource()).turn() == [AskForEnd()]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def state_of(records, *txids):
 
 def test_what_was_stored_is_known_from_the_start_and_has_no_attempt():
     records = records_of({4: "four", 5: "five"}, committed_txid=4)
-    assert (records.currtx, records.known(), records.last_txid(), records.last_metadata()) == (5, [4, 5], 5, "five")
+    assert (records.currtx, records.known(), records.last_txid()) == (5, [4, 5], 5)
     assert 4 in records
     assert 6 not in records
     assert list(records.active()) == []
@@ -51,7 +51,7 @@ def test_what_was_stored_is_known_from_the_start_and_has_no_attempt():
 
 def test_nothing_is_known_before_the_first_cut():
     records = records_of()
-    assert (records.currtx, records.known(), records.last_txid(), records.last_metadata()) == (1, [], 0, None)
+    assert (records.currtx, records.known(), records.last_txid()) == (1, [], 0)
 
 
 def test_without_anything_stored_the_last_txid_is_the_committed_one():
@@ -163,7 +163,7 @@ def publishing(*waves):
 def test_a_commit_moves_currtx_and_keeps_only_the_last_of_its_transactions():
     records = publishing(1, 1)
     assert [ended.attempt for ended in records.committed((att(1), att(2)))] == [att(1), att(2)]
-    assert (records.currtx, records.known(), records.last_metadata()) == (3, [2], "cut 2")
+    assert (records.currtx, records.known()) == (3, [2])
     assert list(records.active()) == []
 
 

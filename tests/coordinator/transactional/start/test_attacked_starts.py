@@ -197,17 +197,17 @@ class Odd(MemoryTransactionalSpout):
         return made
 
 
-def returning(answer, given):
+def returning(answer, *given):
     return answer
 
 
-def raise_mine(read):
+def raise_mine():
     raise ValueError("mine")
 
 
-def test_a_follow_that_raises_is_named(cluster):
-    with pytest.raises(UserCodeError, match=r"(?s)follow of component 'lines' failed:.*ValueError: mine"):
-        finish(cluster, Odd(ROWS, "follow", raise_mine))
+def test_a_resume_that_raises_is_named(cluster):
+    with pytest.raises(UserCodeError, match=r"(?s)resume of component 'lines' failed:.*ValueError: mine"):
+        finish(cluster, Odd(ROWS, "resume", raise_mine))
 
 
 @pytest.mark.parametrize("answer", ["odd", [1], {}, 1.5, 2, float("nan")], ids=shown)

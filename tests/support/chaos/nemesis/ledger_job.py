@@ -21,11 +21,9 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.opaque import (
     IOpaquePartitionedTransactionalSpout,
-    OpaquePartitionedCoordinator,
     OpaquePartitionedEmitter,
 )
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
-from coordinator.spouts.run_so_far import PartitionPositions
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -92,8 +90,8 @@ class _Cutter(SpoutCoordinator):
     def __init__(self, source: Input) -> None:
         self._input, self._next = source, 0
 
-    def resume(self, last_txid, last):
-        self._next = sum(last) if last else 0
+    def resume(self):
+        self._next = sum(self.run_so_far.last) if self.run_so_far.last else 0
 
     def is_ready(self):
         return self._next < self._input.end()
@@ -103,7 +101,7 @@ class _Cutter(SpoutCoordinator):
         self._next = min(first + TAKE, self._input.end())
         return [first, self._next - first]
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self._next >= self._input.end()
 
 
@@ -147,14 +145,11 @@ class _Partitions(PartitionedCoordinator):
     def __init__(self, source: Input) -> None:
         self._input = source
 
-    def follow(self, read: PartitionPositions) -> None:
-        self._read = read
-
     def number_of_partitions(self):
         return PARTITIONS
 
-    def is_exhausted(self, number_of_transactions):
-        return self._input.all_read({p: end for p, (_, end) in self._read.by_partition().items()})
+    def is_exhausted(self):
+        return self._input.all_read({p: end for p, (_, end) in self.run_so_far.positions.items()})
 
 
 class _PartitionReader(PartitionedEmitter):
@@ -181,15 +176,15 @@ class OpaqueSpout(_Spout, IOpaquePartitionedTransactionalSpout):
         return _OpaqueReader(self.input)
 
 
-class _OpaquePartitions(OpaquePartitionedCoordinator):
+class _OpaquePartitions(PartitionedCoordinator):
     def __init__(self, source: Input) -> None:
         self._input = source
 
     def number_of_partitions(self):
         return PARTITIONS
 
-    def is_exhausted(self, positions: Mapping[int, Any], pending: int):
-        return self._input.all_read(positions)
+    def is_exhausted(self):
+        return self._input.all_read(self.run_so_far.positions)
 
 
 class _OpaqueReader(OpaquePartitionedEmitter):

@@ -48,7 +48,7 @@ class NumberCutter(SpoutCoordinator):
         self.last_txid = txid
         return [(txid - 1) * self.size, txid * self.size]
 
-    def is_exhausted(self, last):
+    def is_exhausted(self):
         return self.last_txid >= self.transactions
 
 
