@@ -23,7 +23,7 @@ from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import HANG_REPORT_S, RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
@@ -176,6 +176,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 wall_clock=time.time,
                 replay=choice,
                 observers=_observers(request, store, options, master),
+                cancel_later_s=HANG_REPORT_S,
             )
         )
         enter(rare_collections())

@@ -11,8 +11,8 @@ Differs from Storm, and from `LocalCluster`:
   at its end; a bolt may still emit, ack and fail there. What has to outlive a wave, a bolt must write elsewhere, for
   example to Redis.
 - There are no tick tuples.
-- A wave that takes longer than twice the message timeout is cancelled, and its messages fail. Otherwise messages do not
-  time out, and `reset_timeout` does nothing.
+- A wave that takes longer than twice the message timeout is ended, two seconds later at most, and its messages fail.
+  Otherwise messages do not time out, and `reset_timeout` does nothing.
 - Spark may run a task of a wave again, so a tuple may be executed twice although nothing failed.
 - After a crash the next waves are smaller, until a tuple that kills its worker is alone. After `max_crashes` crashes
   of single tuples in a row, the run stops.

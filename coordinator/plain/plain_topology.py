@@ -15,7 +15,7 @@ class PlainTopology(ComponentGraph):
 
     Attributes:
         message_timeout_s: T; a message that is not processed fails between T and 2T seconds after it was
-            emitted. None disables timeouts. On Spark a wave that takes longer than 2T is cancelled and fails.
+            emitted. None disables timeouts. On Spark a wave that takes longer than 2T is ended and fails.
         max_spout_pending: most messages that a spout task may have in flight.
     """
 

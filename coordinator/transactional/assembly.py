@@ -56,6 +56,7 @@ def assembled(  # noqa: D417 - the others are what their names say
     wall_clock: Callable[[], float] | None = None,
     replay: RepublishChoice | LetterChoice | None = None,
     observers: Sequence[Observer] = (),
+    cancel_later_s: float = 0.0,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -71,6 +72,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
         observers: hear what happens, from when the run owns the topology to its end.
+        cancel_later_s: see `RunPlan`.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -93,6 +95,7 @@ def assembled(  # noqa: D417 - the others are what their names say
             options=options,
             clock=clock,
             message_timeout_s=topology.message_timeout_s,
+            cancel_later_s=cancel_later_s,
             publisher=_publisher(store, taken, options, clock, wall_clock or clock),
             committer=committer,
             untold=store.last_group() if committer is not None else (),
@@ -143,6 +146,7 @@ def new_coordinator(
     options: RunOptions,
     clock: Callable[[], float],
     message_timeout_s: float,
+    cancel_later_s: float = 0.0,
     committer: SpoutCommitter | None = None,
     untold: Attempts = (),
     withheld: Collection[int] = (),
@@ -158,7 +162,7 @@ def new_coordinator(
     observers = observers or Observers()
     guarded = GuardedSpout(spout, spout_id, _run_so_far(metadata, committed_txid, earlier_notes or {}))
     machine = RunMachine(
-        _run_plan(plan, engine, start, publisher, message_timeout_s),
+        replace(_run_plan(plan, engine, start, publisher, message_timeout_s), cancel_later_s=cancel_later_s),
         options,
         metadata,
         committed_txid=committed_txid,

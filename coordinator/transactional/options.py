@@ -12,6 +12,9 @@ from state.records.durability import Durability, DurabilityLevel
 HISTORY_MAX = 1_000_000
 EXECUTORS_TIMEOUT_S = 300.0
 """How long a run waits for executors unless its options say otherwise."""
+HANG_REPORT_S = 2.0
+"""How much later than its timeout a wave is cancelled on Spark, whose workers end what hangs themselves: their report,
+which names the line, is to arrive first, and a tenth of a short timeout is not enough for that."""
 ADOPT_WORDS = {
     "skip": "input that lies before the position and was never read stays unread",
     "again": "input that was read is read a second time",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
+import time
 from dataclasses import replace
 from random import Random
 
@@ -66,15 +68,15 @@ class Raising(Pass):
 
 
 class Hanging(Pass):
-    """Does not return at one number, the first time, and lets no alarm through."""
+    """Does not return at one number, the first time; lets the alarm through, or not."""
 
-    def __init__(self, marker):
-        self.marker = str(marker)
+    def __init__(self, marker, *, is_deaf):
+        self.marker, self.is_deaf = str(marker), is_deaf
 
     def execute(self, tup):
         if tup["number"] == BAD_NUMBER and once(self.marker):
-            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
-            signal.sigwait({signal.SIGUSR1})
+            signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM} if self.is_deaf else ())
+            time.sleep(600)
         super().execute(tup)
 
 
@@ -160,10 +162,13 @@ def test_an_error_in_a_bolt_is_its_users(cluster):
 
 
 @pytest.mark.thorough
-def test_a_bolt_that_does_not_return_is_interrupted_and_its_wave_tried_again(cluster):
-    topology = numbers_topology(TRANSACTIONS, work=Hanging(cluster.notes / "hung"), message_timeout_s=8)
-    cluster.run(topology)
+@pytest.mark.parametrize(("timeout_s", "is_deaf"), [(3, False), (5, False), (8, True)])
+def test_a_bolt_that_does_not_return_is_interrupted_named_and_its_wave_tried_again(cluster, caplog, timeout_s, is_deaf):
+    work = Hanging(cluster.notes / "hung", is_deaf=is_deaf)
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        cluster.run(numbers_topology(TRANSACTIONS, work=work, message_timeout_s=timeout_s), max_spout_pending=1)
     exact(cluster)
+    assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in execute \(", caplog.text)
 
 
 @pytest.mark.thorough

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter, defaultdict
 
@@ -371,13 +372,19 @@ def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
     assert acked() == [0]
 
 
-@pytest.mark.slow
-def test_a_wave_that_hangs_is_cancelled_after_twice_the_message_timeout_and_fails(context, tmp_path):
+@pytest.mark.parametrize("timeout_s", [0.5, 1.5, pytest.param(6.0, marks=pytest.mark.slow)])
+def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fails(
+    context, tmp_path, caplog, timeout_s
+):
     builder = builder_of([0, 1])
-    builder.set_message_timeout_s(6.0)
+    builder.set_message_timeout_s(timeout_s)
     builder.set_bolt("work", Hanging(1, tmp_path / "hung")).shuffle_grouping("feed")
 
-    statistics = run(context, builder.build())
+    with caplog.at_level(logging.WARNING, logger="txbatch"):
+        statistics = run(context, builder.build())
+
+    limit = f"a wave's limit of {2 * timeout_s:g} s"
+    assert f"component 'work', task 0 had not returned when {limit} ran out, in happen (" in caplog.text
 
     assert (statistics.crashed_waves, failed(), acked()) == (1, [0, 1], [0, 1])
 

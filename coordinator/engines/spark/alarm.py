@@ -1,7 +1,8 @@
 """Ends user code that does not return, where it stands, so that it can be told which one it was.
 
 The driver cancels what exceeds the message timeout, but it does not know what a worker is doing. So a worker has an
-alarm of its own, a little earlier: it raises in the middle of the user's code, and the traceback shows the line.
+alarm of its own, a little earlier: it raises in the middle of the user's code, and the traceback shows the line. The
+driver leaves it the time to arrive.
 Code that lets no signal through, as a long call into C does, is left to the driver.
 """
 
@@ -21,6 +22,10 @@ from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
 
+WORKER_START_S = 3.0
+"""How long a worker takes at most to start and import, on a machine that has other work."""
+MESSAGE_TIMEOUT = "the message timeout"
+
 
 class OverdueError(Interruption):
     """User code had not returned when the message timeout ran out; the driver reads the story."""
@@ -32,24 +37,28 @@ class Deadline:
 
     Attributes:
         started_s: when it was started, by the driver's clock since 1970.
-        timeout_s: the message timeout.
+        timeout_s: how long it may take.
+        limit: what that is called.
     """
 
     started_s: float
     timeout_s: float
+    limit: str = MESSAGE_TIMEOUT
 
     def seconds_left(self, now_s: float) -> float:
         """Seconds until the alarm.
 
-        What earlier stages of the job have used is taken off, up to half the timeout. More than that was waiting for
-        executors, a first try of the task, or a clock that differs from the driver's, who watches over the whole.
+        What earlier stages of the job have used is taken off, up to half the timeout, and so is what a worker may take
+        to start, which is more than half of a short one. Anything longer was waiting for executors, a first try of
+        the task, or a clock that differs from the driver's, who watches over the whole.
 
         Args:
             now_s: the worker's clock.
         """
         timeout_s = self.timeout_s - min(2.0, self.timeout_s / 10)
         used_s = max(0.0, now_s - self.started_s)
-        return timeout_s - used_s if used_s <= timeout_s / 2 else timeout_s
+        half_s = timeout_s / 2
+        return max(timeout_s - used_s, half_s) if used_s <= max(half_s, WORKER_START_S) else timeout_s
 
 
 class Alarm:
@@ -57,12 +66,13 @@ class Alarm:
 
     Args:
         wiring: the task of the topology; the first of several.
-        timeout_s: the message timeout.
+        timeout_s: how long it may take.
+        limit: what that is called.
     """
 
-    def __init__(self, wiring: TaskWiring, timeout_s: float) -> None:
+    def __init__(self, wiring: TaskWiring, timeout_s: float, limit: str = MESSAGE_TIMEOUT) -> None:
         self._wiring, self._own_wiring = wiring, wiring
-        self._timeout_s = timeout_s
+        self._time = f"{limit} of {timeout_s:g} s"
         self._attempt: TransactionAttempt | None = None
 
     def begin(self, attempt: TransactionAttempt | None, chained: TaskWiring | None = None) -> None:
@@ -79,7 +89,7 @@ class Alarm:
         """Raises in whatever runs."""
         where = f"component {self._wiring.component_id!r}, task {self._wiring.task_index}"
         where += f", attempt {self._attempt}" if self._attempt is not None else ""
-        raise OverdueError(f"{where} had not returned when the message timeout of {self._timeout_s:g} s ran out")
+        raise OverdueError(f"{where} had not returned when {self._time} ran out")
 
 
 @contextmanager
@@ -89,7 +99,7 @@ def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
     Raises:
         OverdueError: at any point of the block.
     """
-    alarm = Alarm(wiring, deadline.timeout_s if deadline is not None else 0.0)
+    alarm = Alarm(wiring, 0.0) if deadline is None else Alarm(wiring, deadline.timeout_s, deadline.limit)
     task = TaskContext.get()
     if deadline is None or task is None or threading.current_thread() is not threading.main_thread():
         yield alarm

@@ -18,7 +18,7 @@ from state.troubles import Trouble
 
 TEXT_LIMIT = 1000
 TRACEBACK = "Traceback (most recent call last):"
-PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)')
+PLACE = re.compile(r'  File "(?P<file>[^"]+)", line (?P<line>\d+)(?P<method>, in \w+)?')
 NOT_USERS = re.compile(
     r"/lib/python3[^/]*/|/pyspark(\.zip)?/|<frozen |/(state|coordinated_bolt|committers|coordinator)/[\w/]+\.py$"
 )
@@ -188,7 +188,7 @@ def _python_cause(lines: list[str]) -> str:
 def _place(traceback_lines: list[str]) -> str:
     places = [match for line in traceback_lines if (match := PLACE.match(line)) is not None]
     users = [match for match in places if NOT_USERS.search(match["file"]) is None]
-    return f" ({users[-1]['file']}, line {users[-1]['line']})" if users else ""
+    return "{method} ({file}, line {line})".format(**users[-1].groupdict("")) if users else ""
 
 
 def _java_cause(lines: list[str]) -> str:

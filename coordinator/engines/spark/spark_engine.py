@@ -16,7 +16,7 @@ from typing import Any
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
 from coordinator.engines.spark.cluster.probe import look_at_executors
-from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, RunningJobs
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, RunningJobs, overdue_story
 from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, does_nothing, settle_thread
 from coordinator.engines.spark.lane import Lane
@@ -234,7 +234,8 @@ class SparkEngine:
                 return  # the watch tells the thread that waits for events
             _LOG.debug("a job crashed:\n%s", error)
             jobs = self._deployment.jobs
-            story = blamed(crash_story(error), lambda: jobs.run(Frames(jobs.seeds(1), (does_nothing,)), [0]))
+            story = overdue_story(self._context, job_group) or crash_story(error)
+            story = blamed(story, lambda: jobs.run(Frames(jobs.seeds(1), (does_nothing,)), [0]))
             event = crashed(story.reason, story.kind)
         self._running.ended(job_group)
         self._events.put(event)

@@ -11,8 +11,8 @@ from coordinated_bolt.transport.frames import frame_target
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.cluster.cluster_watch import ClusterWatch
 from coordinator.engines.spark.cluster.probe import look_at_executors
-from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, LOOK_AFTER_S, RunningJobs
-from coordinator.engines.spark.crash_story import crash_story
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, LOOK_AFTER_S, RunningJobs, overdue_story
+from coordinator.engines.spark.crash_story import CrashStory, crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, settle_thread
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
@@ -21,7 +21,7 @@ from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed
-from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
+from coordinator.transactional.options import EXECUTORS_TIMEOUT_S, HANG_REPORT_S
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
 
@@ -37,8 +37,8 @@ class SparkPlainEngine:
         lease: a Spark context, which stays running after `close`, and the watch over its Java process.
         plan: what to run.
         code: the archive that tasks import from; see `ship_code`.
-        wave_timeout_s: a wave that takes longer is cancelled, user code that does not return a little before that; None
-            lets it take its time.
+        wave_timeout_s: user code that has not returned by then is ended a little before that, and the wave, if that was
+            not possible, a little after it; None lets it take its time.
         executors_timeout_s: how long the run waits for an executor.
     """
 
@@ -95,14 +95,14 @@ class SparkPlainEngine:
 
     def _exceeds_its_time(self, running: Future[WaveDrained]) -> bool:
         """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
-        started_s = time.monotonic()
+        started_s, timeout_s = time.monotonic(), self._wave_timeout_s
         while not wait([running], LOOK_AFTER_S).done:
             self._watch.check()
             if self._errors:
                 raise self._errors[0]
             if self._jobs.waiting():
                 started_s = time.monotonic()
-            elif self._wave_timeout_s is not None and time.monotonic() - started_s > self._wave_timeout_s:
+            elif timeout_s is not None and time.monotonic() - started_s > timeout_s + HANG_REPORT_S:
                 return not running.done()
         return False
 
@@ -118,8 +118,9 @@ class SparkPlainEngine:
                 raise EngineError(
                     f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
                 ) from error
-        reason = f"it took longer than {self._wave_timeout_s:g} s and was cancelled"
-        return WaveCrashed(wave.wave_id.number, reason, CrashKind.OVERDUE)
+        late = CrashStory(f"it took longer than {self._wave_timeout_s:g} s and was cancelled", CrashKind.OVERDUE)
+        story = self._watch.call(partial(overdue_story, self._context, self._job_group)) or late
+        return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
 
     def close(self) -> None:
         """Cancels what runs, waits for it, and deletes what was shipped."""
@@ -142,8 +143,8 @@ class SparkPlainEngine:
 
     def _drained(self, wave: PlainWave) -> WaveDrained:
         """Runs the wave's job: a stage for each level of bolts, then the ackers; no shuffle files are left."""
-        plan, jobs = self._plan, self._frame_jobs
-        deadline = None if self._wave_timeout_s is None else Deadline(time.time(), self._wave_timeout_s)
+        plan, jobs, timeout_s = self._plan, self._frame_jobs, self._wave_timeout_s
+        deadline = None if timeout_s is None else Deadline(time.time(), timeout_s, "a wave's limit")
         entry = StageEntry(self._shipped_plan, deadline=deadline)
         parts = emitted_parts(plan, wave)  # already in the partitions of stage 0, so nothing is shuffled for it
         emitted = Source.of(self._context.parallelize(parts, len(parts)))

@@ -272,7 +272,8 @@ class TransactionalTopologyBuilder(GraphBuilder):
         """Sets how long a wave may take, in each of its two phases, more than 0 seconds; 60 by default.
 
         A wave that takes longer is ended and tried again with half as many transactions, down to one, so the timeout
-        must suffice for one transaction. If one transaction fails five times, the run ends and names what hangs.
+        must suffice for one transaction. Code that lets no signal through is cancelled two seconds later. If one
+        transaction fails five times, the run ends and names what hangs.
         """
         self._message_timeout_s = check_message_timeout(seconds)
 

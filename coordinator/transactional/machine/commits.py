@@ -369,7 +369,7 @@ class Commits:
     def give_up_overdue(self) -> Iterator[Decision]:
         """Cancels a commit phase that exceeds the message timeout."""
         phase, books = self.phase, self._books
-        if phase is None or books.now_s - phase.started_s <= books.plan.message_timeout_s:
+        if phase is None or books.now_s - phase.started_s <= books.plan.cancel_after_s:
             return
         _LOG.warning(
             "the commit phase of %s exceeds the message timeout and is cancelled",

@@ -102,7 +102,7 @@ class RunMachine:
             options=options,
             metadata=metadata,
             transactions=transactions,
-            waves=WaveRecords(WaveSize(options.max_spout_pending, options.wave_target_s), plan.message_timeout_s),
+            waves=WaveRecords(WaveSize(options.max_spout_pending, options.wave_target_s), plan.cancel_after_s),
             causes=CrashCauses(plan.message_timeout_s),
             positions=Positions(metadata, transactions, is_opaque=plan.is_opaque),
             statistics=RunStatistics(last_txid=committed_txid),

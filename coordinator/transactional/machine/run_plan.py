@@ -21,6 +21,7 @@ class RunPlan:
         engine_overlaps: a wave may be processed while a group commits.
         engine_queues: a full wave may be handed to the engine while another is processed.
         message_timeout_s: how long each phase of a wave may take, in seconds.
+        cancel_later_s: how much later it is cancelled, because the engine itself ends what hangs and says what it was.
         barrier_timeout_s: how long the run may have nothing to do but wait for a barrier, in seconds.
         letter_limits: how many dead letters may be kept.
     """
@@ -34,5 +35,11 @@ class RunPlan:
     engine_overlaps: bool = True
     engine_queues: bool = False
     message_timeout_s: float = 60.0
+    cancel_later_s: float = 0.0
     barrier_timeout_s: float = 60.0
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+
+    @property
+    def cancel_after_s(self) -> float:
+        """How long a phase may take before the driver cancels it."""
+        return self.message_timeout_s + self.cancel_later_s

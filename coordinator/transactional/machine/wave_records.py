@@ -91,7 +91,7 @@ class WaveRecords:
 
     Args:
         size: decides how many attempts a wave takes.
-        timeout_s: how long a processing phase may take, in seconds.
+        timeout_s: how long a processing phase may take before it is cancelled, in seconds.
 
     Attributes:
         size: as given; hears of each wave that ends.

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from coordinator.engines.spark.crash_story import CrashStory, crash_story
 from coordinator.engines.spark.java_watch import JavaWatch
 from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
+from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError
 from state.troubles import Trouble
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext, SparkStageInfo
+    from pyspark import SparkContext, SparkJobInfo, SparkStageInfo, StatusTracker
 
 _LOG = logging.getLogger("txbatch")
 LOOK_AFTER_S = 1.0
@@ -28,6 +30,8 @@ LOOKS_A_TIMEOUT = 4
 """It is asked at least this often in a message timeout."""
 LOG_AFTER_S, LOG_EVERY_S = 10.0, 30.0
 """When the log first says that a job waits, and how often."""
+TASKS_MAX = 500
+"""Of so many tasks of a stage Spark keeps what they said; see `OUR_SETTINGS`."""
 FIRST_WAVE = 0
 """Stands for the job that runs before any wave's: whatever was submitted meanwhile waits for it."""
 
@@ -173,12 +177,35 @@ def _running_tasks(context: SparkContext, stage: SparkStageInfo) -> int:
     return int(found.get().runningTasks()) if found.isDefined() else 0
 
 
+def overdue_story(context: SparkContext, job_group: str) -> CrashStory | None:
+    """Returns what the group's last job hung at, if the alarm rang for a task of it (driver, when it has crashed).
+
+    A cluster tries such a task again, and so the job knows of nothing but that it was cancelled meanwhile.
+    """
+    try:
+        store = context._jsc.sc().statusStore()  # noqa: SLF001 - there is no public question
+        tracker = context.statusTracker()
+        job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(job_group), default=-1))
+        for stage in () if job is None else _stages_of(tracker, [job]):
+            tasks = store.taskList(stage.stageId, stage.currentAttemptId, TASKS_MAX)
+            for said in (tasks.apply(place).errorMessage() for place in range(tasks.size())):
+                if said.isDefined() and (story := crash_story(RuntimeError(said.get()))).kind is CrashKind.OVERDUE:
+                    return story
+    except Exception as error:  # noqa: BLE001 - whatever Spark raises, the crash has a story of its own
+        _LOG.debug("the tasks of a crashed job are unknown: %s", error)
+    return None
+
+
+def _stages_of(tracker: StatusTracker, jobs: Iterable[SparkJobInfo]) -> list[SparkStageInfo]:
+    return [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
+
+
 def _look_at(context: SparkContext, job_group: str) -> JobLook:
     """Looks at the job of the group that Spark has."""
     tracker = context.statusTracker()
     job_ids = set(tracker.getJobIdsForGroup(job_group)) & set(tracker.getActiveJobsIds())
     jobs = [job for job in map(tracker.getJobInfo, job_ids) if job is not None]
-    stages = [stage for job in jobs for stage in map(tracker.getStageInfo, job.stageIds) if stage is not None]
+    stages = _stages_of(tracker, jobs)
     if not jobs:
         return JobLook.ABSENT
     if any(stage.numActiveTasks or _running_tasks(context, stage) for stage in stages):

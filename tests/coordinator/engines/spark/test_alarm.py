@@ -19,6 +19,9 @@ WIRING = wire(BaseBatchBolt(), component_id="work")
     [
         (60.0, 0.0, 58.0),  # a little before the driver cancels the wave
         (3.0, 0.0, 2.7),
+        (1.0, 2.0, 0.45),  # the worker had to start, and the driver waits for three seconds
+        (3.0, 2.9, 1.35),
+        (5.0, 3.1, 4.5),
         (60.0, 10.0, 48.0),  # earlier stages have used up some of the time
         (60.0, -3600.0, 58.0),  # the worker's clock is behind
         (60.0, 29.0, 29.0),  # never less than half of the time

@@ -66,7 +66,8 @@ def test_a_module_that_executors_lack_is_named_first_with_the_remedy_and_is_not_
 
 def test_the_cause_in_python_is_told_with_the_users_line_nearest_to_it() -> None:
     assert (
-        crash_story(python_exception(IN_A_BOLT)).reason == "count.Weird: two | lines (/home/ada/jobs/count.py, line 31)"
+        crash_story(python_exception(IN_A_BOLT)).reason
+        == "count.Weird: two | lines, in parse (/home/ada/jobs/count.py, line 31)"
     )
 
 
@@ -157,7 +158,7 @@ def test_a_task_that_was_overdue_tells_its_own_story() -> None:
 
     story = crash_story(python_exception(traceback))
 
-    assert story.reason == f"{text} (/home/ada/jobs/count.py, line 31)"
+    assert story.reason == f"{text}, in parse (/home/ada/jobs/count.py, line 31)"
     assert story.kind is CrashKind.OVERDUE
 
 

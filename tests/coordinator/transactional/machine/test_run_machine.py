@@ -299,6 +299,17 @@ def test_an_overdue_wave_is_cancelled_once_a_timeout():
     assert asked == [[], [CancelWave(1)], [], [CancelWave(1)]]
 
 
+@pytest.mark.parametrize("timeout_s", [1.0, 3.0, 5.0, 30.0])
+def test_what_hangs_is_cancelled_later_where_workers_name_it_themselves(timeout_s):
+    driven = Driven(max_spout_pending=1, plan={"message_timeout_s": timeout_s, "cancel_later_s": 2.0})
+    driven.turn(now_s=0.0)
+    asked = [driven.handle(TimePassed(timeout_s + late_s)) for late_s in (2.0, 2.1)]
+    driven.processed(1, (att(1, 1),))
+    driven.turn(now_s=100.0)
+    asked += [driven.handle(TimePassed(100.0 + timeout_s + late_s)) for late_s in (2.0, 2.1)]
+    assert asked == [[], [CancelWave(1)]] * 2
+
+
 def test_the_timeout_of_a_wave_begins_when_it_does_however_long_cutting_took():
     driven = Driven(ScriptedSource(["yes", "no"], takes_s=50.0), max_spout_pending=2)
     driven.turn(now_s=100.0)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import ne
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from coordinator.engines.spark.cluster import running_jobs
-from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, JobLook, RunningJobs
+from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, JobLook, RunningJobs, overdue_story
 from state.errors import EngineError
 
 
@@ -20,10 +22,12 @@ class Tracker:
         tasks: how many tasks of it are active, as Spark says.
         running: how many the scheduler knows of.
         done: how many have ended.
+        said: what failed tasks said, None for one that has not failed.
     """
 
     def __init__(self) -> None:
         self.is_submitted, self.tasks, self.done, self.running = False, 0, 0, 0
+        self.said: list[str | None] = []
 
     def getJobIdsForGroup(self, _: str) -> list[int]:  # noqa: N802 - Spark's names
         return [3, 7] if self.is_submitted else [3]
@@ -41,6 +45,12 @@ class Tracker:
     def taskSetManagerForAttempt(self, _: int, __: int) -> Any:  # noqa: N802
         tasks = SimpleNamespace(runningTasks=lambda: self.running)
         return SimpleNamespace(isDefined=lambda: self.is_submitted, get=lambda: tasks)
+
+    def taskList(self, *stage: int) -> Any:  # noqa: N802
+        assert stage == (1, 0, running_jobs.TASKS_MAX)
+        options = [SimpleNamespace(isDefined=partial(ne, said, None), get=lambda said=said: said) for said in self.said]
+        tasks = [SimpleNamespace(errorMessage=lambda option=option: option) for option in options]
+        return SimpleNamespace(size=lambda: len(tasks), apply=tasks.__getitem__)
 
 
 class Clock:
@@ -63,7 +73,7 @@ def tracker():
 
 
 def context_of(tracker: Tracker) -> Any:
-    spark = SimpleNamespace(taskScheduler=lambda: tracker)
+    spark = SimpleNamespace(taskScheduler=lambda: tracker, statusStore=lambda: tracker)
     return SimpleNamespace(statusTracker=lambda: tracker, _jsc=SimpleNamespace(sc=lambda: spark))
 
 
@@ -90,6 +100,31 @@ def test_a_wave_that_has_begun_waits_if_spark_twice_in_a_row_runs_none_of_its_ta
         clock.now, tracker.is_submitted, tracker.tasks = now, is_submitted, tasks
         seen.append(jobs.waiting())
     assert seen == [(), (), (), (5,), (), (), ()]
+
+
+HUNG = """org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "/home/ada/jobs/count.py", line 31, in parse
+coordinator.engines.spark.alarm.OverdueError: it had not returned
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ([None, "ValueError: no", HUNG, None], "it had not returned, in parse (/home/ada/jobs/count.py, line 31)"),
+        ([None, "ValueError: no"], None),
+        ([], None),
+    ],
+)
+def test_a_job_that_was_cancelled_while_spark_tried_a_task_again_tells_what_the_first_try_hung_at(tracker, said, told):
+    tracker.is_submitted, tracker.said = True, said
+    story = overdue_story(context_of(tracker), "g")
+    assert (story and story.reason) == told
+
+
+def test_a_spark_that_does_not_answer_after_a_crash_changes_nothing_of_its_story():
+    context: Any = SimpleNamespace(_jsc=None)
+    assert overdue_story(context, "g") is None
 
 
 def test_every_wave_that_waits_is_named(jobs, tracker, clock):
