@@ -70,9 +70,9 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
         yield FoundMistake(
             Mistake.CHANGES_EMITTED, seen.component_id, seen.place, "emitted here, and changed later", does_harm=False
         )
-    if differing := _first_difference(runs.first, other):
+    if differing := first_difference(runs.first, other):
         yield _drawn(*differing, runs.seen.draws, topology)
-    elif differing := _first_difference(runs.first, runs.second):
+    elif differing := first_difference(runs.first, runs.second):
         yield _kept(*differing, runs, topology)
     else:
         for seen in runs.seen.draws:
@@ -106,7 +106,7 @@ def sentence_of(error: TransactionError) -> str:
     return said_by(error)
 
 
-def _first_difference(one: QuietRun, other: QuietRun | TransactionError) -> tuple[str, str, str] | None:
+def first_difference(one: QuietRun, other: QuietRun | TransactionError) -> tuple[str, str, str] | None:
     """Returns what differs first: who it is, its component, and what it did otherwise; None if nothing does."""
     if isinstance(other, TransactionError):
         return "it", other.component_id if isinstance(other, UserCodeError) else "", f"ends: {sentence_of(other)}"

@@ -12,6 +12,7 @@ from state.printable import counted
 
 BATCHES = 20
 """Most transactions that a proof runs by default."""
+KEPT_HASHES = "keep_hashes was given"
 
 
 class Mistake(StrEnum):
@@ -22,6 +23,7 @@ class Mistake(StrEnum):
     CHANGES_EMITTED = "changes-emitted"
     ORDER = "order"
     TASKS = "tasks"
+    HASHES = "hashes"
     FOREIGN_READ = "foreign-read"
     EFFECT = "effect"
     RAISES = "raises"
@@ -40,6 +42,8 @@ EXPLAINED = {
     "together",
     Mistake.TASKS: "the result depends on the number of tasks; group by the key that has to be together, declare one "
     "task, or never change the number and keep it in proofs, too",
+    Mistake.HASHES: "the result depends on Python's hash seed, which is another one in each process: on the order of a "
+    "set of strings, or on hash(); sort the set, or use a dict, which keeps its order",
     Mistake.FOREIGN_READ: "a task reads a field that another task writes in the same transaction, and sees it as it "
     "was before; group by the field's key",
     Mistake.EFFECT: "it reaches outside the topology, which happens again with every attempt and every retry; declare "
@@ -95,6 +99,7 @@ class Proof:
         story: what happens in that schedule, line by line.
         keeps_tasks: whether every component has kept its number of tasks.
         expired_parts: how many parts of states had expired when the quiet run wrote them: nothing of them is compared.
+        same_hashes: why no run had another hash seed; "" if one had, or a mistake was found before.
     """
 
     topology_id: str
@@ -107,6 +112,7 @@ class Proof:
     story: Sequence[str] = field(default=(), repr=False)
     keeps_tasks: bool = False
     expired_parts: int = 0
+    same_hashes: str = ""
 
     @property
     def holds(self) -> bool:
@@ -121,7 +127,8 @@ class Proof:
         given: dict[str, Any] = {"seeds": 1, "seed": self.failing_seed, "exactly": list(self.faults)}
         if not self.is_whole or self.batches > BATCHES:
             given["batches"] = self.batches
-        return given | ({"keep_tasks": True} if self.keeps_tasks else {})
+        given |= {"keep_tasks": True} if self.keeps_tasks else {}
+        return given | ({"keep_hashes": True} if self.same_hashes == KEPT_HASHES else {})
 
     def __str__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.again.items())
@@ -135,6 +142,8 @@ class Proof:
         yield f"{self.topology_id}: {verdict}; {what}, {counted(self.seeds, 'seed')}"
         if self.expired_parts:
             yield f"{expired_when_written(self.expired_parts)}; nothing of them was compared"
+        if self.same_hashes:
+            yield f"not proved for another hash seed (the order of sets of strings): {self.same_hashes}"
         for found in self.mistakes:
             yield ""
             yield from found.lines()
@@ -152,6 +161,7 @@ class Proof:
             "is_whole": self.is_whole,
             "seeds": self.seeds,
             "expired_parts": self.expired_parts,
+            "same_hashes": self.same_hashes,
             "mistakes": [asdict(found) | {"explained": EXPLAINED[found.mistake]} for found in self.mistakes],
             "failing_seed": self.failing_seed,
             "faults": list(self.faults),

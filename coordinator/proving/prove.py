@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.simulated.fault_plan import Strike, fewest
 from coordinator.plain.plain_topology import PlainTopology
-from coordinator.proving.evidence import mistakes_in, place_of_class, place_of_error, sentence_of, watched_runs
+from coordinator.proving.evidence import (
+    first_difference,
+    mistakes_in,
+    place_of_class,
+    place_of_error,
+    sentence_of,
+    watched_runs,
+)
 from coordinator.proving.forked import ResultT, in_a_copy
-from coordinator.proving.mistakes import BATCHES, FoundMistake, Mistake, Proof
-from coordinator.proving.quiet_run import Kept, QuietRun, letters_of, quiet_run
+from coordinator.proving.fresh import fresh_run, packed
+from coordinator.proving.mistakes import BATCHES, KEPT_HASHES, FoundMistake, Mistake, Proof
+from coordinator.proving.quiet_run import Kept, QuietRun, QuietTransaction, letters_of, quiet_run
 from coordinator.proving.same_state import differences
 from coordinator.proving.schedule import OTHER_ORDER, OTHER_TASKS, Played, Schedule, faults_of
 from coordinator.proving.stage_play import StagePlay
@@ -33,6 +40,7 @@ from state.redis_topology.store import RedisStore
 SEEDS = 20
 SLOWER_WATCHED = 10.0
 """How many times as long code may take while it is watched."""
+HASH_SEED = 34
 TRIES = 8
 """How many arrangements are tried, without any fault, to see whether one of them explains a failure."""
 
@@ -45,6 +53,7 @@ def prove(
     batches: int = BATCHES,
     minutes: float | None = None,
     keep_tasks: bool = False,
+    keep_hashes: bool = False,
     exactly: Iterable[str] | None = None,
     on_seed: Callable[[int], None] | None = None,
 ) -> Proof:
@@ -54,10 +63,11 @@ def prove(
     without a server, on clocks that do not wait; your code runs many times, and what it does outside declared state it
     does each time. First the topology runs quietly, and is watched: a bolt that draws random numbers or a clock, keeps
     something between batches, changes what it emitted, reads a field that another task writes, or reaches outside, is
-    named with its line. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost, doubled or
-    altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and other numbers
-    of tasks for components that were declared with several. All of them have to leave the same state and the same dead
-    letters. The first seed that does not is reduced to the fewest faults, and printed as a story.
+    named with its line. It also runs in a new interpreter, where strings have other hashes: that finds a result which
+    depends on the order of a set. Then each seed draws a schedule: tasks retried, run twice or lost, frames lost,
+    doubled or altered, drivers killed, a server that loses answers or its last writes, tuples in another order, and
+    other numbers of tasks for components that were declared with several. All of them have to leave the same state and
+    the same dead letters. The first seed that does not is reduced to the fewest faults, and printed as a story.
 
         proof = prove(topology("tests/sample/*.jsonl"), seeds=20)
         assert proof.holds, proof
@@ -69,6 +79,7 @@ def prove(
         batches: most transactions of the input to run.
         minutes: no schedule begins after this time.
         keep_tasks: keep every component's number of tasks.
+        keep_hashes: start no new interpreter, such as in a test that has patched what the topology's code calls.
         exactly: the faults that strike, as `Proof.faults` names them, instead of those a seed draws.
         on_seed: called with the number of each seed that was played.
 
@@ -76,7 +87,9 @@ def prove(
         TopologyError: the topology cannot be proved; the message says why.
         TransactionError: a run without faults raises it, such as the `UserCodeError` of a bolt.
     """
-    return _Proving(provable(topology), batches, keep_tasks=keep_tasks).proof(
+    made = provable(topology)
+    given = KEPT_HASHES if keep_hashes else packed(topology)
+    return _Proving(made, given, batches, keep_tasks=keep_tasks).proof(
         range(seed, seed + seeds), minutes, exactly, on_seed or (lambda _: None)
     )
 
@@ -99,9 +112,17 @@ class _Judged:
 
 
 class _Proving:
-    def __init__(self, topology: Topology, batches: int, *, keep_tasks: bool) -> None:
-        self._topology, self._batches, self._keep_tasks = topology, batches, keep_tasks
-        self._is_whole, self._expired_parts = True, 0
+    """The proof of one topology.
+
+    Args:
+        given: the topology as a new interpreter can read it, or why it cannot.
+    """
+
+    def __init__(self, topology: Topology, given: bytes | str, batches: int, *, keep_tasks: bool) -> None:
+        self._topology, self._given = topology, given
+        self._limit_s = max(topology.message_timeout_s, DEFAULT_MESSAGE_TIMEOUT_S)
+        self._batches, self._keep_tasks = batches, keep_tasks
+        self._is_whole, self._expired_parts, self._same_hashes = True, 0, ""
         self._by_stages: Kept | None = None
 
     def proof(
@@ -153,15 +174,54 @@ class _Proving:
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
                 "opaque: what the first ones hold depends on what failed; give a smaller input, or more batches"
             )
-        spout = topology.spout.component_id
-        for txid, (one, two) in enumerate(zip(runs.first.transactions, other.transactions, strict=False), start=1):
-            if one.metadata != two.metadata and one.emitted[spout] != two.emitted[spout]:
-                raise TopologyError(
-                    f"component {spout!r} cuts txid {txid} otherwise each time: {_shown(one.metadata)}, then "
-                    f"{_shown(two.metadata)}; a run stores what was cut, but a proof has to compare the same batches: "
-                    f"{PROVE_INSTEAD}"
-                )
-        return runs.first.kept, list(mistakes_in(runs, other, topology))
+        if cut := self._cut_otherwise(runs.first, other):
+            raise TopologyError(
+                f"{cut}; a run stores what was cut, but a proof has to compare the same batches: {PROVE_INSTEAD}"
+            )
+        found = list(mistakes_in(runs, other, topology))
+        if not any(each.does_harm for each in found):
+            found.extend(self._with_other_hashes(runs.first))
+        return runs.first.kept, found
+
+    def _cut_otherwise(self, one: QuietRun, other: QuietRun) -> str:
+        spout = self._topology.spout.component_id
+        for txid, (a, b) in enumerate(zip(one.transactions, other.transactions, strict=False), start=1):
+            if a.metadata != b.metadata and a.emitted[spout] != b.emitted[spout]:
+                return f"component {spout!r} cuts txid {txid} otherwise each time: {_shown(a)}, then {_shown(b)}"
+        return ""
+
+    def _with_other_hashes(self, quiet: QuietRun) -> Iterator[FoundMistake]:
+        """Runs it in a new interpreter; if something else results, others tell whether the hashes are why."""
+        found = self._anew(HASH_SEED)
+        if isinstance(found, str):
+            self._same_hashes = found
+        elif cut := self._cut_otherwise(quiet, found):
+            self._same_hashes = cut
+        elif differing := self._differing(quiet, found):
+            component_id, evidence = differing
+            place = place_of_class(component_id, self._topology)
+            if self._differing(found, self._anew(HASH_SEED)):
+                yield FoundMistake(Mistake.DRAWS, component_id, place, f"run again in a new interpreter, {evidence}")
+            elif any(self._differing(found, self._anew(HASH_SEED + more)) for more in range(1, TRIES)):
+                yield FoundMistake(Mistake.HASHES, component_id, place, f"with another hash seed, {evidence}")
+            else:
+                self._same_hashes = f"in every new interpreter, {evidence}; what the code uses was changed in this one"
+
+    def _anew(self, hash_seed: int) -> QuietRun | str:
+        if isinstance(self._given, str):
+            return self._given
+        return self._in_a_copy(partial(fresh_run, self._given, self._batches, self._limit_s, hash_seed))
+
+    def _differing(self, one: QuietRun, other: QuietRun | str) -> tuple[str, str] | None:
+        """Returns the component that differs first, and how; None if the results do not differ."""
+        if isinstance(other, str):
+            return None
+        states = differences(one.kept, other.kept, self._topology.states, is_rearranged=True)
+        first = first_difference(one, other)
+        if not states or first is None:  # the order of what is emitted may differ: receivers meet any order
+            return None
+        who, component_id, how = first
+        return component_id, "; ".join((f"{who} {how}", *(sentence for _, sentence in states)))
 
     def _judged(self, schedule: Schedule, quiet: Kept) -> _Judged:
         """Plays a schedule, or without its faults if that fails already."""
@@ -191,8 +251,7 @@ class _Proving:
         return self._in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
 
     def _in_a_copy(self, run: Callable[[], ResultT], *, slower: float = 1) -> ResultT:
-        limit_s = max(self._topology.message_timeout_s, DEFAULT_MESSAGE_TIMEOUT_S)
-        return in_a_copy(run, returns_within_s=slower * limit_s)
+        return in_a_copy(run, returns_within_s=slower * self._limit_s)
 
     def _explained(
         self, schedule: Schedule, failed: _Judged, quiet: Kept, played: int, harmless: list[FoundMistake]
@@ -212,7 +271,9 @@ class _Proving:
                 rearranged = replace(schedule, seed=seed, exactly=frozenset({Strike(alone, 0)}))
                 found = self._judged(rearranged, quiet)
                 if found.differing and found.played.kept is not None:
-                    return self._proved(played, [self._mistake(mistake, found), *harmless], found)
+                    is_order = mistake is Mistake.ORDER or self._depends_on_order(found, quiet)
+                    cause = Mistake.ORDER if is_order else mistake
+                    return self._proved(played, [self._mistake(cause, found), *harmless], found)
         smallest = failed
 
         def still_fails(faults: list[Strike]) -> bool:
@@ -228,6 +289,20 @@ class _Proving:
         left = Mistake.REPEATS if faults else Mistake.ORDER
         mistake = Mistake.RAISES if smallest.played.kept is None else left
         return self._proved(played, [self._mistake(mistake, smallest), *harmless], smallest)
+
+    def _depends_on_order(self, found: _Judged, quiet: Kept) -> bool:
+        """Returns whether the states that differ do so, too, with the declared tasks and tuples in no order at all.
+
+        Other numbers of tasks change the order in which tuples arrive; a result that depends on that alone may never
+        show it otherwise, since the tuples of one task arrive in their order.
+        """
+        names = {name for name, _ in found.differing}
+        for seed in range(TRIES):
+            shaken = replace(found.schedule, seed=seed, exactly=frozenset({Strike(OTHER_ORDER, 0)}))
+            played = self._in_a_copy(partial(play_by_tuples, self._topology, shaken, self._batches, keeps_order=False))
+            if names <= {name for name, _ in self._compared(played, quiet, is_rearranged=True)}:
+                return True
+        return False
 
     def _mistake(self, mistake: Mistake, failed: _Judged) -> FoundMistake:
         evidence, error = "; ".join(sentence for _, sentence in failed.differing), failed.played.error
@@ -254,6 +329,7 @@ class _Proving:
             tuple(found),
             keeps_tasks=self._keep_tasks,
             expired_parts=self._expired_parts,
+            same_hashes=self._same_hashes,
         )
         if failed is None:
             return proof
@@ -272,11 +348,11 @@ def _emitted(run: QuietRun) -> str:
     return ", ".join(f"{count:,} ({component_id})" for component_id, count in counts.items())
 
 
-def _shown(metadata: Mapping[str, Any]) -> str:
-    return one_line(", ".join(map(repr, metadata.values())))
+def _shown(transaction: QuietTransaction) -> str:
+    return one_line(", ".join(map(repr, transaction.metadata.values())))
 
 
-def play_by_tuples(topology: Topology, schedule: Schedule, batches: int) -> Played:
+def play_by_tuples(topology: Topology, schedule: Schedule, batches: int, *, keeps_order: bool = True) -> Played:
     """Plays a schedule up to that transaction on a `LocalCluster`: tuples of different tasks come in any order."""
     faults, draw = schedule.plan(), Random(f"{schedule.seed} tuples")
     story, seed = ["tuple by tuple"], 0
@@ -293,7 +369,7 @@ def play_by_tuples(topology: Topology, schedule: Schedule, batches: int) -> Play
         tells_spout=False,
     )
     try:
-        with LocalCluster(seed=seed) as cluster:
+        with LocalCluster(seed=seed, keeps_order=keeps_order) as cluster:
             run = cluster.submit(topology, options=options)
             run.run_until_idle()
             kept, error = Kept(run.snapshot().states, letters_of(run.dead_letters())), None

@@ -50,6 +50,8 @@ class LocalCluster:
         redis_url: a server for the state; None keeps it in memory, until the cluster is closed.
         allow_plaintext: connect to a server on another machine without TLS.
         receive_capacity: most messages in a task's receive queue; a sender that finds it full waits.
+        keeps_order: False lets messages between two tasks overtake each other, too, as in no run: what changes then
+            depends on order.
         worker_count: number of workers that share the executors; local-or-shuffle groupings depend on it.
 
     Raises:
@@ -70,6 +72,7 @@ class LocalCluster:
         redis_url: str | None = None,
         allow_plaintext: bool = False,
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
+        keeps_order: bool = True,
         worker_count: int = 1,
     ) -> None:
         if isinstance(seed, bool) or not isinstance(seed, int):
@@ -78,7 +81,7 @@ class LocalCluster:
             raise ValueError(f"worker count is {worker_count!r}; give an integer of at least 1")
         self._worker_count = worker_count
         self._random = Random(seed)
-        self._receive_capacity = receive_capacity
+        self._receive_capacity, self._keeps_order = receive_capacity, keeps_order
         if redis_url is not None:
             require_encryption(redis_url, allow_plaintext=allow_plaintext)
         self._server = IN_MEMORY if redis_url is None else redact(redis_url)
@@ -148,6 +151,7 @@ class LocalCluster:
             random=self._random,
             options=(options or RunOptions()).or_window(LOCAL_WINDOW),
             receive_capacity=self._receive_capacity,
+            keeps_order=self._keeps_order,
             frame_fault=frame_fault,
             replay=choice,
         )
@@ -174,8 +178,14 @@ class LocalCluster:
         self, topology: PlainTopology, by_hand: Sequence[str], message_fault: MessageFault | None
     ) -> PlainRun:
         plan = make_plain_plan(topology, pickle_spec, worker_count=self._worker_count, is_chained=False)
-        seed, capacity = self._random.getrandbits(64), self._receive_capacity
-        run = PlainRun(plan, seed=seed, receive_capacity=capacity, by_hand=by_hand, message_fault=message_fault)
+        run = PlainRun(
+            plan,
+            seed=self._random.getrandbits(64),
+            receive_capacity=self._receive_capacity,
+            keeps_order=self._keeps_order,
+            by_hand=by_hand,
+            message_fault=message_fault,
+        )
         self._open.callback(run.close)
         run.activate()
         return run

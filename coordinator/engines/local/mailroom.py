@@ -65,15 +65,18 @@ class Mailroom(Generic[MessageT]):
     Args:
         random: draws every choice.
         receive_capacity: most messages in a task's receive queue, at least 1.
+        keeps_order: whether messages between two tasks keep their order.
 
     Raises:
         ValueError: the capacity is not an integer of at least 1.
     """
 
-    def __init__(self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY) -> None:
+    def __init__(
+        self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY, *, keeps_order: bool = True
+    ) -> None:
         if isinstance(receive_capacity, bool) or not isinstance(receive_capacity, int) or receive_capacity < 1:
             raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer of at least 1")
-        self._random = random
+        self._random, self._keeps_order = random, keeps_order
         self._capacity = receive_capacity
         self._desks: dict[int, _Desk[MessageT]] = {}
         self._channels: dict[tuple[int, int], _Channel[MessageT]] = {}
@@ -155,6 +158,8 @@ class Mailroom(Generic[MessageT]):
         return not desk.overflow_count or desk.wake is not None
 
     def _deliver(self, channel: _Channel[MessageT]) -> None:
+        if not self._keeps_order:
+            channel.accepted.rotate(self._random.randrange(len(channel.accepted)))
         message = channel.accepted.popleft()
         if not channel.accepted:
             del self._ready[channel.sender, channel.target]

@@ -21,10 +21,20 @@ def dumps(spec: Any) -> bytes:
         return pickle.dumps(spec, pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001 - pickling runs user code; its error may be raised again below
         try:
-            from coordinator.engines.spark.shipping import dumps as dumps_by_value
-        except ImportError:  # pyspark is not installed
+            return dumps_by_value(spec)
+        except ImportError:
             raise error from None
-        return dumps_by_value(spec)
+
+
+def dumps_by_value(spec: Any) -> bytes:
+    """Pickles with Spark's pickler, which sends code that no other process could import.
+
+    Raises:
+        ImportError: pyspark is not installed.
+    """
+    from coordinator.engines.spark.shipping import dumps
+
+    return dumps(spec)
 
 
 pickle_spec = spec_pickler(dumps)

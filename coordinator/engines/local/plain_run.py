@@ -78,6 +78,7 @@ class PlainRun:
         plan: of the topology.
         seed: of everything random.
         receive_capacity: most messages in a task's receive queue.
+        keeps_order: whether messages between two tasks keep their order.
         by_hand: ids of bolts whose tuples are kept for the test, see `waiting`.
         message_fault: loses, doubles, alters or replaces messages.
 
@@ -92,13 +93,14 @@ class PlainRun:
         *,
         seed: int = 0,
         receive_capacity: int = DEFAULT_RECEIVE_CAPACITY,
+        keeps_order: bool = True,
         by_hand: Sequence[str] = (),
         message_fault: MessageFault | None = None,
     ) -> None:
         if isinstance(by_hand, str):
             raise TopologyError(f"by_hand takes a list of component ids, not {by_hand!r}; write [{by_hand!r}]")
         self._seed = seed
-        self._mailroom = Mailroom[Message](self._random_of("mailroom"), receive_capacity)
+        self._mailroom = Mailroom[Message](self._random_of("mailroom"), receive_capacity, keeps_order=keeps_order)
         self._message_fault = message_fault
         self._timers = Timers()
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}

@@ -52,6 +52,7 @@ class TransactionalRun:
         random: draws the schedule and the attempt ids.
         options: limits of the run.
         receive_capacity: most messages in a task's receive queue.
+        keeps_order: whether messages between two tasks keep their order.
         frame_fault: loses, doubles, alters or replaces frames in flight.
         replay: the dead letters that the run publishes instead of reading the input.
 
@@ -69,6 +70,7 @@ class TransactionalRun:
         random: Random,
         options: RunOptions,
         receive_capacity: int,
+        keeps_order: bool,
         frame_fault: FrameFault | None,
         replay: LetterChoice | None = None,
     ) -> None:
@@ -84,7 +86,7 @@ class TransactionalRun:
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
         reader = RedisReader(server, topology.topology_id, nonce=nonce, connection=connection)
-        mailroom: Mailroom[TaskInput] = Mailroom(random, receive_capacity)
+        mailroom: Mailroom[TaskInput] = Mailroom(random, receive_capacity, keeps_order=keeps_order)
         self._book = AttemptBook(self._deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault, holds=self._book.holds)
         self._open = ExitStack()

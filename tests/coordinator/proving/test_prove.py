@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -38,6 +40,8 @@ from tests.support.faulty_topologies import (
     CountWords,
     CutsByChance,
     DrawsNumbers,
+    EmitsLast,
+    EmitsSet,
     HasEffects,
     KeepsInClass,
     KeepsInModule,
@@ -49,6 +53,7 @@ from tests.support.faulty_topologies import (
     ReadsSlowClock,
     SplitLines,
     StoreCounts,
+    TakesOne,
     words,
 )
 
@@ -60,6 +65,7 @@ FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
     "order": (partial(words, SplitLines(), KeepsLast(), in_one_task=True), Mistake.ORDER, "class KeepsLast", 8),
     "attempts": (partial(words, None, CountsAttempts()), Mistake.ORDER, "class CountsAttempts", 4),
     "tasks": (partial(words, CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
+    "order of one task": (partial(words, EmitsLast(), lines_tasks=1), Mistake.ORDER, "class StoreCounts", 4),
     "foreign": (partial(words, None, ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),
 }
 """Name -> a topology, the mistake it makes, what is in the line, and within how many seeds schedules alone show it."""
@@ -115,11 +121,11 @@ def test_schedules_alone_show_a_state_that_differs(name: str, monkeypatch: pytes
     """What quiet runs tell is left out: then the first seeds find it, and play it again."""
     topology, _, _, seeds = FAULTY[name]
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
-    proof = prove(topology)
+    proof = prove(topology, keep_hashes=True)
     assert not proof.holds
     assert proof.seeds <= seeds
     assert proof.failing_seed is not None
-    again = prove(topology, seeds=1, seed=proof.failing_seed, exactly=proof.faults)
+    again = prove(topology, **proof.again)
     assert (again.seeds, again.holds, again.faults) == (1, False, proof.faults)
 
 
@@ -129,6 +135,78 @@ def test_an_effect_is_found_before_it_is_repeated_under_faults(tmp_path: Path) -
     assert (found.mistake, found.component_id, proof.seeds) == (Mistake.EFFECT, "count", 0)
     assert "effects.txt' to write" in found.evidence
     assert "# happens again and again" in line_at(found.place)
+
+
+def test_a_result_that_depends_on_the_order_of_a_set_is_found_in_a_new_interpreter() -> None:
+    proof = prove(partial(words, TakesOne()))
+    (found,) = proof.mistakes
+    assert (found.mistake, found.component_id, found.is_certain, proof.seeds) == (Mistake.HASHES, "count", True, 0)
+    assert found.evidence.startswith("with another hash seed, txid 1 emits [")
+    assert "state counts differs" in found.evidence
+    assert "class TakesOne" in line_at(found.place)
+
+
+def test_the_order_of_a_set_is_no_mistake_unless_the_result_depends_on_it() -> None:
+    proof = prove(partial(words, EmitsSet()), seeds=2)
+    assert (proof.holds, proof.mistakes, proof.same_hashes) == (True, (), "")
+
+
+HELD: list[str] = []
+
+
+class NeedsThisProcess(CountWords):
+    """Pickles, and can be made only where something is held in memory."""
+
+    def __reduce__(self):
+        return made_here, ()
+
+
+def made_here() -> NeedsThisProcess:
+    assert HELD, "nothing is held here"
+    return NeedsThisProcess()
+
+
+def test_a_proof_says_why_no_run_had_another_hash_seed() -> None:
+    HELD.append("something")
+    proof = prove(words(NeedsThisProcess()), seeds=1)
+    assert proof.holds
+    assert str(proof).splitlines()[1] == (
+        "not proved for another hash seed (the order of sets of strings): a new interpreter cannot make it "
+        "(AssertionError: nothing is held here)"
+    )
+    assert prove(words(), seeds=0, keep_hashes=True).same_hashes == "keep_hashes was given"
+
+
+def patched(bolt: CountWords) -> None:
+    bolt.collector.emit(["patched", 1])
+
+
+def test_what_this_process_has_changed_is_not_taken_for_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CountWords, "finish_batch", patched)
+    proof = prove(words(), seeds=1)
+    assert proof.holds
+    assert proof.same_hashes.startswith("in every new interpreter, txid 1 emits ['patched', 1], and then [")
+
+
+SCRIPT = """
+from coordinator import prove
+from tests.support.faulty_topologies import CountWords, words
+
+class Own(CountWords):
+    def finish_batch(self):
+        self.collector.emit([next(iter({f"{word} {n}" for word in self.words for n in range(50)}), ""), 1])
+
+print(prove(words(Own())))
+"""
+
+
+def test_classes_of_a_script_run_in_a_new_interpreter_and_the_script_runs_once(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    shown = subprocess.run([sys.executable, script], env=here, capture_output=True, text=True, check=True).stdout
+    assert shown.count("not proved") == 1
+    assert "hashes 'count': with another hash seed" in shown
 
 
 def test_what_is_changed_after_it_was_emitted_is_reported_and_harmless() -> None:
@@ -169,12 +247,13 @@ def test_a_number_of_tasks_that_is_kept_is_no_mistake() -> None:
 
 def test_a_story_tells_the_fewest_faults_that_show_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
-    proof = prove(words(KeepsInClass()), seed=110)
+    proof = prove(words(KeepsInClass()), seed=110, keep_hashes=True)
     assert str(proof) == STORY.format(place=f"{faulty_topologies.__file__}:{line_of('class StoreCounts')}")
 
 
 STORY = """\
 words: not proved; 4 transactions, 1 seed
+not proved for another hash seed (the order of sets of strings): keep_hashes was given
 
 repeats 'store': state counts differs: 'x' is None, expected 1; 'y' is None, expected 1; 'z' is None, \
 expected 1 (likely)
@@ -195,7 +274,8 @@ seed 110, with 2 faults left:
   driver 3 continues after 3
   driver 3 has committed up to 4
   driver 3 ends: done
-again: prove(topology, seeds=1, seed=110, exactly=['kill@group.submitting:1', 'kill@group.submitting:4'])"""
+again: prove(topology, seeds=1, seed=110, exactly=['kill@group.submitting:1', 'kill@group.submitting:4'], \
+keep_hashes=True)"""
 
 
 def line_of(text: str) -> int:
@@ -221,7 +301,7 @@ def test_code_may_take_as_long_as_the_topology_lets_it_and_longer_while_it_is_wa
     monkeypatch.setattr(module, "in_a_copy", noted)
     prove(replace(words(), message_timeout_s=300.0), seeds=0)
     prove(replace(words(), message_timeout_s=0.5), seeds=0)
-    assert given == [3_000.0, 300.0, 600.0, 60.0]
+    assert given == [3_000.0, 300.0, 300.0, 600.0, 60.0, 60.0]
 
 
 def test_no_schedule_begins_after_its_time() -> None:
@@ -281,7 +361,7 @@ class EndsProcess(CountWords):
 @pytest.mark.parametrize("bolt", [RaisesIfRepeated(), NeverSucceedsAgain()])
 def test_an_error_that_only_faults_lead_to_is_found(bolt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "mistakes_in", lambda *given: [])
-    (found,) = prove(words(bolt)).mistakes
+    (found,) = prove(words(bolt), keep_hashes=True).mistakes
     assert (found.mistake, found.is_certain) == (Mistake.RAISES, False)
     assert "again" in found.evidence
     assert isinstance(bolt, NeverSucceedsAgain) or line_at(found.place).strip() == 'raise ValueError("again")'

@@ -6,6 +6,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -14,9 +15,11 @@ from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters,
 from coordinator.operating.cli.exits import ExitCode
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
+from coordinator.plain.plain_topology import PlainTopology
 from coordinator.proving.mistakes import BATCHES, Proof
 from coordinator.proving.prove import SEEDS
 from coordinator.proving.prove import prove as proof_of
+from coordinator.topology.building.topology import Topology
 from state.printable import counted
 
 SENTENCE_EVERY_S = 5.0
@@ -34,6 +37,7 @@ def prove(
     ] = None,
     batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most transactions of the input to run.")] = BATCHES,
     keep_tasks: Annotated[bool, typer.Option("--keep-tasks", help="Keep the numbers of tasks as declared.")] = False,
+    keep_hashes: Annotated[bool, typer.Option("--keep-hashes", help="Start no interpreter with other hashes.")] = False,
     exactly: Annotated[
         str | None,
         typer.Option(metavar="FAULTS", help="Faults that strike, as printed, instead of those that a seed draws."),
@@ -47,14 +51,14 @@ def prove(
     a mistake, with the line and the schedule that shows it.
     """
     with user_output_aside():
-        topology, _ = load_topology(target, parameters)
         proof = proof_of(
-            topology,
+            partial(_made, target, parameters),
             seeds=seeds,
             seed=seed,
             batches=batches,
             minutes=minutes,
             keep_tasks=keep_tasks,
+            keep_hashes=keep_hashes,
             exactly=None if exactly is None else [fault for fault in exactly.split(",") if fault],
             on_seed=_progress(seeds),
         )
@@ -64,6 +68,10 @@ def prove(
     else:
         say(*proof.lines(), *(["", f"again: {again}"] if again else []))
     return ExitCode.DONE if proof.holds else ExitCode.JOB_FAILED
+
+
+def _made(target: str, parameters: Sequence[str] | None) -> Topology | PlainTopology:
+    return load_topology(target, parameters)[0]
 
 
 def _progress(seeds: int) -> Callable[[int], None]:

@@ -56,6 +56,19 @@ def test_a_channel_keeps_its_order_and_delivers_each_message_once(seed, capacity
     assert in_flight(mailroom) == 0
 
 
+def test_messages_of_one_channel_overtake_each_other_if_order_is_not_kept():
+    mailroom = Mailroom[Letter](Random(0), 3, keeps_order=False)
+    received: list[Letter] = []
+    for task in (SPOUT, BOLT):
+        mailroom.attach(task, received.append)
+    letters = [Letter(SPOUT, BOLT, number) for number in range(9)]
+    for letter in letters:
+        mailroom.send(letter)
+    run(mailroom)
+    assert received != letters
+    assert sorted(received) == letters
+
+
 def test_one_seed_gives_one_schedule_and_different_seeds_different_ones():
     def schedule(seed):
         mailroom = room(seed)

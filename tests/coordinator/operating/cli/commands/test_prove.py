@@ -26,6 +26,16 @@ def keeping(input="input.txt", lines_per_batch=2):
     return builder.build()
 
 
+class KeepsAll(Store):
+    found = HashState("found", value=str)
+
+    def execute(self, tup):
+        self.line = tup["line"]
+
+    def finish_batch(self):
+        self.found.put(self.line, "")
+
+
 class OnePerTask(BaseBatchBolt):
     output_fields = ("line",)
 
@@ -34,6 +44,21 @@ class OnePerTask(BaseBatchBolt):
 
     def finish_batch(self):
         self.collector.emit(["of this task"])
+
+
+class FirstOfSet(OnePerTask):
+    def execute(self, tup):
+        self.first = next(iter({f"{tup['line']} {number}" for number in range(50)}))
+
+    def finish_batch(self):
+        self.collector.emit([self.first])
+
+
+def hashes(input="input.txt", lines_per_batch=2):
+    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, lines_per_batch))
+    builder.set_bolt("each", FirstOfSet()).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", KeepsAll()).global_grouping("each")
+    return builder.build()
 
 
 def tasks(input="input.txt", lines_per_batch=2):
@@ -60,6 +85,14 @@ def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, capsys) -> None:
     assert "KeepingStore.known has changed (certain)" in shown[2]
     file, line = shown[3].removeprefix("  at ").rsplit(":", 1)
     assert folder.path.joinpath(file).read_text().splitlines()[int(line) - 1] == "    known = 0"
+
+
+@pytest.mark.parametrize("target", ["job_of_lines:hashes", "job_of_lines.py:hashes"])
+def test_a_result_that_depends_on_the_hash_seed_is_found(folder: JobFolder, capsys, target: str) -> None:
+    folder.write_job(more=KEEPING)
+    assert ended(target) == 1
+    assert "\nhashes 'each': with another hash seed, txid 1 emits [" in capsys.readouterr().out
+    assert ended(target, "--keep-hashes", "--seeds", "2") == 0
 
 
 def test_a_failing_schedule_is_printed_with_the_command_that_plays_it_again(folder: JobFolder, capsys) -> None:
