@@ -8,7 +8,7 @@ repeated, later than that writes the key and ends it in the same step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from operator import index
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from state.commits.write_set import TaskWriteSet
 from state.errors import TopologyError
-from state.keys import RESERVED_NAME, check_name, member_name
+from state.keys import RESERVED_NAME, check_name, member_name, split_member
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
 
@@ -191,6 +191,31 @@ class StateFamily(Generic[Handle]):
         if not 0 < expires_ms <= MAX_INTEGER:
             raise ValueError(f"{when}, which is before 1970 or too far in the future")
         return expires_ms
+
+
+def named_part(topology_id: str, text: str, part_types: Mapping[str, PartType | None]) -> tuple[str, str | None]:
+    """Returns the state that a user has named, and its part if one is named, whether quoted as in its key or not.
+
+    `part_types` has the type of every state's parts, None for a state without.
+
+    Raises:
+        TopologyError: there is no such state, or it has no such parts.
+    """
+    name, part = split_member(text)
+    if part is None and ":" in text:  # the part as it is listed, not as it is spelled in a key
+        name, _, part = text.partition(":")
+    if name not in part_types:
+        known = ", ".join(sorted(part_types)) or "none"
+        raise TopologyError(f"topology {topology_id!r} declares no state {name!r}; declared: {known}")
+    part_type = part_types[name]
+    if part is not None and part_type is None:
+        raise TopologyError(f"state {name!r} of topology {topology_id!r} has no parts; name it without {part!r}")
+    if part is not None and part_type is not None:
+        try:
+            part_of_text(part, part_type)
+        except ValueError as error:
+            raise TopologyError(f"part {part!r} of state {name!r} is not a {part_type.value}: {error}") from None
+    return name, part
 
 
 def part_text(part: Any) -> str:

@@ -66,12 +66,14 @@ class DryWrites:
 
     Attributes:
         component_id: the committer.
-        key: Redis key of the state.
+        state: its name.
+        key: Redis key of the state, or of one part of it.
         redis_type: as in the reply to TYPE.
         changes: task by task, and by kind of change.
     """
 
     component_id: str
+    state: str
     key: str
     redis_type: str
     changes: tuple[DryChange, ...]
@@ -187,7 +189,7 @@ def _components(run: TransactionalRun, topology: Topology, txid: int) -> tuple[D
 
 
 def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWrites]:
-    keys, changes = Keys(topology.topology_id), dict[tuple[str, str, str], list[DryChange]]()
+    keys, changes = Keys(topology.topology_id), dict[tuple[str, str, str, str], list[DryChange]]()
     forms = {
         handle.name: form_of(
             handle.value_type, handle.template.scale if isinstance(handle, StateFamily) else handle.scale
@@ -197,8 +199,9 @@ def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWr
     for report in reports:
         for write_set in report.write_sets:
             for name, writes in write_set.states.items():
-                key = (report.component_id, keys.state(name), writes.kind.value)
-                changes.setdefault(key, []).extend(_changes(unpacked(writes), forms[split_member(name)[0]]))
+                state = split_member(name)[0]
+                key = (report.component_id, state, keys.state(name), writes.kind.value)
+                changes.setdefault(key, []).extend(_changes(unpacked(writes), forms[state]))
     components = [report.component_id for report in reports]
     ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))
     yield from (DryWrites(*key, tuple(_added_up(changes[key]))) for key in ordered if changes[key])

@@ -30,6 +30,7 @@ from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.html_tables import bounded_table, section
 from state.kinds.handles import DeclaredState
+from state.kinds.state_family import StateFamily, named_part, part_of_text
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.snapshots import Snapshot, snapshot
@@ -273,18 +274,22 @@ class TransactionalRun:
         return snapshot(self._client, self._topology.topology_id, self._handles().values())
 
     def state(self, name: str) -> Any:
-        """Returns one declared state as of the last commit, decoded as declared.
+        """Returns one declared state as of the last commit, or one part of it (``"views:2026-11-21"``), decoded.
 
         Raises:
-            TopologyError: no committer declares it.
+            TopologyError: no committer declares it, or it has no such part.
         """
-        handles = self._handles()
-        if name not in handles:
-            raise TopologyError(
-                f"no committer of topology {self._topology.topology_id!r} declares a state {name!r}; "
-                f"declared: {sorted(handles) or 'none'}"
-            )
-        return snapshot(self._client, self._topology.topology_id, [handles[name]]).states[name]
+        handles, topology_id = self._handles(), self._topology.topology_id
+        types = {key: each.part_type if isinstance(each, StateFamily) else None for key, each in handles.items()}
+        name, part = named_part(topology_id, name, types)
+        whole = snapshot(self._client, topology_id, [handles[name]]).states[name]
+        part_type = types[name]
+        if part is None or part_type is None:
+            return whole
+        found = part_of_text(part, part_type)
+        if found not in whole:
+            raise TopologyError(f"state {name!r} has no part {part!r}; state({name!r}) has all its parts")
+        return whole[found]
 
     def dead_letters(self) -> list[DeadLetter]:
         """Returns what was refused with `dead_letter` in committed transactions, by transaction, task and call."""

@@ -12,7 +12,7 @@ from coordinator.operating.transfer.state_lines import lines_of
 from coordinator.topology.building.picture_maker import held_in_words
 from state.errors import TopologyError
 from state.keys import member_name, split_member
-from state.kinds.state_family import part_of_text
+from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
@@ -91,24 +91,13 @@ def chosen_state(export: RedisExport, text: str) -> ChosenState:
     Raises:
         TopologyError: the topology is not stored, or declares no such state.
     """
-    keys, states = export.keys, described_states(export.keys, export.control())
-    name, part = split_member(text)
-    if part is None and ":" in text:  # the part as it is listed, not as it is spelled in a key
-        name, _, part = text.partition(":")
+    states = described_states(export.keys, export.control())
+    types = {name: state.part_type for name, state in states.items()}
+    name, part = named_part(export.keys.topology_id, text, types)
+    if part is not None:
         with suppress(ValueError):
             text = member_name(name, part)
-    state = states.get(name)
-    if state is None:
-        known = ", ".join(sorted(states)) or "none"
-        raise TopologyError(f"topology {keys.topology_id!r} declares no state {name!r}; declared: {known}")
-    if part is not None and state.part_type is None:
-        raise TopologyError(f"state {name!r} of topology {keys.topology_id!r} has no parts; name it without {part!r}")
-    if part is not None and state.part_type is not None:
-        try:
-            part_of_text(part, state.part_type)
-        except ValueError as error:
-            raise TopologyError(f"part {part!r} of state {name!r} is not a {state.part_type.value}: {error}") from None
-    return ChosenState(text, state, part is not None or state.part_type is None)
+    return ChosenState(text, states[name], part is not None or types[name] is None)
 
 
 def lines_of_state(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -43,7 +44,7 @@ def dry_run(
     parameters: Parameters = None,
     batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most batches to run.")] = 1,
     limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Most tuples shown of each component, and changes of each state.")
+        int, typer.Option(min=0, metavar="N", help="Most tuples of each component, and changes of each whole state.")
     ] = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -110,16 +111,33 @@ def _lines(topology_id: str, batch: DryBatch, fields: Fields, limit: int) -> Ite
         yield "  the commit phase was not run"
         return
     yield "  would write" if batch.writes else "  would write nothing"
-    for writes in batch.writes:
-        changes = counted(len(writes.changes), "change")
-        yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {changes}"
-        yield from _cut([_change_line(change) for change in writes.changes[:limit]], len(writes.changes), "      ")
+    for shown, left in _by_state(batch.writes, limit):
+        for writes, most in shown:
+            changes = counted(len(writes.changes), "change")
+            yield f"    {writes.key} ({writes.redis_type}), by {writes.component_id}: {changes}"
+            yield from _cut([_change_line(change) for change in writes.changes[:most]], len(writes.changes), "      ")
+        if left:
+            parts, changes = counted(len(left), "part"), counted(sum(len(each.changes) for each in left), "change")
+            yield f"    … {parts} more of state {left[0].state}, by {left[0].component_id}: {changes}"
     if batch.expired_parts:
         yield f"  {expired_when_written(batch.expired_parts)}"
     if batch.dead_letters:
         yield f"  {counted(len(batch.dead_letters), 'dead letter')}"
         letters = [f"{letter.component_id}: {letter.reason}" for letter in batch.dead_letters[:limit]]
         yield from _cut(letters, len(batch.dead_letters), "    ")
+
+
+def _by_state(writes: Sequence[DryWrites], limit: int) -> Iterator[tuple[list[tuple[DryWrites, int]], list[DryWrites]]]:
+    """Yields of each state what is shown, with the number of changes, and the parts that a limit leaves out."""
+    for _, parts in groupby(writes, key=lambda each: (each.component_id, each.state)):
+        room, shown, left = limit, list[tuple[DryWrites, int]](), list[DryWrites]()
+        for part in parts:
+            if shown and not room:
+                left.append(part)
+                continue
+            shown.append((part, room))
+            room -= min(room, len(part.changes))
+        yield shown, left
 
 
 def _cut(lines: Sequence[str], count: int, indent: str) -> Iterator[str]:
@@ -147,6 +165,7 @@ def _change_line(change: DryChange) -> str:
 
 
 def _plain(batch: DryBatch, fields: Fields, limit: int) -> dict[str, Any]:
+    states = list(_by_state(batch.writes or (), limit))
     return {
         "txid": batch.txid,
         "components": [
@@ -168,8 +187,9 @@ def _plain(batch: DryBatch, fields: Fields, limit: int) -> dict[str, Any]:
             }
             for component in batch.components
         ],
-        "writes": None if batch.writes is None else [_plain_writes(writes, limit) for writes in batch.writes],
+        "writes": None if batch.writes is None else [_plain_writes(*each) for shown, _ in states for each in shown],
         "dead_letters": [json_of(letter) for letter in batch.dead_letters[:limit]],
+        **({"left_out": [_plain_left(left) for _, left in states if left]} if any(left for _, left in states) else {}),
         **({"expired_parts": batch.expired_parts} if batch.expired_parts else {}),
     }
 
@@ -186,6 +206,11 @@ def _plain_writes(writes: DryWrites, limit: int) -> dict[str, Any]:
         "count": len(writes.changes),
         "changes": changes,
     }
+
+
+def _plain_left(left: Sequence[DryWrites]) -> dict[str, Any]:
+    changes = sum(len(each.changes) for each in left)
+    return {"component": left[0].component_id, "state": left[0].state, "parts": len(left), "changes": changes}
 
 
 @command

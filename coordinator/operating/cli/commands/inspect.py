@@ -78,9 +78,7 @@ def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words
             )
         )
     if known.is_quarantined:
-        shown.append(
-            ("quarantined", f"its batch was set aside: see `txbatch quarantine show {topology_id} {known.txid}`")
-        )
+        shown.insert(1, ("quarantined", f"see `txbatch quarantine show {topology_id} {known.txid}`"))
     shown += [("contained", text) for text in _contained(known, words)]
     story = known.story
     if story is not None:
@@ -100,6 +98,10 @@ def _state(known: KnownTransaction) -> str:
         return f"not cut yet, as far as is stored; {last}"
     if state_of(known) == IN_FLIGHT:
         return f"cut, and not committed; {last}"
+    if known.is_quarantined:
+        return f"quarantined: its batch was set aside, and it was committed empty; {last}"
+    if known.story is not None and known.story.set_aside:
+        return f"committed empty: its batch had been quarantined, and was republished or discarded; {last}"
     if known.is_forgotten:
         return f"committed, exactly once; nothing else is kept of it any more{_begins(known)}"
     return f"committed, exactly once; {last}"

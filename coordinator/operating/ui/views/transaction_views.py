@@ -233,6 +233,10 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
 
 def _state(known: KnownTransaction) -> tuple[str, Tone, str]:
     last = f"the last committed one is {known.committed_txid:,}"
+    if known.is_quarantined:
+        return "quarantined", Tone.BAD, f"Its batch was set aside, and it was committed empty; {last}."
+    if known.story is not None and known.story.set_aside:
+        return "committed empty", Tone.WAITS, f"Its batch was set aside, then republished or discarded; {last}."
     if known.is_forgotten:
         return "committed", Tone.CALM, "Exactly once; nothing else is kept of it any more."
     if known.is_committed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import date
 from typing import Any, ClassVar
 
 import pytest
@@ -29,6 +30,7 @@ from tests.support.scenarios.random_topologies import Input, Part, Scenario, Tri
 from tests.support.scenarios.reference_fold import fold
 from tests.support.scenarios.small import SMALL, small
 from tests.support.topologies.components import Count, Lines, LinesCoordinator, build
+from tests.support.topologies.typed_states import typed_topology
 
 WIDE = RunOptions(max_spout_pending=8)
 
@@ -135,11 +137,23 @@ def test_closing_gives_up_what_is_under_way_and_says_that_it_is_not_done(cluster
     run.close()
 
 
+def test_a_part_of_a_state_is_named_as_for_the_command(cluster):
+    run = cluster.submit(typed_topology())
+    run.run_until_idle()
+    assert run.state("views:2026-11-21") == run.state("views")[date(2026, 11, 21)] != {}
+    assert run.state("visitors:wörd/0") == run.state("visitors:w%C3%B6rd%2F0") == 6
+    for name, said in (
+        ("views:monday", "part 'monday' of state 'views' is not a date"),
+        ("views:2026-11-30", r"state 'views' has no part '2026-11-30'; state\('views'\) has all its parts"),
+        ("counts:a", "state 'counts' of topology 'typed' has no parts; name it without 'a'"),
+    ):
+        with pytest.raises(TopologyError, match=said):
+            run.state(name)
+
+
 def test_a_state_nobody_declares_is_refused(cluster):
     run = cluster.submit(build(("count", Count(), ["lines"])))
-    with pytest.raises(
-        TopologyError, match=r"no committer of topology '\w+' declares a state 'sums'; declared: \['counts'\]"
-    ):
+    with pytest.raises(TopologyError, match=r"topology '\w+' declares no state 'sums'; declared: counts"):
         run.state("sums")
 
 

@@ -24,6 +24,27 @@ def bad(input="input.txt"):
 """
 
 
+PARTS = """
+
+class StoreParts(Store):
+    by_line = HashState("by_line", value=int).per("line")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.found = []
+
+    def execute(self, tup):
+        self.found.append(tup["line"])
+
+    def finish_batch(self):
+        for line in self.found:
+            self.by_line[line].put_many({"a": 1, "b": 2})
+
+
+def parts(input="input.txt"):
+    builder = TransactionalTopologyBuilder("lines", "lines", TextFiles(input, 9))
+    builder.set_committer_bolt("store", StoreParts()).global_grouping("lines")
+    return builder.build()
+"""
 ended = partial(txbatch, "dry-run")
 
 
@@ -53,6 +74,25 @@ def test_it_shows_as_many_batches_and_tuples_as_it_is_told(folder: JobFolder, ca
         "lines: batch 2, not committed",
     ]
     assert "    … 1 more" in shown
+
+
+def test_a_limit_is_for_all_parts_of_a_state_together(folder: JobFolder, capsys):
+    folder.write_job(more=PARTS)
+    assert ended("job_of_lines:parts", "--limit", "3") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[shown.index("  would write") + 1 :] == [
+        "    {lines}:by_line:one (hash), by store: 2 changes",
+        "      'a' = 1",
+        "      'b' = 2",
+        "    {lines}:by_line:three (hash), by store: 2 changes",
+        "      'a' = 1",
+        "      … 1 more",
+        "    … 1 part more of state by_line, by store: 2 changes",
+    ]
+    assert ended("job_of_lines:parts", "--limit", "1", "--json") == 0
+    (batch,) = json.loads(capsys.readouterr().out)["batches"]
+    assert [(each["count"], len(each["changes"])) for each in batch["writes"]] == [(2, 1)]
+    assert batch["left_out"] == [{"component": "store", "state": "by_line", "parts": 2, "changes": 4}]
 
 
 def test_with_json_there_is_one_line_of_it_even_after_an_error(folder: JobFolder, capsys):

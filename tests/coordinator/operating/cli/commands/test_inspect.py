@@ -97,9 +97,17 @@ class TestOnAServer:
         (KnownTransaction(1, 20_000, 10_001), "nothing else is kept of it any more: the history begins at txid 10,001"),
         (KnownTransaction(1, 20_000), "nothing else is kept of it any more: there is no history"),
         (KnownTransaction(1, 1, 1, left_out={"coordinator": 9_000}), "coordinator: 9,000 bytes, too long to be kept"),
-        (KnownTransaction(1, 1, 1, is_quarantined=True), "see `txbatch quarantine show words 1`"),
+        (
+            KnownTransaction(1, 1, 1, is_quarantined=True, story=replace(STORY, set_aside=True)),
+            "  state             quarantined: its batch was set aside, and it was committed empty; the last committed "
+            "one is 1\n  quarantined       see `txbatch quarantine show words 1`\n",
+        ),
+        (
+            KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True)),
+            "  state             committed empty: its batch had been quarantined, and was republished or discarded; ",
+        ),
     ],
-    ids=["out of the history", "no history", "too long", "quarantined"],
+    ids=["out of the history", "no history", "too long", "quarantined", "was quarantined"],
 )
 def test_what_is_no_longer_known(known: KnownTransaction, said: str) -> None:
     assert said in "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))

@@ -142,6 +142,9 @@ class TestOneTransaction:
         assert shown(known(story=story(42))).flow_note == "of the committed attempt"
         aside = shown(known(story=story(42, set_aside=True), is_quarantined=True))
         assert (aside.flow_note, aside.quarantined) == ("of the last attempt; none of it was published", True)
+        assert (aside.state, aside.tone, aside.story[:24]) == ("quarantined", Tone.BAD, "Its batch was set aside,")
+        former = shown(known(story=story(42, set_aside=True)))
+        assert (former.state, former.tone) == ("committed empty", Tone.WAITS)
 
     def test_attempts_that_are_no_longer_told_are_counted(self) -> None:
         assert shown(known(story=story(42, attempt_count=14))).attempts_note == "14 in all, the last 1 of them"
