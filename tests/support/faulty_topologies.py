@@ -139,22 +139,6 @@ class KeepsInModule(CountWords):
         SEEN_WORDS.update(self.words)
 
 
-class EmitsSet(CountWords):
-    """Emits in the order of a set, which is no mistake."""
-
-    def finish_batch(self):
-        self.collector.emit_all((word, self.words[word]) for word in set(self.words))
-
-
-class TakesOne(CountWords):
-    """Takes the first word of a set, whichever that is in this process."""
-
-    def finish_batch(self):
-        first = next(iter({f"{word} {number}" for word in self.words for number in range(50)}), "")
-        if first:
-            self.collector.emit([first, 1])
-
-
 class ChangesEmitted(CountWords):
     """Uses one list for all that it emits."""
 
@@ -195,17 +179,6 @@ class CountsTasks(CountWords):
         self.collector.emit(["batches", 1])
 
 
-class EmitsLast(CountWords):
-    """Takes the last line to arrive for the last one of the batch, in each task."""
-
-    def execute(self, tup):
-        self.last = tup["line"]
-
-    def finish_batch(self):
-        if line := getattr(self, "last", ""):
-            self.collector.emit([f"ends {line}", 1])
-
-
 class ReadsForeign(StoreCounts):
     """Adds the size of a sum that another task keeps."""
 
@@ -238,16 +211,11 @@ class CountsAttempts(StoreCounts):
 
 
 def words(
-    bolt: BaseBatchBolt | None = None,
-    committer: Any = None,
-    *,
-    tasks: int = 2,
-    lines_tasks: int | None = None,
-    in_one_task: bool = False,
+    bolt: BaseBatchBolt | None = None, committer: Any = None, *, tasks: int = 2, in_one_task: bool = False
 ) -> Topology:
     """A word count with another bolt, another committer, or one committing task."""
     spout = FixedBatchesSpout(LINES, ["line"])
-    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=lines_tasks or tasks)
+    builder = TransactionalTopologyBuilder("words", "lines", spout, parallelism=tasks)
     builder.set_bolt("count", bolt or CountWords(), parallelism=tasks).shuffle_grouping("lines")
     store = builder.set_committer_bolt("store", committer or StoreCounts(), parallelism=1 if in_one_task else tasks)
     if in_one_task:

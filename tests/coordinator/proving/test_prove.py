@@ -33,6 +33,7 @@ from state.printable import said_by
 from tests.support import faulty_topologies
 from tests.support.faulty_topologies import (
     DAYS_LATER,
+    LINES,
     SEEN_WORDS,
     ChangesEmitted,
     CountsAttempts,
@@ -40,8 +41,6 @@ from tests.support.faulty_topologies import (
     CountWords,
     CutsByChance,
     DrawsNumbers,
-    EmitsLast,
-    EmitsSet,
     HasEffects,
     KeepsInClass,
     KeepsInModule,
@@ -53,9 +52,43 @@ from tests.support.faulty_topologies import (
     ReadsSlowClock,
     SplitLines,
     StoreCounts,
-    TakesOne,
     words,
 )
+
+
+class EmitsLast(CountWords):
+    """Takes the last line to arrive for the last one of the batch, in each task."""
+
+    def execute(self, tup):
+        self.last = tup["line"]
+
+    def finish_batch(self):
+        if line := getattr(self, "last", ""):
+            self.collector.emit([f"ends {line}", 1])
+
+
+class EmitsSet(CountWords):
+    """Emits in the order of a set, which is no mistake."""
+
+    def finish_batch(self):
+        self.collector.emit_all((word, self.words[word]) for word in set(self.words))
+
+
+class TakesOne(CountWords):
+    """Takes the first word of a set, whichever that is in this process."""
+
+    def finish_batch(self):
+        first = next(iter({f"{word} {number}" for word in self.words for number in range(50)}), "")
+        if first:
+            self.collector.emit([first, 1])
+
+
+def of_one_spout_task(bolt: CountWords) -> Topology:
+    builder = TransactionalTopologyBuilder("words", "lines", FixedBatchesSpout(LINES, ["line"]))
+    builder.set_bolt("count", bolt, parallelism=2).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", StoreCounts(), parallelism=2).fields_grouping("count", ["word"])
+    return builder.build()
+
 
 FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
     "draws": (partial(words, DrawsNumbers()), Mistake.DRAWS, "# draws", 1),
@@ -65,7 +98,7 @@ FAULTY: dict[str, tuple[Callable[[], Topology], Mistake, str, int]] = {
     "order": (partial(words, SplitLines(), KeepsLast(), in_one_task=True), Mistake.ORDER, "class KeepsLast", 8),
     "attempts": (partial(words, None, CountsAttempts()), Mistake.ORDER, "class CountsAttempts", 4),
     "tasks": (partial(words, CountsTasks()), Mistake.TASKS, "class StoreCounts", 4),
-    "order of one task": (partial(words, EmitsLast(), lines_tasks=1), Mistake.ORDER, "class StoreCounts", 4),
+    "order of one task": (partial(of_one_spout_task, EmitsLast()), Mistake.ORDER, "class StoreCounts", 4),
     "foreign": (partial(words, None, ReadsForeign()), Mistake.FOREIGN_READ, "# written by whichever", 3),
 }
 """Name -> a topology, the mistake it makes, what is in the line, and within how many seeds schedules alone show it."""
