@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
 from state.errors import TopologyError
+from state.printable import one_line
 from state.troubles import Trouble
 
+OFFERED_MAX, WORD_LIMIT = 5, 40
 COPY = Path(__file__).with_name("troubleshooting.md")
 _CHAPTER_OR_ENTRY = re.compile(r"^##(#?) ([^\n]+)\n+(.*?)(?=^##|\Z)", re.DOTALL | re.MULTILINE)
 _TITLE = re.compile(r"\*\*(.+?)\*\*\s*", re.DOTALL)
+_WORD = re.compile(r"[\w-]{4,}")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)#]*)(#[^)]+)?\)")
 
 
@@ -50,15 +53,28 @@ def explanation_of(word: str) -> Explanation:
     """Returns one entry; called by ``txbatch explain``, with what was typed.
 
     Raises:
-        TopologyError: there is no such entry; the message names one that is spelled alike.
+        TopologyError: there is no such entry; the message names those that may be meant.
     """
     known = {str(entry.trouble): entry for entry in explanations()}
     found = known.get(word.strip().lower().rpartition("#")[2])
     if found is None:
-        alike = get_close_matches(word.lower(), known, n=1)
-        meant = f"did you mean {alike[0]!r}? " if alike else ""
-        raise TopologyError(f"txbatch explain has no entry {word!r}; {meant}`txbatch explain` lists all of them")
+        meant = "".join(f"\n  {name}: {known[name].title}" for name in _alike(word.lower(), known))
+        raise TopologyError(
+            f"no entry {one_line(word, WORD_LIMIT)!r}; give the name in the last line of an error"
+            f"{', or one of these' if meant else ''}; `txbatch explain` lists all{':' if meant else ''}{meant}"
+        )
     return found
+
+
+def _alike(word: str, known: Mapping[str, Explanation]) -> list[str]:
+    """Returns the entries that are spelled alike, and those that say most of the words."""
+    said = set(_WORD.findall(word))
+    counts = {
+        name: sum(each in f"{name} {entry.title} {entry.text}".lower() for each in said)
+        for name, entry in known.items()
+    }
+    saying = sorted((name for name in known if counts[name]), key=lambda name: -counts[name])
+    return list(dict.fromkeys([*get_close_matches(word, known, n=OFFERED_MAX, cutoff=0.5), *saying]))[:OFFERED_MAX]
 
 
 def entries_of(page: str) -> Iterator[Explanation]:

@@ -59,8 +59,21 @@ def test_an_entry_is_found_by_its_name(word: str) -> None:
     assert explanation_of(word).trouble is Trouble.FENCED
 
 
-def test_a_name_that_is_spelled_alike_is_offered() -> None:
-    with pytest.raises(TopologyError, match=r"no entry 'fence'; did you mean 'fenced'\? `txbatch explain` "):
-        explanation_of("fence")
-    with pytest.raises(TopologyError, match=r"no entry 'x'; `txbatch explain` lists all of them"):
-        explanation_of("x")
+@pytest.mark.parametrize(
+    ("word", "offered"),
+    [("fence", "fenced"), ("FencedError", "fenced"), ("parquet kafka", "input-gone"), ("torn write", "torn")],
+)
+def test_entries_that_may_be_meant_are_offered_with_their_titles(word: str, offered: str) -> None:
+    with pytest.raises(TopologyError) as refused:
+        explanation_of(word)
+    first, *entries = str(refused.value).splitlines()
+    assert first == (
+        f"no entry {word!r}; give the name in the last line of an error, or one of these; `txbatch explain` lists all:"
+    )
+    assert 0 < len(entries) <= 5
+    assert any(offered in entry.partition(":")[0] for entry in entries)
+
+
+def test_a_name_like_none_leads_to_the_list() -> None:
+    with pytest.raises(TopologyError, match=r"in the last line of an error; `txbatch explain` lists all$"):
+        explanation_of("x" * 100)
