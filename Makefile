@@ -1,7 +1,7 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
 
-.PHONY: help demo check test matrix lint docs bench chaos model clean
+.PHONY: help demo check test nightly matrix lint docs bench chaos model clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -17,13 +17,21 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 	$(PYTHON_ENV) -m ruff format --check
 	$(PYTHON_ENV) -m mypy
 	TXBATCH_RANDOM_RUNS=300 $(PYTHON_ENV) -m pytest -q -n 2 --hypothesis-profile=check \
-		-m "not spark and not redis and not kafka and not slow and not thorough and not chaos" \
+		-m "not spark and not redis and not kafka and not slow and not nightly and not chaos" \
 		tests/test_architecture.py tests/state tests/coordinated_bolt tests/committers tests/golden \
 		tests/coordinator/transactional/machine $(ARGS)
 
-test:  ## run the tests
+test:  ## what every change must pass, in a quarter of an hour on two cores: make test ARGS='-k commit'
+	@tools/bootstrap.sh java redis-server maven prometheus go
+	TXBATCH_SIMULATION_SEEDS=150 TXBATCH_RANDOM_RUNS=1000 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile \
+		--no-loadscope-reorder --hypothesis-profile=change -m "not nightly and not browser" $(ARGS)
+
+nightly:  ## all tests and all evidence at length, in two hours: before an issue is closed, and every night
 	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
-	$(PYTHON_ENV) -m pytest $(ARGS)
+	TXBATCH_SIMULATION_SEEDS=1000 TXBATCH_RANDOM_RUNS=10000 TXBATCH_CSV_TEXTS=50000 TXBATCH_ROTATION_SEEDS=200 \
+		TXBATCH_RESHARD_ROUNDS=20 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(PYTHON_ENV) -m tools.model
+	$(PYTHON_ENV) -m tests.support.chaos.nemesis --minutes 10
 
 matrix:  ## run the short tests on every PySpark and Python that is supported
 	@tools/bootstrap.sh java redis-server

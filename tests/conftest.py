@@ -30,6 +30,7 @@ from tests.support.kafka.broker import Broker
 from tests.support.kafka.jars import NoBrokerError
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("change", settings.get_profile("patient"), max_examples=30)  # of `make test`; nightly 100
 settings.register_profile("check", settings.get_profile("patient"), max_examples=5)  # `make check` has a minute
 settings.load_profile("patient")  # no verdict depends on how busy the machine is
 START_TIMEOUT_S = 10.0

@@ -119,7 +119,7 @@ def test_the_latency_of_one_micro_batch_is_that_of_the_figures() -> None:
 @pytest.mark.spark
 @pytest.mark.redis
 @pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_clicks_of_foreach_batch_as_a_query_and_exactly_once(
     clicks: Path, tmp_path: Path, redis_backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

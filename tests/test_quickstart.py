@@ -38,7 +38,7 @@ def counts_in(text: str) -> Counter[str]:
 @pytest.mark.redis
 @pytest.mark.slow
 @pytest.mark.chaos
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.timeout(TIMEOUT_S + 20)
 def test_the_quickstart_ends_with_the_answer_it_promises(tmp_path: Path) -> None:
     done = subprocess.run(

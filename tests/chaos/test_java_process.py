@@ -114,7 +114,7 @@ def test_a_java_process_that_is_frozen_ends_the_run_within_a_bound(hanging):
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_sigterm_ends_a_run_whose_java_process_is_frozen(hanging):
     site, marker = hanging
     job, java = start_hanging(site, marker, "--stop-timeout", str(STOP_S))
@@ -139,7 +139,7 @@ def test_sigterm_ends_a_run_whose_bolt_does_not_return(hanging):
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_two_signals_end_a_run_whose_java_process_is_frozen(hanging):
     site, marker = hanging
     job, java = start_hanging(site, marker)
@@ -154,7 +154,7 @@ def test_two_signals_end_a_run_whose_java_process_is_frozen(hanging):
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_plain_run_is_told_too_when_its_java_process_is_killed(tmp_path):
     text = PLAIN_JOB.replace("        pass\n", "        import time\n\n        time.sleep(600)\n")
     (tmp_path / "plain_job.py").write_text(text, encoding="utf-8")

@@ -24,7 +24,7 @@ GIVEN_KILLS = os.environ.get("TXBATCH_CHAOS_KILLS")
 KILLS = int(GIVEN_KILLS or "1")
 SEED = int(os.environ.get("TXBATCH_CHAOS_SEED", "7"))
 TIMEOUT_S = 240.0
-thorough = () if GIVEN_KILLS else pytest.mark.thorough
+nightly = () if GIVEN_KILLS else pytest.mark.nightly
 
 pytestmark = [
     pytest.mark.chaos,
@@ -57,7 +57,7 @@ def test_a_folder_that_grows_is_read_whole_over_kills_and_drains(tmp_path: Path)
     assert_exact(play(GrowingFolder(tmp_path, 60, SEED, TIMEOUT_S), kills=KILLS + 2), KILLS + 2)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_each_order_is_refused_once_and_published_once(tmp_path: Path) -> None:
     assert_exact(play(Orders(tmp_path, 4_000, SEED, TIMEOUT_S), KILLS))
     assert_exact(play(RepublishedOrders(tmp_path, 4_000, SEED, TIMEOUT_S), KILLS))
@@ -66,12 +66,12 @@ def test_each_order_is_refused_once_and_published_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "size"),
     [
-        pytest.param(partial(EventFiles, form=form), 12_000, id=form, marks=() if form == "gzip" else thorough)
+        pytest.param(partial(EventFiles, form=form), 12_000, id=form, marks=() if form == "gzip" else nightly)
         for form in FORMS
     ]
     + [
-        pytest.param(data_frame, 6_000, id="DataFrame", marks=thorough),
-        pytest.param(batches, 6_000, id="batches", marks=thorough),
+        pytest.param(data_frame, 6_000, id="DataFrame", marks=nightly),
+        pytest.param(batches, 6_000, id="batches", marks=nightly),
     ],
 )
 def test_answers_are_exact(tmp_path: Path, make: Any, size: int) -> None:
@@ -86,7 +86,7 @@ def test_streams_that_are_trimmed_are_summed_exactly(tmp_path: Path, redis_backe
 
 @pytest.mark.kafka
 @pytest.mark.parametrize(
-    "make", [PageViews, pytest.param(OpaqueViews, marks=thorough)], ids=["transactional", "opaque"]
+    "make", [PageViews, pytest.param(OpaqueViews, marks=nightly)], ids=["transactional", "opaque"]
 )
 def test_a_topic_is_counted_exactly_though_its_broker_is_killed_too(tmp_path: Path, own_broker: Any, make: Any) -> None:
     case = make(tmp_path, 200_000, SEED, TIMEOUT_S, broker=own_broker, broker_kills=KILLS)

@@ -75,7 +75,7 @@ def test_a_slot_moves_and_its_nodes_fail_over_under_one_run():
     assert found.moves >= 3
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("strike", STRIKES)
 @pytest.mark.parametrize("level", [MEMORY, REPLICA], ids=str)

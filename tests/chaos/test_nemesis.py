@@ -90,7 +90,7 @@ def test_no_transaction_suffers_when_processes_of_spark_are_killed():
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_no_transaction_suffers_when_executors_of_a_cluster_are_killed():
     record = Record()
     with opened(ClusterArena.name, find_server_program()) as arena:

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.spark,
     pytest.mark.redis,
     pytest.mark.slow,
-    pytest.mark.thorough,
+    pytest.mark.nightly,
     pytest.mark.timeout(TIMEOUT_S * (KILLS + 2)),
 ]
 

@@ -124,7 +124,7 @@ def test_committers_that_read_are_given_what_is_committed(cluster):
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(CHUNK, SCENARIOS, CHUNK))]
+    "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(CHUNK, SCENARIOS, CHUNK))]
 )
 def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
     for seed in range(first, first + CHUNK):
@@ -142,7 +142,7 @@ def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
 
 @pytest.mark.parametrize(
     "early_commit",
-    [pytest.param(False, marks=pytest.mark.thorough), True],
+    [pytest.param(False, marks=pytest.mark.nightly), True],
     ids=["two queries", "one query"],
 )
 def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(cluster, caplog, early_commit):
@@ -154,14 +154,14 @@ def test_a_worker_that_dies_in_a_bolt_and_one_in_a_committer_change_nothing(clus
     assert caplog.text.count("a worker ended without a word") >= 2
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_an_error_in_a_bolt_is_its_users(cluster):
     with pytest.raises(UserCodeError, match="ValueError: cannot work with 25"):
         cluster.run(numbers_topology(TRANSACTIONS, work=Raising()))
     assert cluster.hash("{numbers}:counts") == exact_counts(3)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(("timeout_s", "is_deaf"), [(3, False), (5, False), (8, True)])
 def test_a_bolt_that_does_not_return_is_interrupted_named_and_its_wave_tried_again(cluster, caplog, timeout_s, is_deaf):
     work = Hanging(cluster.notes / "hung", is_deaf=is_deaf)
@@ -171,7 +171,7 @@ def test_a_bolt_that_does_not_return_is_interrupted_named_and_its_wave_tried_aga
     assert is_deaf or re.search(rf"component 'work', .* timeout of {timeout_s} s ran out, in execute \(", caplog.text)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster, tmp_path_factory):
     server = ConnectServer(tmp_path_factory.mktemp("killed"))
     try:
@@ -187,7 +187,7 @@ def test_a_server_that_is_killed_ends_the_run_and_the_next_one_is_exact(cluster,
     exact(cluster)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_was_cut_of_partitions_is_read_again_by_the_second_query(cluster):
     builder = TransactionalTopologyBuilder("partitioned", "ranges", Ranges(cluster.notes / "cuts"), parallelism=2)
     builder.set_committer_bolt("store", Store(), parallelism=2).fields_grouping("ranges", ["number"])

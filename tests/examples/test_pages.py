@@ -106,7 +106,7 @@ def test_the_index_reads_the_private_server(tmp_path, monkeypatch, capsys):
 @pytest.mark.spark
 @pytest.mark.redis
 @pytest.mark.slow
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.timeout(4 * RUN_TIMEOUT_S)
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "kafka_to_redis"])
 def test_a_page_is_right_word_for_word_in_an_empty_folder(name, tmp_path, redis_backend):

@@ -68,7 +68,7 @@ def write(session, path, low, high):
     session.range(low, high, 1, 1).write.mode("append").parquet(str(path))
 
 
-@pytest.mark.parametrize("parallelism", [1, 2, pytest.param(3, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("parallelism", [1, 2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_every_row_of_a_table_is_read_once_by_ranges_of_a_column(cluster, session, parallelism):
     frame = session.range(0, 1000, 1, 5)
     found = cluster.run(topology(frame, ["id"], ColumnRanges("id", 128), parallelism=parallelism))
@@ -240,7 +240,7 @@ def test_an_empty_frame_is_no_transaction(cluster, session):
 
 
 @pytest.mark.parametrize(
-    "change", ["alter", *(pytest.param(change, marks=pytest.mark.thorough) for change in ("drop", "double"))]
+    "change", ["alter", *(pytest.param(change, marks=pytest.mark.nightly) for change in ("drop", "double"))]
 )
 def test_a_frame_of_rows_that_is_lost_or_altered_fails_its_attempt_and_not_the_answer(cluster, session, change):
     made = topology(session.range(0, 300, 1, 3), ["id"], ColumnRanges("id", 100))

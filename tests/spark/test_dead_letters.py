@@ -25,7 +25,7 @@ def letters_of(cluster, topology_id: str) -> list[DeadLetter]:
 
 @pytest.mark.parametrize("adds", [AddBlindly(), AddReading()], ids=["one job", "two jobs"])
 @pytest.mark.parametrize(
-    "below", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["one level", "two levels"]
+    "below", [pytest.param(False, marks=pytest.mark.nightly), True], ids=["one level", "two levels"]
 )
 def test_every_refused_tuple_is_stored_once(cluster, adds, below):
     statistics = cluster.run(refusing(BATCHES, adds=adds, below=below), commit_group_max=3)

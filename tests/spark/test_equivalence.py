@@ -157,7 +157,7 @@ def handles(topology: Topology) -> list[DeclaredState]:
     return [handle for spec in specs if issubclass(spec, BaseBatchBolt) for handle in declared_states(spec).values()]
 
 
-@pytest.mark.thorough  # random topologies are compared, too
+@pytest.mark.nightly  # random topologies are compared, too
 @pytest.mark.parametrize("made", TOPOLOGIES, ids=lambda made: made.__name__)
 def test_both_engines_commit_the_same_state(cluster, made):
     topology = made(cluster.notes)

@@ -110,7 +110,7 @@ def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are
 
 
 @in_both_modes
-@pytest.mark.parametrize("commit_group_max", [pytest.param(1, marks=pytest.mark.thorough), 64])
+@pytest.mark.parametrize("commit_group_max", [pytest.param(1, marks=pytest.mark.nightly), 64])
 def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed(
     cluster, commit_group_max, early_commit
 ):

@@ -54,7 +54,7 @@ QUICK = {("bolt", "alter"), ("committer", "drop"), ("committer-report", "double"
 
 
 def _marks(place: str, change: str) -> Sequence[pytest.MarkDecorator]:
-    return () if (place, change) in QUICK else (pytest.mark.thorough,)
+    return () if (place, change) in QUICK else (pytest.mark.nightly,)
 
 
 def in_each_mode(faults: set[tuple[str, str]]) -> list[Any]:

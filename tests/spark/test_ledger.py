@@ -28,7 +28,7 @@ def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
 @pytest.mark.parametrize(
     ("parallelism", "commit_group_max"),
     [
-        pytest.param(1, 64, marks=pytest.mark.thorough),
+        pytest.param(1, 64, marks=pytest.mark.nightly),
         (3, 64),
         pytest.param(2, 7, marks=pytest.mark.every_spark),
         (2, 1),

@@ -26,7 +26,7 @@ SCENARIOS, CHUNK = int(os.environ.get("TXBATCH_SPARK_SCENARIOS", "25")), 5
 
 
 @pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.thorough) for first in range(CHUNK, SCENARIOS, CHUNK))]
+    "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(CHUNK, SCENARIOS, CHUNK))]
 )
 def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
     for seed in range(first, first + CHUNK):

@@ -126,7 +126,7 @@ def test_a_slow_start_counts_against_nobody_and_is_said_everywhere(field: Make) 
     assert said["waves"] == 2, "none was halved"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_run_without_executors_ends_with_five_and_the_figures(field: Make) -> None:
     cluster = field(workers=1)
     job = cluster.run(4, "--executors-timeout", "8", conf=("spark.executor.memory=8g",))
@@ -136,7 +136,7 @@ def test_a_run_without_executors_ends_with_five_and_the_figures(field: Make) -> 
     assert "--executors-timeout" in sentence
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_master_that_comes_back_and_remembers_is_survived(field: Make) -> None:
     cluster = field(remembers=True)
     job = cluster.run(400, "--max-pending", "8", pause_ms=100)
@@ -154,7 +154,7 @@ def test_a_master_that_comes_back_and_remembers_is_survived(field: Make) -> None
     assert said["failed_attempts"] == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_master_that_comes_back_and_knows_nothing_ends_the_run_with_five(field: Make) -> None:
     cluster = field()
     job = cluster.run(4000, "--max-pending", "8", pause_ms=100)
@@ -168,7 +168,7 @@ def test_a_master_that_comes_back_and_knows_nothing_ends_the_run_with_five(field
     cluster.finished(done, 400)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_twenty_executors_and_five_workers_killed_leave_every_number_counted_once(field: Make) -> None:
     cluster = field()
     job = cluster.run(3000, "--max-pending", "16", pause_ms=20)
@@ -183,7 +183,7 @@ def test_twenty_executors_and_five_workers_killed_leave_every_number_counted_onc
     cluster.finished(job, 3000)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("conf", "options"),
     [(SECRET, SECRET), (DYNAMIC, ()), (DECOMMISSIONING, ("spark.decommission.enabled=true",))],
@@ -229,13 +229,13 @@ def submitted(cluster: Field, folder: Path, *more: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_spark_submit_runs_a_driver_in_client_mode(field: Make, tmp_path: Path) -> None:
     done = submitted(field(), tmp_path)
     assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["40"]), done.stderr[-4000:]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_spark_itself_refuses_python_in_cluster_mode_of_a_standalone_master(field: Make, tmp_path: Path) -> None:
     refused = submitted(field(workers=0), tmp_path, "--deploy-mode", "cluster")
     assert refused.returncode != 0

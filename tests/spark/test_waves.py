@@ -161,7 +161,7 @@ def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypa
 
 
 @pytest.mark.parametrize(
-    "commit_group_max", [1, *(pytest.param(size, marks=pytest.mark.thorough) for size in (2, 64)), 7]
+    "commit_group_max", [1, *(pytest.param(size, marks=pytest.mark.nightly) for size in (2, 64)), 7]
 )
 def test_committers_that_read_leave_the_same_state_for_every_group_size(cluster, commit_group_max):
     statistics = cluster.run(crossing_topology(24), commit_group_max=commit_group_max)

@@ -25,7 +25,7 @@ HIT = 2
 # a committer reads in the wave's own job or in a second one, a bolt always in the first
 places = pytest.mark.parametrize(
     ("component_id", "early_commit"),
-    [("work", True), pytest.param("store", True, marks=pytest.mark.thorough), ("store", False)],
+    [("work", True), pytest.param("store", True, marks=pytest.mark.nightly), ("store", False)],
     ids=["work", "store in one job", "store in two jobs"],
 )
 
@@ -64,7 +64,7 @@ def residue_is_ignored(monkeypatch):
 
 
 @places
-@pytest.mark.parametrize("change", ["drop", pytest.param("double", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("change", ["drop", pytest.param("double", marks=pytest.mark.nightly)])
 def test_a_frame_lost_or_doubled_goes_wrong_without_counting_and_digest(
     run_without, component_id, early_commit, change
 ):
