@@ -14,6 +14,9 @@ from state.errors import TopologyError
 OPTIONS = ("delimiter", "quotechar", "escapechar", "doublequote", "skipinitialspace", "quoting")
 _QUOTINGS = (csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE)
 
+_ADVICE = " - do you need to open the file in universal-newline mode?"
+_CONVERT = ", a carriage return; if rows end with those, convert the file (tr '\\r' '\\n')"
+
 
 class CsvDialect:
     """A dialect of the csv module, as plain values that can be shipped. A spec.
@@ -47,7 +50,10 @@ class CsvDialect:
             csv.Error: one of them is not in the dialect.
         """
         ended = (f"{line}\n" for line in lines)  # after an escaped line break csv ends a row at no less
-        return list(csv.reader(ended, strict=True, **self.options))
+        try:
+            return list(csv.reader(ended, strict=True, **self.options))
+        except csv.Error as error:
+            raise csv.Error(str(error).replace(_ADVICE, _CONVERT)) from None
 
     def other_delimiter(self, row: str, names: Sequence[str] = (), count: int = 0) -> str:
         """Returns one of the usual delimiters by which a row has these names, or so many values; empty if none does."""

@@ -116,6 +116,8 @@ class ArrowStore(FileStore):
     def _place(self, path: str) -> tuple[Any, str]:
         """Returns the file system of a path or address, and the path in it, to the letter: a name is no URL."""
         if self._given is not None:
+            if isinstance(handler := getattr(self._given, "handler", None), self._fs.FSSpecHandler):
+                handler.fs.invalidate_cache()  # of listings: it would hide what has joined or grown
             return self._given, path
         scheme, host, inner = _parts(path)
         root = f"{scheme}://{host}"

@@ -15,6 +15,9 @@ from state.errors import SourceError
 TAIL_BYTES = 8
 """At the end of a Parquet file: the length of its footer, and the magic."""
 
+SIGNATURE_BYTES = 28
+"""After a footer in plain of a file with encrypted columns. To ask pyarrow for one of them would end the process."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
@@ -70,8 +73,14 @@ def read_footer(file: InputFile) -> Footer:
     content = file.read(size - TAIL_BYTES - length, size)
     try:
         metadata = _metadata(content)
+        is_encrypted = length == metadata.serialized_size + SIGNATURE_BYTES
     except (_arrow().ArrowException, OSError) as error:
         raise SourceError(f"input file {file.path!r} has a footer that is damaged: {error}; {file.remedy()}") from error
+    if is_encrypted:
+        raise SourceError(
+            f"input file {file.path!r} has columns that are encrypted, though its footer is not: write it in plain, or "
+            "leave it out"
+        )
     schema = metadata.schema.to_arrow_schema()
     refused = {each.name: str(each.type) for each in schema if not _may_travel(each.type)}
     return Footer(_groups(file, metadata), tuple(schema.names), refused, content)
@@ -125,6 +134,8 @@ def read_columns(file: InputFile, footer: Footer, group: RowGroup, content: byte
     old_times = [name for name in columns if any(path.startswith(f"{name}.") for path in old)]
     try:
         table = read(columns, "us")
+        if table.num_rows != group.row_count:
+            raise arrow.ArrowInvalid(f"pyarrow finds {table.num_rows:,} rows in it, its footer {group.row_count:,}")
         exact = read(old_times, "ns") if old_times else table
     except (arrow.ArrowException, OSError) as error:
         raise SourceError(
@@ -215,9 +226,11 @@ def values_of(path: str, column: Any, start: int, count: int) -> list[Any]:
 
 
 def _not_pythons(path: str, error: Exception) -> SourceError:
+    remedy = "its times in microseconds, between the years 1 and 9999"
+    if isinstance(error, UnicodeDecodeError):
+        remedy = "that column as binary"
     return SourceError(
-        f"input file {path!r} holds a value that Python cannot have: {error}; write its times in microseconds, between "
-        "the years 1 and 9999, or do without that column"
+        f"input file {path!r} holds a value that Python cannot have: {error}; write {remedy}, or do without that column"
     )
 
 

@@ -65,7 +65,10 @@ class ArrowTree(FolderTree):
                 self._refuse_loop(folder)
             self._listed[folder] = set()
             for info in self._infos_below(folder, is_recursive=is_deep and is_flat):
-                path, is_folder = info.path.rstrip("/"), info.type.name == "Directory"
+                path = info.path.rstrip("/")
+                if path != info.path:  # an empty object with such a name stands for a folder; not all stores say so
+                    info = type(info)(path, type(info.type).Directory)  # noqa: PLW2901
+                is_folder = info.type.name == "Directory"
                 if not is_folder or path not in self._infos:  # an object may have the name of a folder
                     self._infos[path] = info
                 self._enter(folder, path, is_folder=is_folder)

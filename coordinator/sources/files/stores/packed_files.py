@@ -20,6 +20,15 @@ _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfd7zXZ\x00", "compressed with xz", "unxz --keep"),
     (b"\x04\x22\x4d\x18", "compressed with lz4", "unlz4"),
     (b"PK\x03\x04", "a zip archive", "unzip"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z x"),
+    (b"\x1f\x9d", "compressed with compress", "uncompress"),
+    (b"\xff\x06\x00\x00sNaPpY", "compressed with snappy", "snzip -d -k"),
+)
+_TABLES = (
+    (PARQUET, "Parquet table, and text is expected: read it with ParquetFiles"),
+    (b"Obj\x01", "table of Avro, and text is expected: write it as lines of JSON"),
+    (b"ARROW1\x00\x00", "table of Arrow, and text is expected: write it as Parquet"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "file of Excel, and text is expected: save it as CSV"),
 )
 _BZIP2_BLOCK = b"1AY&SY"
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -53,9 +62,7 @@ def not_text(path: str, head: bytes) -> str:
             f"input file {path!r} is UTF-16 by {by}, and text is read as UTF-8: convert it first "
             f"(iconv -f {name} -t UTF-8 FILE), and give the file that comes out"
         )
-    if head.startswith(PARQUET):
-        return f"input file {path!r} is a Parquet table, and text is expected: read it with ParquetFiles"
-    return ""
+    return next((f"input file {path!r} is a {what}" for magic, what in _TABLES if head.startswith(magic)), "")
 
 
 def _utf_16_of(head: bytes) -> str:

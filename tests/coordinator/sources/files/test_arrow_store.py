@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable
 from contextlib import closing
@@ -196,3 +197,57 @@ def test_local_patterns_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.Monk
     assert rows_of(TextFiles(str(tmp_path / "a.txt"))) == [["a"]]
     with pytest.raises(TopologyError, match="needs pyarrow"):
         file_spout.choose_store("TextFiles", ["s3://a/b"], "/", None)
+
+
+class Bucket:
+    """As fsspec sees a store of objects: an object whose name ends in a slash is a file, and listings are kept."""
+
+    protocol = "bucket"
+
+    def __init__(self, **objects: bytes) -> None:
+        self.objects, self.kept = dict(objects), dict(objects)
+
+    def invalidate_cache(self) -> None:
+        self.kept = dict(self.objects)
+
+    def isdir(self, folder: str) -> bool:
+        return any(name.startswith(f"{folder}/") for name in self.kept)
+
+    def exists(self, path: str) -> bool:
+        return self.isdir(path) or path in self.kept
+
+    def isfile(self, path: str) -> bool:
+        return path in self.objects
+
+    def info(self, path: str) -> dict[str, Any]:
+        if path in self.kept:
+            return {"name": path, "size": len(self.kept[path]), "type": "file"}
+        if self.isdir(path):
+            return {"name": path, "size": 0, "type": "directory"}
+        raise FileNotFoundError(path)
+
+    def find(self, folder: str, *, maxdepth: int | None, withdirs: bool, detail: bool) -> dict[str, Any]:
+        assert (maxdepth, withdirs, detail) == (1, True, True)
+        names = [name for name in self.kept if name.startswith(f"{folder}/")]
+        files = [name for name in names if "/" not in name[len(folder) + 1 :].rstrip("/")]
+        folders = {"/".join(name.split("/")[: folder.count("/") + 2]) for name in names} - {*names}
+        return {name: self.info(name) for name in (*files, *folders)}
+
+    def open(self, path: str, mode: str) -> io.BytesIO:
+        assert mode == "rb"
+        return io.BytesIO(self.objects[path])
+
+
+def test_an_object_that_stands_for_a_folder_is_no_input_file() -> None:
+    objects = {"logs/": b"", "logs/a.txt": b"a\n", "logs/sub/": b"", "logs/sub/b.txt": b"b\n", "logs/empty/": b""}
+    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(**objects)))
+    assert rows_of(TextFiles("logs/**", filesystem=filesystem)) == [["a"], ["b"]]
+    assert rows_of(TextFiles("logs/*", filesystem=filesystem)) == [["a"]]
+
+
+def test_a_listing_that_fsspec_has_kept_hides_neither_files_nor_lines() -> None:
+    bucket = Bucket(**{"logs/a.txt": b"a\n"})
+    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(bucket))
+    assert rows_of(TextFiles("logs/*.txt", filesystem=filesystem)) == [["a"]]
+    bucket.objects |= {"logs/a.txt": b"a\nmore\n", "logs/b.txt": b"b\n"}
+    assert rows_of(TextFiles("logs/*.txt", filesystem=filesystem)) == [["a"], ["more"], ["b"]]

@@ -247,3 +247,36 @@ def test_one_origin_in_place_of_a_list_is_told(tmp_path: Path, made: Any) -> Non
     path = write(tmp_path / "a.parquet", user=["a"])
     with pytest.raises(TopologyError, match=r"origin fields 'file' are a text; give a list of names: \['file'\]"):
         made(path, ["user"], with_origin="file")
+
+
+def test_a_file_with_encrypted_columns_is_refused_and_does_not_end_the_process(tmp_path: Path) -> None:
+    from pyarrow.parquet import encryption
+
+    class Keys(encryption.KmsClient):
+        def wrap_key(self, key_bytes: bytes, _: str) -> str:
+            return key_bytes.hex()
+
+    connection = encryption.KmsConnectionConfig()
+    wanted = encryption.EncryptionConfiguration("foot", column_keys={"column": ["a"]}, plaintext_footer=True)
+    properties = encryption.CryptoFactory(lambda _: Keys()).file_encryption_properties(connection, wanted)
+    table = pa.table({"a": [1], "b": [2]})
+    with pyarrow.parquet.ParquetWriter(tmp_path / "a", table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    with pytest.raises(
+        SourceError, match=r"has columns that are encrypted, though its footer is not: write it in plai"
+    ):
+        rows_of(ParquetFiles(str(tmp_path / "a"), ["b"]))
+
+
+def test_rows_that_pyarrow_leaves_out_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = ParquetFiles(write(tmp_path / "a.parquet", n=[1, 2, 3]), ["n"])
+    whole = pyarrow.parquet.ParquetFile.read_row_group
+    monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", lambda *a, **k: whole(*a, **k).slice(1))
+    with pytest.raises(SourceError, match=r"cannot be read: pyarrow finds 2 rows in it, its footer 3; "):
+        rows_of(source)
+
+
+def test_a_text_that_is_not_utf_8_is_named_with_what_to_do(tmp_path: Path) -> None:
+    broken = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
+    with pytest.raises(SourceError, match=r"can't decode byte 0xff .*; write that column as binary, or do without"):
+        rows_of(ParquetFiles(write(tmp_path / "a.parquet", a=broken), ["a"]))
