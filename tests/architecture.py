@@ -228,6 +228,27 @@ def circles(root: Path) -> list[str]:
     return found
 
 
+def circles_of_modules(root: Path) -> list[str]:
+    """Modules that import each other, however long the way round; what only a type checker reads does not count."""
+    ways: dict[str, set[str]] = {}
+    for path, tree in sources(root, *PACKAGES):
+        runs = [
+            node for node in tree.body if not isinstance(node, ast.If) or "TYPE_CHECKING" not in ast.unparse(node.test)
+        ]
+        ways[path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")] = {
+            name for _, name in imports(ast.Module(runs, []))
+        }
+    ways = {
+        module: {each for name in names for each in (name, name.rpartition(".")[0]) if each in ways} - {module}
+        for module, names in ways.items()
+    }
+    reached = {module: _reachable(ways, module) for module in ways}
+    met = {frozenset(o for o in ends if module in reached[o]) for module, ends in reached.items() if module in ends}
+    return [
+        " and ".join(sorted(modules)).replace(".", "/") + " import each other" for modules in sorted(met, key=sorted)
+    ]
+
+
 def _reachable(ways: dict[str, set[str]], start: str) -> set[str]:
     reached: set[str] = set()
     todo = list(ways[start])
@@ -493,6 +514,7 @@ def unmirrored_rooms(root: Path) -> list[str]:
 RULES: tuple[Callable[[Path], list[str]], ...] = (
     wrong_way_imports,
     circles,
+    circles_of_modules,
     crowded_rooms,
     names_twice,
     ungated_libraries,

@@ -207,7 +207,7 @@ def _emptied(backend: Backend) -> Iterator[Backend]:
     params=[
         "fakeredis",
         pytest.param("valkey", marks=pytest.mark.redis),
-        pytest.param("redis", marks=pytest.mark.redis),
+        pytest.param("redis", marks=[pytest.mark.redis, pytest.mark.nightly]),
     ]
 )
 def backend(request: pytest.FixtureRequest) -> Iterator[Backend]:

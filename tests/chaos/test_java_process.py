@@ -99,6 +99,7 @@ def test_a_java_process_that_is_killed_ends_the_run_at_once_with_one_sentence_an
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
+@pytest.mark.nightly
 def test_a_java_process_that_is_frozen_ends_the_run_within_a_bound(hanging):
     site, marker = hanging
     job, java = start_hanging(site, marker)
@@ -127,6 +128,7 @@ def test_sigterm_ends_a_run_whose_java_process_is_frozen(hanging):
     assert await_true(lambda: not site.leftovers(), TIMEOUT_S)
 
 
+@pytest.mark.nightly
 def test_sigterm_ends_a_run_whose_bolt_does_not_return(hanging):
     site, marker = hanging
     job, _ = start_hanging(site, marker, "--stop-timeout", str(STOP_S))
@@ -173,6 +175,7 @@ def test_a_plain_run_is_told_too_when_its_java_process_is_killed(tmp_path):
         site.close()
 
 
+@pytest.mark.nightly
 def test_a_dead_master_is_one_sentence(hanging):
     site, _ = hanging
     with socket.socket() as taken:

@@ -41,6 +41,7 @@ def assert_exact(outcome: Outcome, kills: int = KILLS) -> None:
     assert any(kill.committed and not kill.in_vain for kill in outcome.kills)
 
 
+@pytest.mark.nightly
 def test_words_are_counted_exactly_and_at_every_moment(tmp_path: Path) -> None:
     case = WordCount(tmp_path, 500_000, SEED, TIMEOUT_S)
     assert_exact(play(case, kills=KILLS + 1), KILLS + 1)
@@ -53,6 +54,7 @@ def test_the_ledgers_total_is_never_off(tmp_path: Path) -> None:
     assert case.reads > case.states > 3  # it looked on while transactions were committed
 
 
+@pytest.mark.nightly
 def test_a_folder_that_grows_is_read_whole_over_kills_and_drains(tmp_path: Path) -> None:
     assert_exact(play(GrowingFolder(tmp_path, 60, SEED, TIMEOUT_S), kills=KILLS + 2), KILLS + 2)
 
@@ -63,6 +65,7 @@ def test_each_order_is_refused_once_and_published_once(tmp_path: Path) -> None:
     assert_exact(play(RepublishedOrders(tmp_path, 4_000, SEED, TIMEOUT_S), KILLS))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("make", "size"),
     [
@@ -78,16 +81,16 @@ def test_answers_are_exact(tmp_path: Path, make: Any, size: int) -> None:
     assert_exact(play(make(tmp_path, size, SEED, TIMEOUT_S), KILLS))
 
 
+@pytest.mark.nightly
 def test_streams_that_are_trimmed_are_summed_exactly(tmp_path: Path, redis_backend: Any) -> None:
     assert_exact(play(redis_streams(tmp_path, 6_000, SEED, TIMEOUT_S, url=redis_backend.url), KILLS))
     client = redis_backend.client()
     assert client.xlen("numbers:0") + client.xlen("numbers:1") == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.kafka
-@pytest.mark.parametrize(
-    "make", [PageViews, pytest.param(OpaqueViews, marks=nightly)], ids=["transactional", "opaque"]
-)
+@pytest.mark.parametrize("make", [PageViews, pytest.param(OpaqueViews, marks=nightly)], ids=["transactional", "opaque"])
 def test_a_topic_is_counted_exactly_though_its_broker_is_killed_too(tmp_path: Path, own_broker: Any, make: Any) -> None:
     case = make(tmp_path, 200_000, SEED, TIMEOUT_S, broker=own_broker, broker_kills=KILLS)
     assert_exact(play(case, KILLS))

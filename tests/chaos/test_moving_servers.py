@@ -14,7 +14,7 @@ from tests.conftest import redis_program
 from tests.support.stores.moved_run import KEY, Moved, MovedRun
 from tests.support.stores.moving_servers import ClusteredServers, WatchedServers
 
-pytestmark = [pytest.mark.redis, pytest.mark.chaos]
+pytestmark = [pytest.mark.nightly, pytest.mark.redis, pytest.mark.chaos]
 MEMORY, REPLICA = DurabilityLevel.MEMORY, DurabilityLevel.REPLICA
 TIMES = 20
 

@@ -58,6 +58,7 @@ def test_no_transaction_suffers_from_kills_cuts_restored_copies_and_zombies():
     assert record.points, "some drivers died at a fault point"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("strike", ["promote", "fall_silent"])
 def test_no_transaction_suffers_from_a_network_that_is_silent(strike):
     record = Record()
@@ -67,6 +68,7 @@ def test_no_transaction_suffers_from_a_network_that_is_silent(strike):
     assert_nothing_suffered(record, arena)
 
 
+@pytest.mark.nightly
 def test_no_transaction_suffers_from_a_full_disk():
     record = Record()
     try:
@@ -77,6 +79,7 @@ def test_no_transaction_suffers_from_a_full_disk():
     assert_nothing_suffered(record, arena)
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.slow
 def test_no_transaction_suffers_when_processes_of_spark_are_killed():
@@ -131,6 +134,7 @@ def test_a_planted_bug_brings_an_undisturbed_run_to_its_end(bug, monkeypatch):
     assert set(record.complaints) <= SHOWN_UNDISTURBED, record.sentences
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bug", STRIKES_THAT_SHOW)
 def test_a_planted_bug_is_found_by_the_verifier_and_by_the_checker_of_histories(bug):
     record = Record()

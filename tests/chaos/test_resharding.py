@@ -23,7 +23,7 @@ from tests.conftest import absent, redis_program
 from tests.support.stores.builders import acquire, attempt, commit_of, writes
 from tests.support.stores.moving_servers import ClusteredServers, await_
 
-pytestmark = [pytest.mark.redis, pytest.mark.chaos]
+pytestmark = [pytest.mark.nightly, pytest.mark.redis, pytest.mark.chaos]
 ROUNDS = int(os.environ.get("TXBATCH_RESHARD_ROUNDS", "2"))
 """Moves of the slot on each kind of server; 50 take twenty seconds."""
 SLOT = 0

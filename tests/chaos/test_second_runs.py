@@ -15,6 +15,7 @@ from tests.support.chaos.killed.word_count import WordCount
 TIMEOUT_S = 150.0
 
 pytestmark = [
+    pytest.mark.nightly,
     pytest.mark.chaos,
     pytest.mark.spark,
     pytest.mark.redis,

@@ -111,6 +111,7 @@ def test_the_words_of_storm_are_counted_in_the_session_of_a_user_which_is_left_a
         session.client.close()
 
 
+@pytest.mark.nightly
 def test_committers_that_read_are_given_what_is_committed(cluster):
     topology = transfers.topology(transfers=120, accounts=7, transfers_per_batch=20)
     statistics = cluster.run(topology)
@@ -123,6 +124,7 @@ def test_committers_that_read_are_given_what_is_committed(cluster):
     assert statistics.committed == 6
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "first", [0, *(pytest.param(first, marks=pytest.mark.nightly) for first in range(CHUNK, SCENARIOS, CHUNK))]
 )
@@ -140,6 +142,7 @@ def test_random_topologies_leave_the_state_of_the_fold(cluster, first):
         assert found.states == fold(scenario).states[-1], f"seed {seed}"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "early_commit",
     [pytest.param(False, marks=pytest.mark.nightly), True],

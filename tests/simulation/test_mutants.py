@@ -86,6 +86,7 @@ def test_every_mutant_still_fits_the_code_and_leaves_it_as_it_was(name):
     assert function_library.library_code() == before
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_every_mutant_plays_a_quiet_schedule_to_its_end_or_breaks_an_invariant_there():
     """None ends by an error of its own; most are right as long as nothing goes wrong, and these are never."""

@@ -15,7 +15,7 @@ from coordinator.engines.spark.class_archive import archive_folder, find_archive
 from state.errors import EngineError
 from tests.spark.conftest import Cluster
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.nightly, pytest.mark.spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 START = """

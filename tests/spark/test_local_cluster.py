@@ -19,7 +19,14 @@ from tests.support.spark import cluster_driver
 from tests.support.spark.cluster_driver import SIZE, TRANSACTIONS
 from tests.support.spark.elsewhere import shaky_bolts
 
-pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.slow, pytest.mark.chaos, pytest.mark.timeout(400)]
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.spark,
+    pytest.mark.redis,
+    pytest.mark.slow,
+    pytest.mark.chaos,
+    pytest.mark.timeout(400),
+]
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -17,7 +17,7 @@ from packaging.version import Version
 from tests.conftest import absent
 from tools.spark_matrix import PY4J, SPARKS, Site
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.nightly, pytest.mark.spark]
 
 ROOT = Path(__file__).resolve().parents[2]
 LOWEST = ROOT / ".programs" / "lowest-versions"

@@ -13,7 +13,7 @@ from state.redis_client.connection import RedisConnection, connect, texts_by_nam
 from state.redis_server.program import find_server_program
 from tests.support.stores.moving_servers import ClusteredServers
 
-pytestmark = [pytest.mark.spark, pytest.mark.redis, pytest.mark.chaos]
+pytestmark = [pytest.mark.nightly, pytest.mark.spark, pytest.mark.redis, pytest.mark.chaos]
 
 TRANSFERS, ACCOUNTS, SEED = 3_000, 12, 3
 KEY = "{ledger}:balances"

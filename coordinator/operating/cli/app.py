@@ -6,7 +6,6 @@ So ``txbatch --help`` waits for nothing, and a command for nothing that only oth
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
@@ -14,7 +13,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from coordinator.operating.cli.entry import INTERRUPTED, STOPPED
 from coordinator.operating.cli.terminal import say
 
 PLACES = {
@@ -81,8 +79,7 @@ def _loaded(name: str, place: str) -> Any:
     try:
         found = getattr(importlib.import_module(f"coordinator.operating.cli.{module}"), attribute)
     except KeyboardInterrupt:
-        say(f"txbatch: {STOPPED}", to=sys.stderr)
-        raise SystemExit(INTERRUPTED) from None
+        raise InterruptedError from None  # Typer has an answer of its own to the other
     if not isinstance(found, typer.Typer):
         found, command = typer.Typer(add_completion=False, rich_markup_mode=None), found
         found.command(name)(command)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 INTERRUPTED = 130
-STOPPED = "stopped before anything was started"
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -20,8 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         replace_closed_streams()
         stdout = sys.stdout
         app(arguments, prog_name="txbatch")
-    except KeyboardInterrupt:  # while modules were imported: a command handles its own
-        print(f"txbatch: {STOPPED}", file=sys.stderr)
+    except (KeyboardInterrupt, InterruptedError):  # while modules were imported: a command handles its own
+        print("txbatch: stopped before anything was started", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
     except SystemExit as end:
         raise SystemExit(code_after_output(int(end.code or 0), stdout)) from None

@@ -11,21 +11,13 @@ from dataclasses import replace
 
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinator.spouts.row_spout import RowSpout
-from coordinator.topology.building.topology import Subscription, Topology
+from coordinator.topology.building.topology import LETTERS, Subscription, Topology
 from state.errors import TopologyError
-
-_PREFIX = "letters:"
-"""Begins the ids of these streams; no user's stream can have such an id, because names cannot contain a colon."""
 
 
 def letter_stream(component_id: str, source_component: str, stream_id: str) -> str:
     """Returns the id of the spout's stream that carries a component's letters from one of its subscriptions."""
-    return f"{_PREFIX}{source_component}:{stream_id}:{component_id}"
-
-
-def is_of_letters(subscription: Subscription) -> bool:
-    """Returns whether a subscription was added for a replay, and belongs to no description of the topology."""
-    return subscription.stream_id.startswith(_PREFIX)
+    return f"{LETTERS}{source_component}:{stream_id}:{component_id}"
 
 
 def with_letter_streams(topology: Topology) -> Topology:

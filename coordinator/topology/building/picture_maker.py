@@ -9,15 +9,16 @@ import json
 import re
 from ast import literal_eval
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from coordinator.topology.building.letter_streams import is_of_letters
-from coordinator.topology.building.topology import Component, ComponentGraph, Subscription, Topology
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
 from state.keys import Keys
 from state.kinds.handles import DeclaredState, declared_states, key_shown
 from state.printable import one_line
 from state.values.state_kind import StateKind
+
+if TYPE_CHECKING:
+    from coordinator.topology.building.topology import Component, ComponentGraph, Subscription
 
 _GROUPING_WORDS = {
     "AllGrouping": "all",
@@ -44,13 +45,13 @@ def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] 
     in_memory = frozenset(handed_over)
     return TopologyPicture(
         topology_id=topology.topology_id,
-        kind="transactional" if isinstance(topology, Topology) else "plain",
+        kind=topology.kind,
         nodes=tuple(_node(component, Keys(topology.topology_id)) for component in topology.components),
         edges=tuple(
             _edge(topology, component, subscription, in_memory)
             for component in topology.components
             for subscription in component.subscriptions
-            if not is_of_letters(subscription)
+            if not subscription.is_of_letters
         ),
     )
 

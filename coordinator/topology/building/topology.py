@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
@@ -25,6 +25,10 @@ DEFAULT_MESSAGE_TIMEOUT_S = 60.0
 """About as long as a person would wait before asking what hangs."""
 
 
+LETTERS = "letters:"
+"""Begins the ids of streams of dead letters; no user's stream can have such an id, because names hold no colon."""
+
+
 class ComponentKind(Enum):
     """The role of a component."""
 
@@ -40,6 +44,11 @@ class Subscription:
     upstream_id: str
     stream_id: str
     grouping: Grouping
+
+    @property
+    def is_of_letters(self) -> bool:
+        """Whether it was added to republish dead letters, and belongs to no description of the topology."""
+        return self.stream_id.startswith(LETTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +101,10 @@ class ComponentGraph:
         conf: the user's configuration, handed to every `prepare`.
         acker_count: number of acker tasks.
         task_hooks: hooks of every task; shipped to the executors.
+        kind: "transactional" or "plain".
     """
 
+    kind: ClassVar[str] = "plain"
     topology_id: str
     components: tuple[Component, ...]
     conf: Mapping[str, Any] = field(default_factory=dict)
@@ -109,7 +120,7 @@ class ComponentGraph:
         return f"{type(self).__name__}({self.topology_id!r}: {shown})"
 
     def _repr_html_(self) -> str:
-        from coordinator.topology.building.picture_maker import picture_of  # it needs this module
+        from coordinator.topology.building.picture_maker import picture_of  # only a notebook needs them
         from coordinator.topology.pictures.picture_texts import html_of
 
         return html_of(picture_of(self))
@@ -125,6 +136,7 @@ class Topology(ComponentGraph):
         letter_limits: how many dead letters it may keep.
     """
 
+    kind: ClassVar[str] = "transactional"
     message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
 

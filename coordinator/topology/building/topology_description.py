@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.topology.building.letter_streams import is_of_letters
 from coordinator.topology.building.picture_maker import grouping_in_words
 from coordinator.topology.building.topology import Component, Topology
 from state.codec import digest64
@@ -127,7 +126,7 @@ def _is_of_new_state(sentence: str) -> bool:
 
 def _of_component(component: Component) -> dict[str, Any]:
     inputs = sorted(
-        f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not is_of_letters(s)
+        f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not s.is_of_letters
     )
     return {
         "kind": component.kind.value,

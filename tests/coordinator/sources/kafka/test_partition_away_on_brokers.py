@@ -14,7 +14,7 @@ from coordinator.sources.records.plain_formats import TextLine
 from state.errors import FailedException
 from tests.support.kafka.messages import counted, numbers, produce, run_until, submit
 
-pytestmark = [pytest.mark.kafka, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.nightly, pytest.mark.kafka, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

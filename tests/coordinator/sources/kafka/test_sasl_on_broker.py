@@ -14,7 +14,7 @@ from state.errors import SourceError
 from tests.support.kafka.broker import PASSWORD, USER
 from tests.support.kafka.messages import cut_all, emitted, numbers, produce
 
-pytestmark = pytest.mark.kafka
+pytestmark = [pytest.mark.nightly, pytest.mark.kafka]
 WRONG = "not-the-password"
 OPTIONS: dict[str, Option] = {
     "security.protocol": "SASL_PLAINTEXT",
