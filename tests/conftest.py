@@ -131,7 +131,7 @@ def redis_program() -> str:
     return shutil.which("redis-server") or absent("redis-server on PATH")
 
 
-def _valkey_program() -> str:
+def valkey_program() -> str:
     try:
         program = find_server_program()
     except StateRefusedError as error:
@@ -184,7 +184,7 @@ def running_server(program: str, *options: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def valkey_url() -> Iterator[str]:
     """A Valkey server for the whole session; whoever uses it directly clears it first."""
-    with running_server(_valkey_program()) as url:
+    with running_server(valkey_program()) as url:
         yield url
 
 

@@ -22,13 +22,14 @@ local function strings_of(packed)
   return strings
 end
 
--- The keys and arguments of a call. A packed one has, after the mark, how many keys are packed, and the packed strings.
+-- The keys and arguments of a call. A packed one has, after the mark, how many keys are packed, and the packed strings
+-- in pieces.
 local function opened(keys, argv)
   if argv[1] ~= 'packed' then
     return keys, argv
   end
   local has_cmsgpack, unpack_strings = pcall(function() return cmsgpack.unpack end)
-  local strings, more = (has_cmsgpack and unpack_strings or strings_of)(argv[3]), tonumber(argv[2])
+  local strings, more = (has_cmsgpack and unpack_strings or strings_of)(table.concat(argv, '', 3)), tonumber(argv[2])
   if more == 0 then
     return keys, strings
   end

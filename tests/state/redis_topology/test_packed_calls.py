@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import fakeredis
+import msgpack
 import pytest
 import redis
 from hypothesis import given
@@ -21,12 +22,14 @@ from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
+from tests.conftest import redis_program, running_server, valkey_program
 from tests.simulation.memory_redis import MemoryRedis
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, dump, unchanged, writes
 from tests.support.stores.random_commits import play
 
 TINY = {"FLAT_MAX": 12, "ARGUMENTS_LIMIT": 14}
 FLAT = {"FLAT_MAX": 10**9}
+PIECES = {"FLAT_MAX": 12, "PIECE_MAX": 7}
 SEEDS = 120
 
 
@@ -36,10 +39,12 @@ class Counting:
     def __init__(self, client: Any) -> None:
         self._client = client
         self.lengths: list[int] = []
+        self.longest = 0
 
     def execute_command(self, *arguments: Any) -> Any:
         if arguments[0] in ("FCALL", "FCALL_RO"):
             self.lengths.append(len(arguments))
+            self.longest = max(self.longest, *map(len, arguments))
         return self._client.execute_command(*arguments)
 
     def __getattr__(self, name: str) -> Any:
@@ -129,9 +134,34 @@ LENGTHS = (0, 1, 31, 32, 127, 128, 255, 256, 65_535, 65_536)
     | st.just([b"x"] * 40_000)
 )
 def test_strings_arrive_as_they_were_sent(strings):
-    server = MemoryRedis()
-    with pytest.MonkeyPatch.context() as monkeypatch, limits(monkeypatch, TINY):
-        check_arrival(server, server.hash, strings)
+    for given_limits in (TINY, PIECES):
+        server = MemoryRedis()
+        with pytest.MonkeyPatch.context() as monkeypatch, limits(monkeypatch, given_limits):
+            check_arrival(server, server.hash, strings)
+
+
+@pytest.mark.parametrize("key_count", [0, 1, 3_000, 3_990, 9_000])
+def test_a_call_of_many_keys_and_much_content_keeps_both_limits_and_declares_what_it_can(key_count):
+    keys, contents = [f"{{t}}:{n}" for n in range(key_count)], [b"x" * 300_000] * 90
+    declared, *sent = packing.packed_call([str(key_count), *keys, *contents])
+    count, mark = int(declared), sent.index("packed")
+    pieces: list[Any] = sent[mark + 2 :]
+    assert count == min(key_count, 3_999 - 5 - len(pieces))
+    assert 2 + 1 + len(sent) <= 3_999
+    assert max(map(len, pieces)) <= packing.PIECE_MAX
+    assert (mark, int(sent[mark + 1])) == (count, key_count - count)
+    strings = msgpack.unpackb(b"".join(pieces), raw=True)
+    assert [*sent[:count], *(each.decode() for each in strings)] == [*keys, *(each.decode() for each in contents)]
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("limit", ["proto-max-bulk-len", "client-query-buffer-limit"])
+@pytest.mark.parametrize("program", [redis_program, valkey_program])
+def test_a_server_of_the_smallest_limits_takes_values_and_commits_of_any_length(program, limit):
+    with running_server(program(), f"--{limit}", "1mb") as url, redis.Redis.from_url(url) as client:
+        counting: Any = Counting(client)
+        check_arrival(counting, client.hgetall, [b"x" * 400] * 5_000 + ["ä" * 3_000_000, b"\xff" * (1 << 20)])
+        assert counting.longest <= packing.PIECE_MAX
 
 
 @pytest.mark.redis
