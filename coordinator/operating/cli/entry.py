@@ -14,9 +14,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     stdout = sys.stdout
     try:
         from coordinator.operating.cli.app import app  # here, since every import from this room imports this module
-        from coordinator.operating.cli.standard_streams import code_after_output, replace_closed_streams
+        from coordinator.operating.cli.standard_streams import code_after_output, prepare_streams
 
-        replace_closed_streams()
+        prepare_streams()
         stdout = sys.stdout
         app(arguments, prog_name="txbatch")
     except (KeyboardInterrupt, InterruptedError):  # while modules were imported: a command handles its own

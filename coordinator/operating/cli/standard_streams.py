@@ -1,4 +1,4 @@
-"""Standard output and error as the command finds them: closed, on a full disk, or a pipe that nobody reads any more.
+"""Standard output and error as the command finds them: closed, not in UTF-8, on a full disk, or a pipe nobody reads.
 
 `txbatch state get words counts | head` should end like `cat counts | head`: without a word, as if by SIGPIPE. That
 signal itself is of no use, because it would also end a run whose server closes a connection.
@@ -6,6 +6,9 @@ signal itself is of no use, because it would also end a run whose server closes 
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
 import select
 import signal
@@ -19,13 +22,16 @@ from coordinator.operating.cli.terminal import say
 READER_GONE = 128 + signal.SIGPIPE
 """The exit code of a command whose output is no longer read: the one that shells show for SIGPIPE."""
 UNWRITTEN = 1
+AS_JSON = "txbatch as JSON"
+"""The name under which codecs know what to do with characters that an encoding lacks."""
 
 
-def replace_closed_streams() -> None:
-    """Opens /dev/null in place of each standard stream that is closed; called once, before anything is opened.
+def prepare_streams() -> None:
+    """Makes all three streams such that anything can be printed; called once, before anything is opened.
 
-    A file or socket would otherwise take the number of the closed one, and whatever child processes print would end in
-    it.
+    In place of each one that is closed, /dev/null is opened: a file or socket would otherwise take its number, and
+    whatever child processes print would end in it. What the encoding of the others lacks is escaped as JSON does, so
+    that JSON stays JSON.
     """
     for number in range(3):
         try:
@@ -36,6 +42,16 @@ def replace_closed_streams() -> None:
     sys.stdin = sys.stdin or nowhere.open(encoding="utf-8")
     sys.stdout = sys.stdout or nowhere.open("w", encoding="utf-8")
     sys.stderr = sys.stderr or nowhere.open("w", encoding="utf-8")
+    codecs.register_error(AS_JSON, _escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=AS_JSON)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
 
 def is_without_reader(error: BaseException) -> bool:

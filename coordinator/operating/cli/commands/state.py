@@ -63,15 +63,23 @@ def get_state(
     """
     server = typed.choice()
     with server.store(topology_id) as store:
-        chosen = chosen_state(store.export(), state)
+        chosen = chosen_state(store.export(), _text_of(state))
         if field is not None:
-            _show(field_line(store.records(), chosen, field), as_json=as_json, alone=True)
+            _show(field_line(store.records(), chosen, _text_of(field)), as_json=as_json, alone=True)
             return
         for place, line in enumerate(lines_of_state(store.records(), chosen, is_raw=raw, from_lowest=lowest)):
             if place == limit:
                 say(f"there is more than these {limit:,}; raise --limit, or name a FIELD", to=sys.stderr)
                 return
             _show(line, as_json=as_json)
+
+
+def _text_of(argument: str) -> str:
+    """Returns what was typed, which is UTF-8 even where the locale is not; its bytes arrive as surrogates then."""
+    try:
+        return argument.encode("utf-8", "surrogateescape").decode()
+    except UnicodeError:
+        raise TopologyError(f"{argument!r} is not valid UTF-8, which names of fields and parts are") from None
 
 
 @app.command("export")

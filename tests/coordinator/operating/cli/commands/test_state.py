@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
+import os
+import subprocess
+import sys
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.cli.standard_streams import prepare_streams
+from coordinator.operating.cli.terminal import say_json
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.topologies.typed_states import typed_topology
 
 pytestmark = pytest.mark.redis
+
+
+ASCII_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @pytest.fixture
@@ -196,3 +206,41 @@ def test_a_mistake_is_a_sentence(
     shown = capsys.readouterr().err
     assert message in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [
+        ({"PYTHONIOENCODING": "ascii"}, rb"w\u00f6rd/0"),
+        ({"PYTHONIOENCODING": "latin-1"}, b"w\xf6rd/0"),
+        (ASCII_LOCALE, rb"w\u00f6rd/0"),
+    ],
+)
+def test_what_the_encoding_of_the_output_lacks_is_escaped_and_json_stays_json(
+    url: str, environment: dict[str, str], shown: bytes
+) -> None:
+    def got(*arguments: str) -> bytes:
+        command = [sys.executable, "-m", "coordinator.operating.cli", "state", "get", "typed", "counts"]
+        return subprocess.check_output(
+            [*command, *arguments, "--redis", url], env={**os.environ, **environment}, cwd=Path(__file__).parents[5]
+        )
+
+    assert got().splitlines()[0] == shown + b"\t6"
+    (line, *_) = got("--json").splitlines()
+    assert json.loads(line.decode("latin-1")) == {"state": "counts", "field": "wörd/0", "value": 6}
+    assert got("wörd/0") == b"6\n"
+
+
+def test_characters_beyond_16_bits_are_escaped_as_json_does() -> None:
+    written = io.BytesIO()
+    with redirect_stdout(io.TextIOWrapper(written, encoding="ascii")):
+        prepare_streams()
+        say_json({"a": "\U0001f600 ä"})
+        sys.stdout.flush()
+        assert written.getvalue() == b'{"a": "\\ud83d\\ude00 \\u00e4"}\n'
+
+
+def test_an_argument_that_is_not_text_is_named(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["counts", "w\udcff"], ["visitors:w\udcff"]):
+        assert ended("get", "typed", *arguments, "--redis", url) == 2
+        assert r"w\udcff' is not valid UTF-8, which names of fields and parts are" in capsys.readouterr().err
