@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import os
 import select
 import signal
@@ -51,7 +50,8 @@ def prepare_streams() -> None:
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4)), error.end
 
 
 def is_without_reader(error: BaseException) -> bool:
