@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import StreamSpec
@@ -70,6 +71,8 @@ class TaskWiring:
         hook_specs: the pickled hooks of the topology.
         coordination: the task's place in a sub-topology; None outside one.
         letter_limits: how many dead letters the topology may keep.
+        late: component id -> what it has emitted too late, until one of its tasks ends an attempt; shared by all tasks
+            of a run in a process, since the task whose thread that was may have ended long ago.
     """
 
     topology_id: str
@@ -91,6 +94,7 @@ class TaskWiring:
     hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    late: dict[str, Failure] = field(default_factory=dict, repr=False, compare=False)
     _subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -29,9 +29,8 @@ from state.redis_topology.stream_reader import _process_client
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 KEEPS = re.compile(r"@cache\b|lru_cache\(|^_\w+(: .*)? = (\{\}|\w*Dict\w*\(\))", re.MULTILINE)
 KEPT = {
-    "coordinated_bolt/batches/attempt_collector.py": "what was emitted too late, by topology and component",
     "coordinated_bolt/transport/blocks.py": "blocks, by their bytes",
-    "coordinator/engines/connect/arrow_stages.py": "plans, by their bytes",
+    "coordinator/engines/connect/arrow_stages.py": "plans, by their bytes and run",
     "coordinator/engines/spark/privacy.py": "a folder of the driver, which holds nothing of a run",
     "coordinator/engines/spark/stage_entry.py": "the connections a worker began with",
     "coordinator/operating/inspection/explanations.py": "a page of ours",
@@ -127,10 +126,11 @@ def test_a_connection_is_of_one_address_one_user_and_one_process(kept):
     assert [kept(*place) for place in places] == made
 
 
-def test_a_plan_is_its_bytes():
-    former, same, other = (PackedPlan(pickle.dumps({"weight": weight})) for weight in (1, 1, 2))
+def test_a_plan_is_its_bytes_in_one_run():
+    made = [({"weight": 1}, "r"), ({"weight": 1}, "r"), ({"weight": 2}, "r"), ({"weight": 1}, "other run")]
+    former, same, *others = (PackedPlan(pickle.dumps(plan), nonce) for plan, nonce in made)
     assert former.value is same.value
-    assert other.value is not former.value
+    assert all(other.value is not former.value for other in others)
 
 
 @pytest.fixture

@@ -25,10 +25,6 @@ from state.values.column_values import ORDERED
 _KNOWN_EMPTY = frozenset({list, tuple, type({}.items())})
 """Types of rows of which it is known without a look at them that there are none."""
 
-_LATE: dict[tuple[str, str], Failure] = {}
-"""(topology, component) -> what it has emitted too late, until one of its tasks ends an attempt; a fact of the process,
-since the task whose thread that was may have ended long ago."""
-
 
 class AttemptCollector:
     """The `BatchOutputCollector` of one attempt on one task.
@@ -201,16 +197,16 @@ class _Closed:
         )
         if self._is_missed:
             found = Failure(FailureKind.USER, wiring.component_id, wiring.task_index, f"RuntimeError: {sentence}\n")
-            _LATE.setdefault((wiring.topology_id, wiring.component_id), found)
+            wiring.late.setdefault(wiring.component_id, found)
         raise RuntimeError(sentence)
 
     route = route_all = route_batch = route_direct = refuse
 
 
 def taken_late(wiring: TaskWiring) -> Failure | None:
-    """Returns what the component has emitted too late in this process, once; asked when a task of it ends an attempt.
+    """Returns what the component has emitted too late in this run and process, once; asked when a task ends an attempt.
 
     Such a tuple belongs to an attempt that was reported, or even committed, without it: nothing can bring it back, but
     no run may end as if nothing were missing.
     """
-    return _LATE.pop((wiring.topology_id, wiring.component_id), None) if _LATE else None
+    return wiring.late.pop(wiring.component_id, None) if wiring.late else None

@@ -27,22 +27,24 @@ _Row = tuple[int, bytes | None]
 
 @dataclass(frozen=True, slots=True)
 class PackedPlan:
-    """A plan in each query that needs it; Connect has no broadcasts. A worker unpickles it once.
+    """A plan in each query that needs it; Connect has no broadcasts. A worker unpickles it once a run.
 
     Attributes:
         packed: the pickled plan.
+        nonce: of the run.
     """
 
     packed: bytes
+    nonce: str
 
     @property
     def value(self) -> Plan:
         """The plan."""
-        return _unpacked(self.packed)
+        return _unpacked(self.packed, self.nonce)
 
 
 @lru_cache(maxsize=2)
-def _unpacked(packed: bytes) -> Plan:
+def _unpacked(packed: bytes, _nonce: str) -> Plan:
     plan: Plan = pickle.loads(packed)
     return plan
 

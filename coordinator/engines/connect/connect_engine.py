@@ -54,7 +54,7 @@ class ConnectEngine:
         self._session, self._plan, self._message_timeout_s = session, plan, message_timeout_s
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
-        self._deployment = ConnectDeployment(session, plan, PackedPlan(dumps(plan)), reading)
+        self._deployment = ConnectDeployment(session, plan, PackedPlan(dumps(plan), nonce), reading)
         self._waves: dict[int, ConnectWave] = {}
         self._running: dict[str, int] = {}
         self._query_count = itertools.count(1)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT
+from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
@@ -106,6 +107,7 @@ def make_wirings(
     Without `worker_of`, task id -> worker, placement is not known in advance.
     """
     wirings: dict[int, TaskWiring] = {}
+    late: dict[str, Failure] = {}
     hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
@@ -137,6 +139,7 @@ def make_wirings(
                 needs_id=component.kind is ComponentKind.COMMITTER,
                 hook_specs=hook_specs,
                 coordination=coordination,
+                late=late,
             )
     return wirings
 

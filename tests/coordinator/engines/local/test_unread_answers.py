@@ -201,6 +201,25 @@ def test_a_tuple_that_comes_after_its_batch_has_ended_is_no_success(bolt):
     assert f"{__file__}:{line if type(bolt) is Late else line + 5}; emit it before that" in said
 
 
+class LateForGood(Late):
+    """Emits a tuple of the first batch when it is told to."""
+
+    def execute(self, tup):
+        self.collector.emit(tup.values)
+
+
+def test_a_tuple_that_comes_after_its_run_has_ended_fails_nothing_of_the_next_run():
+    KEPT.clear()
+    for _ in range(2):  # each on a server of its own
+        with LocalCluster() as cluster:
+            run = cluster.submit(transactional(LateForGood()))
+            run.run_until_idle()
+            assert run.statistics.failed_attempts == 0
+            assert run.state("kept") == {"tuples": 2}
+        with pytest.raises(RuntimeError, match="emitted after finish_batch had returned"):
+            KEPT[1].emit(["late"])
+
+
 def test_what_an_attempt_emits_after_it_has_failed_is_refused_and_fails_nothing_else():
     KEPT.clear()
     with LocalCluster() as cluster:
