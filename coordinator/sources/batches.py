@@ -98,9 +98,9 @@ class BatchesCoordinator(SpoutCoordinator):
         digest = self._stored_digest(last_txid, self.run_so_far.last)
         if self._resumes:
             self._number, self._digest = last_txid, digest
-            self._batches = iter(self._make(last_txid))
+            self._batches = self._made(last_txid)
             return
-        self._batches = iter(self._make())
+        self._batches = self._made()
         while self._number < last_txid:
             self._pull()
             if self._held is None and self._has_ended:
@@ -136,6 +136,14 @@ class BatchesCoordinator(SpoutCoordinator):
         close = getattr(self._batches, "close", None)  # of a generator
         if close is not None:
             close()
+
+    def _made(self, *taken: int) -> Iterator[Batch]:
+        made: Any = self._make(*taken)
+        if made is None:
+            raise SourceError(
+                f"make of topology {self._topology_id!r} returned None: have it return a list of batches, or yield each"
+            )
+        return iter(made)
 
     def _pull(self) -> None:
         """Asks for the next batch unless one is held."""
@@ -176,6 +184,12 @@ class BatchesCoordinator(SpoutCoordinator):
             raise SourceError(
                 f"{where} has the row {cut(row)}, which is not a list of {len(self._fields)} values, as the fields "
                 f"{list(self._fields)} ask for"
+            )
+        names: Any = getattr(row, "_fields", None) or getattr(row, "__fields__", self._fields)  # as of Spark's Row
+        if {*names} == {*self._fields} and tuple(names) != self._fields:
+            raise SourceError(
+                f"{where} has the row {cut(row)}, whose names are in another order than the fields {list(self._fields)}"
+                ": a row is taken by its places, so give both in one order"
             )
         values = []
         for name, value in zip(self._fields, row, strict=True):

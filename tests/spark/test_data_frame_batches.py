@@ -312,6 +312,10 @@ def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zo
         ("date_from_unix_date(99999999) AS at", "a row of the DataFrame holds a value that Python cannot have"),
         ("interval 1 day AS at", "column 'at' of the DataFrame holds interval day, which a tuple cannot carry"),
         ("array(interval 1 month) AS at", "column 'at' of the DataFrame holds interval month, which a tuple"),
+        (
+            "map(array(1), 2) AS at",
+            "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple",
+        ),
         ("named_struct('a', 1, 'a', 2) AS at", "give each field of a struct its own name"),
         ("1 AS at, 2 AS at", r"the DataFrame has more than one column 'at' in \['id', 'at', 'at'\], as after a join"),
         ("1 AS at, 2 AS AT", r"the DataFrame has more than one column 'at' in \['id', 'at', 'AT'\], as after a join"),

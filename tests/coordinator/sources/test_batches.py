@@ -9,7 +9,7 @@ import pickle
 import threading
 from collections import Counter
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
@@ -24,6 +24,7 @@ from state import HashState
 from state.errors import FailedException, SourceError, TopologyError, UserCodeError
 from tests.coordinator.sources.contract import SPEC_BYTES_MAX, SourceContract, SourceWorld
 from tests.support.case_names import shown
+from tests.support.sources.reading import context, standing
 
 WORDS = [[["a"], ["b"]], [], [["a"]], [["c"], ["c"], ["a"]], [["b"]]]
 COUNTS = Counter(row[0] for batch in WORDS for row in batch)
@@ -216,6 +217,35 @@ def test_a_generator_is_closed_with_the_run(cluster):
 def test_a_batch_that_cannot_be_one_is_named(cluster, batch, told):
     with pytest.raises(SourceError, match=told):
         run(cluster, lambda: [batch])
+
+
+def test_a_function_that_returns_nothing_is_named(cluster):
+    with pytest.raises(SourceError, match="make of topology 'words' returned None: have it return a list of batches"):
+        run(cluster, lambda: None)
+
+
+class NamedRow(NamedTuple):
+    n: int
+    word: str
+
+
+class SparkRow(tuple[Any, ...]):
+    """Names its values as a row that Spark collected does."""
+
+    __slots__ = ()
+    __fields__ = ("n", "word")
+
+
+@pytest.mark.parametrize("row", [NamedRow(1, "a"), SparkRow([1, "a"])])
+def test_a_row_whose_names_are_in_another_order_than_the_fields_is_refused(row):
+    def row_of(*fields):
+        coordinator = standing(Batches(lambda: [[row]], fields).get_coordinator({}, context()))
+        coordinator.resume()
+        return coordinator.initialize_transaction(1, None)[1]
+
+    assert row_of("n", "word") == row_of("other", "names") == [[1, "a"]]
+    with pytest.raises(SourceError, match=r"names are in another order than the fields \['word', 'n'\]: a row is"):
+        row_of("word", "n")
 
 
 def test_an_error_of_the_program_ends_the_run_after_what_is_under_way(cluster):

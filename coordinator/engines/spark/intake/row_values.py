@@ -52,7 +52,7 @@ def shape_of(column: str, data_type: DataType) -> Shape:
             return _BINARY
         case ArrayType(elementType=element):
             return (_ARRAY, shape_of(column, element))
-        case MapType(keyType=key, valueType=value):
+        case MapType(keyType=key, valueType=value) if not isinstance(key, ArrayType | StructType):  # no keys of a dict
             return (_MAP, shape_of(column, key), shape_of(column, value))
         case StructType(fields=fields, names=names) if len(set(names)) == len(names):
             return (_STRUCT, *((field.name, shape_of(column, field.dataType)) for field in fields))
