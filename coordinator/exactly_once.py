@@ -20,6 +20,7 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
+from state.values.whole import is_whole
 
 _LOG = logging.getLogger("txbatch")
 
@@ -177,7 +178,7 @@ def exactly_once(
             f"component {spout.component_id!r} of topology {topology.topology_id!r} is a {type(spout.spec).__name__}; "
             "exactly_once takes its transactions from a streaming query: give MicroBatches(columns) as the spout"
         )
-    if isinstance(first_batch_id, bool) or not isinstance(first_batch_id, int) or first_batch_id < 0:
+    if not is_whole(first_batch_id, 0):
         raise TopologyError(f"first_batch_id is {first_batch_id!r}; give the number of a batch, from 0")
     return ExactlyOnce(
         topology,

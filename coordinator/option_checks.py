@@ -8,6 +8,7 @@ from dataclasses import field, fields
 from typing import Any, TypeVar
 
 from state.errors import TopologyError
+from state.values.whole import is_number, is_whole
 
 Check = Callable[[object], str]
 """Value -> what to give instead; "" if the value can be used."""
@@ -38,7 +39,7 @@ def count(least: int = 1, most: float = math.inf, why: str = "") -> Check:
     """Returns the check of a whole number; `why` follows what it may be at most."""
 
     def check(value: object) -> str:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        if not is_whole(value, least):
             return f"give an integer of at least {least}"
         return f"give at most {most}{why}" if value > most else ""
 
@@ -49,8 +50,7 @@ def seconds(*, above_zero: bool = False) -> Check:
     """Returns the check of a duration, which may be 0 unless `above_zero`."""
 
     def check(value: object) -> str:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if is_number and 0 <= value < math.inf and (value or not above_zero):  # type: ignore[operator]
+        if is_number(value) and 0 <= value < math.inf and (value or not above_zero):
             return ""
         return f"give a number of seconds{' above 0' if above_zero else ', 0 or more'}"
 
@@ -61,8 +61,7 @@ def fraction() -> Check:
     """Returns the check of a part of a whole."""
 
     def check(value: object) -> str:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return "" if is_number and 0 <= value <= 1 else "give a number from 0 to 1"  # type: ignore[operator]
+        return "" if is_number(value) and 0 <= value <= 1 else "give a number from 0 to 1"
 
     return check
 
@@ -81,6 +80,6 @@ def positive(owner: str, name: str, given: Any) -> int:
         TopologyError: it is something else.
     """
     number = int(given) if isinstance(given, str) and given.strip().isdecimal() else given
-    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+    if not is_whole(number, 1):
         raise TopologyError(f"{name}={given!r} of {owner} has to be a whole number of at least 1")
     return number

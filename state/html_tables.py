@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from state.printable import one_line
+from state.values.whole import is_number, is_whole
 
 CELL_LIMIT = 200
 """Longest text of a cell, in characters."""
@@ -39,7 +40,7 @@ def cell(value: Any) -> Markup:
     """Returns a value as escaped text: one line, bounded; integers with thousands separators."""
     if isinstance(value, Markup):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
+    if is_whole(value):
         return Markup(f"{value:,}")
     return Markup(escape(one_line(value if isinstance(value, str) else repr(value), CELL_LIMIT)))
 
@@ -76,9 +77,8 @@ def _cells(row: Sequence[Any], *, has_head: bool) -> str:
 def _cell(value: Any, *, is_head: bool) -> str:
     if is_head:
         return f'<th scope="row" style="{_LEFT}">{cell(value)}</th>'
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    is_number = is_number or (isinstance(value, Markup) and value.replace(".", "", 1).isdecimal())
-    return f'<td style="{_RIGHT if is_number else _LEFT}">{cell(value)}</td>'
+    is_right = is_number(value) or (isinstance(value, Markup) and value.replace(".", "", 1).isdecimal())
+    return f'<td style="{_RIGHT if is_right else _LEFT}">{cell(value)}</td>'
 
 
 def bounded_table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, caption: str = "") -> Markup:

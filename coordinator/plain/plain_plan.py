@@ -24,6 +24,7 @@ from coordinator.topology.planning.chaining import (
 from coordinator.topology.planning.stages import Stage, StageChain, TaskPlan
 from coordinator.topology.planning.task_wirings import PickleSpec, executors_of, make_wirings, number_tasks, workers
 from state.errors import TopologyError
+from state.values.whole import is_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -93,7 +94,7 @@ def make_plain_plan(
 
 def _checked_period(wiring: TaskWiring) -> float:
     period = wiring.conf[TICK_TUPLE_FREQ_SECS]
-    if isinstance(period, bool) or not isinstance(period, (int, float)) or not 0 < period < float("inf"):
+    if not is_number(period) or not 0 < period < float("inf"):
         raise TopologyError(
             f"component {wiring.component_id!r}: {TICK_TUPLE_FREQ_SECS!r} is {period!r}; give a number of seconds "
             "above 0"

@@ -18,6 +18,7 @@ from coordinator.topology.building.topology_builder import BoltDeclarer, GraphBu
 from coordinator.topology.building.topology_checks import check_message_timeout, check_parallelism
 from state.errors import TopologyError
 from state.kinds.handles import declared_states
+from state.values.whole import is_whole
 
 TRANSACTIONS_WAY = "for transactions, use a TransactionalTopologyBuilder"
 
@@ -95,7 +96,7 @@ class TopologyBuilder(GraphBuilder):
 
     def set_max_spout_pending(self, count: int) -> None:
         """Sets the most messages a spout task may have in flight, at least 1; only those with a message id count."""
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        if not is_whole(count, 1):
             raise TopologyError(f"max spout pending is {count!r}; give an integer of at least 1")
         self._max_spout_pending = count
 

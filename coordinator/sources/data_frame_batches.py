@@ -21,6 +21,7 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
 from state.errors import FailedException, SourceError, TopologyError
 from state.printable import counted
+from state.values.whole import is_whole
 
 ESTIMATED_ROW_BYTES = 100
 """What a row is taken to weigh, to keep waves within memory; nobody knows before it is read."""
@@ -65,7 +66,7 @@ class InputFiles:
     files_per_batch: int = 1
 
     def __post_init__(self) -> None:
-        if isinstance(self.files_per_batch, bool) or not isinstance(self.files_per_batch, int):
+        if not is_whole(self.files_per_batch):
             raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch!r}; give an integer from 1")
         if self.files_per_batch < 1:
             raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch}; give an integer from 1")

@@ -13,6 +13,7 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.codec import CodecError, digest64, pack
 from state.errors import SourceError, TopologyError
 from state.troubles import Trouble
+from state.values.whole import is_whole
 
 Row = Sequence[Any]
 Partitions = Mapping[int, Sequence[Row]] | Sequence[Sequence[Row]]
@@ -221,7 +222,7 @@ def wrong(spout: object, what: str, given: object, wanted: str) -> TopologyError
 
 
 def _checked_count(spout: object, what: str, count: Any, *, least: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, int) or count < least:
+    if not is_whole(count, least):
         raise TopologyError(f"{what} of {type(spout).__name__} is {count!r}; give an integer of at least {least}")
     return count
 

@@ -16,6 +16,7 @@ from state.codec import CodecError, pack, unpack
 from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
+from state.values.whole import is_whole
 
 DEAD_LETTERS_STATE = "txbatch:dead_letters"
 """State name; no user's state can have it, because names cannot contain a colon."""
@@ -30,7 +31,7 @@ _NUMBER_DIGITS = 6
 
 
 def _check(name: str, value: object, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+    if not is_whole(value, 1, most):
         raise TopologyError(f"dead letters: {name} is {value!r}; give an integer from 1 to {most:,}")
 
 

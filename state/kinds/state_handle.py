@@ -21,6 +21,7 @@ from state.kinds.state_family import ExpireAt, StateFamily
 from state.values.column_values import column_values
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
 from state.values.value_form import ValueForm, check_scale, form_of
+from state.values.whole import is_whole
 
 _TYPES: dict[ValueType, type[Any]] = {
     ValueType.INT: int,
@@ -280,7 +281,7 @@ def declared_type(what: str, given: type | str, allowed: tuple[ValueType, ...] =
 
 def check_most(what: str, most: object) -> int:
     """Returns how many entries a declaration keeps, from 1 to `KEPT_MAX`."""
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= KEPT_MAX:
+    if not is_whole(most, 1, KEPT_MAX):
         raise TopologyError(f"{what} is {most!r}; give an integer from 1 to {KEPT_MAX:,}")
     return most
 

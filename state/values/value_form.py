@@ -12,6 +12,7 @@ from state.codec import is_valid_text
 from state.errors import StateRefusedError, TopologyError
 from state.troubles import Trouble
 from state.values.state_kind import MAX_INTEGER, ValueType
+from state.values.whole import is_whole
 
 SCALE_MAX = 15
 """Most digits after the point: an integer in state has 15 digits in full."""
@@ -41,7 +42,7 @@ def check_scale(what: str, value_type: ValueType, scale: int | None) -> int:
         if scale is not None:
             raise TopologyError(f"{what} is given scale {scale!r}, which only Decimal values have; leave it out")
         return 0
-    if isinstance(scale, bool) or not isinstance(scale, int) or not 0 <= scale <= SCALE_MAX:
+    if not is_whole(scale, 0, SCALE_MAX):
         raise TopologyError(
             f"{what} holds Decimals and is given scale {scale!r}; give the digits after the point, from 0 to "
             f"{SCALE_MAX}, as in scale=2"

@@ -25,6 +25,7 @@ from state.errors import TopologyError
 from state.redis_client.address import redact, require_encryption
 from state.redis_client.connection import connect
 from state.redis_server.in_memory import in_memory_client
+from state.values.whole import is_whole
 
 IN_MEMORY = "memory://"
 LOCAL_WINDOW = 1
@@ -75,9 +76,9 @@ class LocalCluster:
         keeps_order: bool = True,
         worker_count: int = 1,
     ) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        if not is_whole(seed):
             raise TypeError(f"seed is {seed!r}; give an integer: one seed is one schedule")
-        if isinstance(worker_count, bool) or not isinstance(worker_count, int) or worker_count < 1:
+        if not is_whole(worker_count, 1):
             raise ValueError(f"worker count is {worker_count!r}; give an integer of at least 1")
         self._worker_count = worker_count
         self._random = Random(seed)

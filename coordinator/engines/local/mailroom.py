@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Generic, Protocol, TypeVar
 
+from state.values.whole import is_whole
+
 DEFAULT_RECEIVE_CAPACITY = 1_024
 
 
@@ -74,7 +76,7 @@ class Mailroom(Generic[MessageT]):
     def __init__(
         self, random: Random, receive_capacity: int = DEFAULT_RECEIVE_CAPACITY, *, keeps_order: bool = True
     ) -> None:
-        if isinstance(receive_capacity, bool) or not isinstance(receive_capacity, int) or receive_capacity < 1:
+        if not is_whole(receive_capacity, 1):
             raise ValueError(f"receive capacity is {receive_capacity!r}; give an integer of at least 1")
         self._random, self._keeps_order = random, keeps_order
         self._capacity = receive_capacity

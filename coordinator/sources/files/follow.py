@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 from coordinator.sources.files.stores.file_listing import FileFacts
 from state.errors import TopologyError
+from state.values.whole import is_number
 
 Completion: TypeAlias = Literal["quiet", "rename", "marker"]
 Disposal: TypeAlias = Literal["keep", "list", "move", "delete"]
@@ -47,7 +48,7 @@ class Follow:
             if given not in known:
                 raise TopologyError(f"{name}={given!r} of Follow is unknown; take one of {', '.join(map(repr, known))}")
         for name, seconds in (("quiet_s", self.quiet_s), ("poll_s", self.poll_s)):
-            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < 86_400:
+            if not is_number(seconds) or not 0 <= seconds < 86_400:
                 raise TopologyError(f"{name}={seconds!r} of Follow has to be a number of seconds below a day")
         if not self.marker or "/" in self.marker:
             raise TopologyError(f"marker={self.marker!r} of Follow has to be the end of a file's name, such as '.done'")

@@ -25,6 +25,7 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, SourceError, TopologyError
 from state.printable import one_line
+from state.values.whole import is_whole
 
 SAMPLE_MESSAGES = 100
 SAMPLE_WAIT_S = 1.0
@@ -64,7 +65,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
         linger_ms: int = 100,
         mirror_group: str | None = None,
     ) -> None:
-        if isinstance(linger_ms, bool) or not isinstance(linger_ms, int) or linger_ms < 0:
+        if not is_whole(linger_ms, 0):
             raise TopologyError(f"linger_ms={linger_ms!r} of a Kafka spout has to be a whole number of at least 0")
         if mirror_group is not None and (not isinstance(mirror_group, str) or not mirror_group):
             raise TopologyError(f"mirror_group={mirror_group!r} of a Kafka spout is not a group's name")

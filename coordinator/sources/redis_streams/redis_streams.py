@@ -19,6 +19,7 @@ from state.codec import unpack
 from state.errors import TopologyError
 from state.redis_client.address import check_address, from_environment, redact, secrets_in
 from state.redis_topology.stream_reader import StreamReader
+from state.values.whole import is_whole
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
 ORIGIN_FIELDS = ("stream", "entry_id")
@@ -76,7 +77,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         _check_choice("on_trimmed", on_trimmed, get_args(OnTrimmed))
         if not isinstance(follow, bool):
             raise TopologyError(f"follow of RedisStreams is {follow!r}; give True or False")
-        if isinstance(take, bool) or not isinstance(take, int) or take < 1:
+        if not is_whole(take, 1):
             raise TopologyError(f"take of RedisStreams is {take!r}; give an integer from 1")
         if url is not None:
             check_address(url)

@@ -12,6 +12,7 @@ from coordinated_bolt.components.component import takes_batches
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError
 from state.kinds.handles import declared_states
+from state.values.whole import is_number, is_whole
 
 MAX_PARALLELISM = 10_000
 _FRAMEWORK = {*dir(BaseBatchBolt), *dir(FinishedCallback), *dir(TimeoutCallback)}
@@ -23,13 +24,13 @@ _SURELY_MEANT = 0.86
 
 def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
     """Refuses a count that is not an integer from `least` to `MAX_PARALLELISM`."""
-    if isinstance(count, bool) or not isinstance(count, int) or not least <= count <= MAX_PARALLELISM:
+    if not is_whole(count, least, MAX_PARALLELISM):
         raise TopologyError(f"{what} is {count!r}; give an integer from {least} to {MAX_PARALLELISM}")
 
 
 def check_message_timeout(seconds: float) -> float:
     """Returns the seconds; refuses what is not a finite number above 0."""
-    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
+    if not is_number(seconds) or not 0 < seconds < float("inf"):
         raise TopologyError(f"message timeout is {seconds!r}; give a number of seconds above 0")
     return float(seconds)
 

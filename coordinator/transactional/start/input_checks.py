@@ -16,6 +16,7 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.transactional.options import adopted_words
 from state.errors import SourceError, StateRefusedError
 from state.troubles import Trouble
+from state.values.whole import is_whole
 
 SENTENCES_SHOWN = 10
 
@@ -186,7 +187,7 @@ def check_partition_metadata(
     last_cut = max((txid for by_txid in partitions.values() for txid in by_txid), default=0)
     for txid in range(committed_txid or 1, max(last_cut, committed_txid) + 1):
         count = counts.get(txid)
-        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+        if not is_whole(count, 0):
             raise StateRefusedError(
                 f"topology {topology_id!r} has {count!r} in its stored metadata field 'coordinator:{txid}', which is "
                 "not a number of partitions, because it was run with another kind of spout; run it with that one, or "
