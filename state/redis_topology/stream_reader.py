@@ -18,10 +18,12 @@ from state.errors import FailedException, SourceError, StateError
 from state.printable import said_by
 from state.redis_client.address import kind_of, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect, text_of
-from state.redis_client.redis_errors import Remedy
+from state.redis_client.redis_errors import Remedy, error_code, stop_sentence
 
 BEGINNING = "0-0"
 """An id before all entries."""
+LAST_NUMBER = 2**64 - 1
+"""The highest number in an id."""
 MOVE_TIMEOUT_S = 30.0
 """How long a question is repeated to a server that may move; any other server is asked once."""
 Entry = tuple[str, list[bytes]]
@@ -86,8 +88,12 @@ class StreamReader:
     def trim(self, key: str, through_id: str) -> None:
         """Removes every entry up to an id, that one included."""
         milliseconds, sequence = id_order(through_id)
-        keep_from = f"{milliseconds}-{sequence + 1}"
-        self._ask(key, ("XTRIM", key, "MINID", keep_from))
+        if sequence < LAST_NUMBER:
+            self._ask(key, ("XTRIM", key, "MINID", f"{milliseconds}-{sequence + 1}"))
+        elif milliseconds < LAST_NUMBER:
+            self._ask(key, ("XTRIM", key, "MINID", f"{milliseconds + 1}-0"))
+        else:
+            self._ask(key, ("XTRIM", key, "MAXLEN", "0"))
 
     def _ask(self, key: str, *commands: tuple[str, ...]) -> list[Any]:
         try:
@@ -110,6 +116,8 @@ class StreamReader:
     def _error(self, key: str, error: redis.RedisError) -> FailedException | SourceError:
         if self._connection.remedy_of(error) is Remedy.RETRY:
             return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}")
+        if error_code(error) not in ("", "NOPERM", "WRONGTYPE") or isinstance(error, redis.ConnectionError):
+            return SourceError(f"stream {key!r} cannot be read: {stop_sentence(error, self._server)}")
         return SourceError(
             f"stream {key!r} of server {self._server} cannot be read: {said_by(error)}; check that the key is a stream "
             "and that this user may use XINFO, XRANGE, MULTI, and XTRIM if it is to be trimmed"

@@ -270,6 +270,31 @@ def test_a_stream_trimmed_to_nothing_is_skipped_once_and_read_on(cluster, any_wo
     assert kept(read(cluster, any_world.spout())) == by_content(any_world.rows[:6] + any_world.rows[9:])
 
 
+@pytest.mark.parametrize("read_first", [4, 12])
+def test_a_stream_that_is_deleted_under_a_run_that_follows_is_named_at_once(cluster, any_world, read_first):
+    any_world.add(12)
+    any_world.more = {"follow": True}
+    run = submit(cluster, any_world.spout(), max_pending=1)
+    while 4 * run.statistics.committed < read_first:
+        run.tick()
+    any_world.client.delete(STREAM)
+    with pytest.raises(SourceError, match=r"stream 'orders' ends at 0-0 and was read up to .*: it was deleted"):
+        run.run_until_idle()
+
+
+LAST = 2**64 - 1
+
+
+@pytest.mark.parametrize("ids", [[f"5-{LAST}", "6-0", "6-1"], ["1-1", f"5-{LAST}"], ["1-1", f"{LAST}-{LAST}"]])
+def test_ids_that_no_higher_one_follows_are_read_and_trimmed(cluster, any_world, ids):
+    for number, entry_id in enumerate(ids):
+        any_world.client.xadd(STREAM, {"page": "p", "clicks": number}, id=entry_id)
+    any_world.more = {"trim": True, "take": 1}
+    run = read(cluster, any_world.spout())
+    assert kept(run) == by_content([["p", number] for number in range(len(ids))])
+    assert any_world.client.xlen(STREAM) == 0
+
+
 @pytest.mark.parametrize("deleted", [[6], [5, 6], [4, 5, 6], [1, 2, 3, 4, 5, 6]])
 def test_newest_entries_that_were_withdrawn_end_the_input_and_are_no_loss_later(cluster, any_world, deleted):
     any_world.add(6)
@@ -445,6 +470,14 @@ def test_a_key_that_is_no_stream_is_named(cluster, world):
     world.client.set(STREAM, "text")
     with pytest.raises(SourceError, match=r"stream 'orders' of server .* cannot be read"):
         read(cluster, world.spout())
+
+
+def test_a_server_that_refuses_the_password_is_named_with_what_to_do_about_that(cluster, world, monkeypatch):
+    monkeypatch.setenv("TXBATCH_STREAMS_URL", world.url.replace("unix://", "unix://nobody:secret@"))
+    with pytest.raises(
+        SourceError, match=r"stream 'orders' cannot be read: server .* refused the user name or password"
+    ):
+        read(cluster, RedisStreams(STREAM, fields=["page"]))
 
 
 @pytest.mark.parametrize(
