@@ -31,15 +31,16 @@ class ClientTrouble:
     """What a client last said of its connections: called by it, asked when nothing arrives.
 
     Attributes:
-        error: the last one, or the one that is in the way of all others, such as a wrong password; None if all is well
-            as far as it said.
+        error: the last one that names a cause, or one that is in the way of all others, such as a wrong password; None
+            if all is well as far as it said.
     """
 
     def __init__(self) -> None:
         self.error: KafkaError | None = None
 
     def __call__(self, error: KafkaError) -> None:
-        if self.error is None or not is_lasting(self.error):  # that all brokers are down follows from the password
+        follows = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001 - from what was said before
+        if self.error is None or not (follows or is_lasting(self.error)):
             self.error = error
 
 

@@ -19,7 +19,7 @@ from coordinator.sources.records.record_format import RecordFormat
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from state.errors import TopologyError
 
-TOPIC_NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
+TOPIC_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 KAFKA_SPOUT = "a Kafka spout"
 """Whose a wrong parameter is, in messages."""

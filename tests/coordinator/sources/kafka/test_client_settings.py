@@ -101,6 +101,7 @@ def test_servers_that_are_none_are_refused(servers):
     "wrong",
     [
         {"name": "a b"},
+        {"name": ".."},
         {"start": "tomorrow"},
         {"start": "2026-01-31T12:00:00"},
         {"start": {0: -1}},

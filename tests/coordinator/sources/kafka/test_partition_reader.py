@@ -140,12 +140,17 @@ def test_what_may_not_be_read_ends_the_run_at_once(code):
     assert consumer.now <= 1.0
 
 
-def test_a_wrong_password_is_the_reason_though_all_brokers_are_down_is_what_is_said_last():
+@pytest.mark.parametrize(
+    "codes",
+    [[KafkaError._AUTHENTICATION, KafkaError._TRANSPORT], [KafkaError._BAD_MSG], [KafkaError._TRANSPORT]],
+    ids=["a wrong password", "a message larger than receive.message.max.bytes", "no connection"],
+)
+def test_what_was_said_first_is_the_reason_though_all_brokers_are_down_is_what_is_said_last(codes):
     trouble = ClientTrouble()
-    trouble(KafkaError(KafkaError._AUTHENTICATION))
-    trouble(KafkaError(KafkaError._ALL_BROKERS_DOWN))
+    for code in (*codes, KafkaError._ALL_BROKERS_DOWN):
+        trouble(KafkaError(code))
     assert trouble.error is not None
-    assert trouble.error.code() == KafkaError._AUTHENTICATION
+    assert trouble.error.code() == codes[0]
 
 
 def test_what_the_client_said_before_anybody_read_is_old():
