@@ -115,7 +115,10 @@ class StreamReader:
 
     def _error(self, key: str, error: redis.RedisError) -> FailedException | SourceError:
         if self._connection.remedy_of(error) is Remedy.RETRY:
-            return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}")
+            hint = (
+                "; if it is always so, give a smaller take: it may bound its answers" if "closed" in str(error) else ""
+            )
+            return FailedException(f"stream server {self._server} gave no answer for {key!r}: {said_by(error)}{hint}")
         if error_code(error) not in ("", "NOPERM", "WRONGTYPE") or isinstance(error, redis.ConnectionError):
             return SourceError(f"stream {key!r} cannot be read: {stop_sentence(error, self._server)}")
         return SourceError(

@@ -9,16 +9,17 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 import pytest
+import redis
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from state.errors import SourceError, StateRefusedError, TopologyError
+from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError
 from state.redis_topology import stream_reader
 from state.redis_topology.store import RedisStore
-from tests.conftest import Backend
+from tests.conftest import Backend, redis_program, running_server, valkey_program
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
 
 pytestmark = pytest.mark.redis
@@ -470,6 +471,17 @@ def test_a_key_that_is_no_stream_is_named(cluster, world):
     world.client.set(STREAM, "text")
     with pytest.raises(SourceError, match=r"stream 'orders' of server .* cannot be read"):
         read(cluster, world.spout())
+
+
+@pytest.mark.parametrize("program", [redis_program, valkey_program])
+def test_a_server_that_bounds_its_answers_is_named_with_take(cluster, program):
+    with running_server(program(), "--client-output-buffer-limit", "normal 1mb 0 0") as url:
+        with redis.Redis.from_url(url) as client:
+            for _ in range(300):
+                client.xadd(STREAM, {"page": "x" * 10_000})
+        with pytest.raises(ReplayLimitError, match=r"'orders': Connection closed by server.; .* give a smaller take"):
+            read(cluster, RedisStreams(STREAM, fields=["page"], url=url))
+        assert len(read(cluster, RedisStreams(STREAM, fields=["page"], url=url, take=50)).state("kept")) == 300
 
 
 def test_a_server_that_refuses_the_password_is_named_with_what_to_do_about_that(cluster, world, monkeypatch):
