@@ -209,8 +209,8 @@ class BatchesCoordinator(SpoutCoordinator):
 
     def _other(self, taken: int, story: str) -> SourceError:
         return SourceError(
-            f"topology {self._topology_id!r} has taken {taken} batches before, and {story}: have the iterable give "
-            f"them again as they were, or start over by `txbatch drop {self._topology_id}`"
+            f"topology {self._topology_id!r} has taken {taken} batches before, and {story}: make the iterable yield "
+            f"the same batches again, or start over by `txbatch drop {self._topology_id}`"
         )
 
 

@@ -151,7 +151,7 @@ class MicroBatchCoordinator(SpoutCoordinator):
                 raise self._replaced(batch, "it was planned again")
             return self._last_txid
         elif batch.batch_id < last.batch_id:
-            raise self._replaced(batch, f"it has come to batch {last.batch_id} before")
+            raise self._replaced(batch, f"batch {last.batch_id} was already processed")
         elif self._last_txid > committed_txid:
             self._expect(batch, last.batch_id, f"batch {last.batch_id} is begun and not committed")
         else:

@@ -242,7 +242,7 @@ class Observers:
                 observer(observation)
             except Exception:  # noqa: BLE001 - an observer must not end a run
                 self._observers.remove(observer)
-                _LOG.exception("observer %r raised and is told nothing more; the run continues", observer)
+                _LOG.exception("observer %r raised and was removed; the run continues", observer)
 
     def failed(self, error: BaseException) -> None:
         """Takes what ends the run as soon as it is raised: its caller may close the run as if all were well."""

@@ -1,4 +1,4 @@
-"""How sure a run wants to be that what it committed will last, and how sure a server can make it. Pure.
+"""Durability levels: what a run requires, and what a server provides. Pure.
 
 Data and position are written together, so a server that loses its last writes is consistent all the same. What was told
 to others is not: an acknowledged message or a deleted file does not come back. So everything that is released upstream

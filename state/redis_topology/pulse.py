@@ -68,7 +68,7 @@ def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = 
 def told(connection: RedisConnection, *command: str) -> Any:
     """Returns the reply to a command that reads a pulse or stories; None if the key is of another type.
 
-    Other software wrote it then. What is for people only keeps nobody from anything else.
+    Other software wrote it then. A broken pulse stops nothing: it is for display.
     """
     try:
         return connection.call(*command)

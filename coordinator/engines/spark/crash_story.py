@@ -1,4 +1,4 @@
-"""What of a Spark error is worth telling: of the hundreds of lines it prints, the one that says why.
+"""Picks the line of a Spark error that explains it, from the hundreds it prints.
 
 An error of the driver's own Python is none of Spark's: no user code runs in a wave there, so a type, a name or a method
 that is not as expected is a bug of txbatch, or a PySpark that it does not know.

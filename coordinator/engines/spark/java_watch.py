@@ -104,7 +104,7 @@ class JavaWatch:
     Args:
         process: what is watched.
         ping_s: seconds between two questions.
-        silence_max_s: so long a question may stay without an answer.
+        silence_max_s: how long a ping may go unanswered, in seconds.
     """
 
     def __init__(

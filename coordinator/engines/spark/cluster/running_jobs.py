@@ -1,7 +1,7 @@
 """Tells jobs that are being worked on from jobs that wait for executors.
 
 Spark says nothing of the difference: a job without executors, or whose slots others have, waits silently for as long
-as nobody cancels it. Nothing that waits so is the fault of a batch.
+as nobody cancels it. Such a wait never counts against a batch.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOOKS_A_TIMEOUT = 4
 LOG_AFTER_S, LOG_EVERY_S = 10.0, 30.0
 """When the log first says that a job waits, and how often."""
 TASKS_MAX = 500
-"""Of so many tasks of a stage Spark keeps what they said; see `OUR_SETTINGS`."""
+"""How many tasks of a stage Spark keeps the reports of; see `OUR_SETTINGS`."""
 FIRST_WAVE = 0
 """Stands for the job that runs before any wave's: whatever was submitted meanwhile waits for it."""
 

@@ -41,7 +41,7 @@ Until = Annotated[
 ]
 After = Annotated[
     str | None,
-    typer.Option("--after", metavar="ID", help="Begin behind this letter, as in 17.0, to see the next page."),
+    typer.Option("--after", metavar="ID", help="Start after this letter, as in 17.0, to see the next page."),
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=10_000, metavar="N", help="Most letters to show.")]
 

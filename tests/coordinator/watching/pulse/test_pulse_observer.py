@@ -127,4 +127,4 @@ def test_a_fault_of_its_own_ends_the_pulse_and_not_the_run(caplog: pytest.LogCap
     observers.notify(WaveStarted(1))
     observers.notify(RunEnded(None))
     assert (run.writer.states, run.writer.closed, len(heard)) == ([RunState.STARTING], 1, 3)
-    assert "is told nothing more; the run continues" in caplog.text
+    assert "was removed; the run continues" in caplog.text
