@@ -316,6 +316,11 @@ def test_the_first_and_the_last_moments_of_pythons_years_are_read_in_any_time_zo
             "map(array(1), 2) AS at",
             "column 'at' of the DataFrame holds map<array<int>,int>, which a tuple",
         ),
+        (
+            "cast(X'ff' AS string) AS at",
+            r"a row of the DataFrame holds a text that is not UTF-8, .* option\('encoding'",
+        ),
+        ("array(NULL, cast(X'ff' AS string)) AS at", "a row of the DataFrame holds a text that is not UTF-8"),
         ("named_struct('a', 1, 'a', 2) AS at", "give each field of a struct its own name"),
         ("1 AS at, 2 AS at", r"the DataFrame has more than one column 'at' in \['id', 'at', 'at'\], as after a join"),
         ("1 AS at, 2 AS AT", r"the DataFrame has more than one column 'at' in \['id', 'at', 'AT'\], as after a join"),

@@ -83,7 +83,12 @@ class RoleRows:
             return
         for record in self._records:
             row = convert(record)
-            self._hash_sum += row.pop()
+            if (found := row.pop()) is None:
+                raise SourceError(
+                    "a row of the DataFrame holds a text that is not UTF-8, which Spark would alter: name the encoding "
+                    "where it is read, as by option('encoding', 'ISO-8859-1'), or select it as binary"
+                )
+            self._hash_sum += found
             self._row_count += 1
             yield row
 
@@ -226,13 +231,19 @@ def _changed(story: str) -> Failure:
 
 
 def row_hash(frame: DataFrame) -> Column:
-    """Returns a 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text."""
-    parts = []
+    """Returns a 64-bit hash of a row, computed by Spark; NULLs count, and maps by their text.
+
+    It is NULL, from Spark 4 on, if a text is not UTF-8: different ones could become the same in Python.
+    """
+    parts: list[Column] = []
+    is_valid = sql.lit(True)
     for field in frame.schema:
         value = sql.col(quoted(field.name))
-        text = value.cast("string") if "map<" in field.dataType.simpleString() else value
-        parts += [text, value.isNull()]
-    return sql.xxhash64(*parts)
+        kind = field.dataType.simpleString()
+        parts += [value.cast("string") if "map<" in kind else value, value.isNull()]
+        if "string" in kind and hasattr(sql, "is_valid_utf8"):
+            is_valid &= sql.is_valid_utf8(value.cast("string")) | value.isNull()
+    return sql.when(is_valid, sql.xxhash64(*parts))
 
 
 def selected(frame: DataFrame, columns: tuple[str, ...]) -> DataFrame:
