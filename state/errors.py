@@ -186,10 +186,9 @@ class QuarantineFullError(TransactionError):
 
     def __str__(self) -> str:
         return (
-            f"topology {self.topology_id!r} has quarantined as many batches as it may ({self.count:,}), and txid "
-            f"{self.txid} is poison too ({self.reason}); lower txids are committed; see `txbatch quarantine list "
-            f"{self.topology_id}`: republish or drop some, or raise --max-quarantined (in Python "
-            "RunOptions.max_quarantined)"
+            f"topology {self.topology_id!r} has quarantined as many batches as it may ({self.count:,}); republish or "
+            f"drop some; txid {self.txid} is poison too ({self.reason}), and lower txids are committed; see `txbatch "
+            f"quarantine list {self.topology_id}`, or raise --max-quarantined (in Python RunOptions.max_quarantined)"
         )
 
 
@@ -287,9 +286,9 @@ class NotDurableError(StateError):
         cause = "a replica is away or lags" if self.level == "replica" else "its disk does not keep up"
         done = f"only up to txid {self.confirmed_txid:,}" if self.confirmed_txid else "none of it in this run"
         return (
-            f"transactions are committed up to txid {self.committed_txid:,}, but the server has confirmed {done} at "
-            f"durability {self.level}, and nothing more for {self.waited_s:g} s: {cause}; fix that, or ask for less, "
-            "and run again: nothing is lost, and what was not confirmed was not released upstream"
+            f"the run has committed up to txid {self.committed_txid:,}, but the server has confirmed {done} at "
+            f"durability {self.level}; {cause}; fix that, or ask for less, and run again; nothing more was confirmed "
+            f"for {self.waited_s:g} s; nothing is lost, and what was not confirmed was not released upstream"
         )
 
 

@@ -187,10 +187,10 @@ def verified_metadata(keys: Keys, items: Sequence[Any], stored_sum: str) -> tupl
     found_sum = MetadataSum(packed)
     if str(found_sum) != stored_sum:
         raise StateRefusedError(
-            f"topology {keys.topology_id!r} cannot start: the server has lost or altered some of its stored "
-            f"metadata (checksum over {counted(len(packed), 'field')} is {found_sum}, expected {stored_sum})"
-            f"{unreadable_metadata(packed)}; restore its data from a copy taken at one moment, or "
-            f"start over with `txbatch drop {keys.topology_id}`"
+            f"topology {keys.topology_id!r} cannot start: the server has lost or altered some of its stored metadata; "
+            "restore a copy taken at one moment; "
+            f"the checksum over {counted(len(packed), 'field')} is {found_sum}, expected {stored_sum}"
+            f"{unreadable_metadata(packed)}; without a copy, start over with `txbatch drop {keys.topology_id}`"
         ).about(Trouble.DAMAGED)
     return packed, found_sum
 

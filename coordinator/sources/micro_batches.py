@@ -196,9 +196,9 @@ class MicroBatchCoordinator(SpoutCoordinator):
 
     def _replaced(self, batch: MicroBatch, story: str) -> SourceError:
         return SourceError(
-            f"{batch} is not the batch of that number that topology {self._topology_id!r} has taken: {story}, so the "
-            "query's checkpoint was restored from a copy or partly deleted, and what the batch holds may be counted "
-            f"already or may be new; put the checkpoint back as it was, or {self._ways_out()}"
+            f"{batch} is not the batch of that number that topology {self._topology_id!r} has taken; put the "
+            f"checkpoint back; {story}, so the query's checkpoint was restored from a copy or partly deleted, and what "
+            f"the batch holds may be counted already or may be new; without that checkpoint, {self._ways_out()}"
         )
 
     def _ways_out(self) -> str:

@@ -156,9 +156,9 @@ def stop_error(error: Exception, server: str, key: str = "") -> TransactionError
 def library_replaced_error(server: str, loads: int) -> StateRefusedError:
     """Returns the error of a call whose function was missing again after each of `loads` successful loads."""
     return StateRefusedError(
-        f"server {server} does not keep txbatch's function library: it was loaded {loads} times during one call and "
-        "was gone again each time; another program replaces or removes it (FUNCTION FLUSH, FUNCTION RESTORE, a library "
-        "of the same name), or this address leads to several servers; find it, then run again"
+        f"server {server} does not keep txbatch's function library; find what removes it, then run again; it was "
+        f"loaded {loads} times during one call and was gone again each time; another program replaces or removes it "
+        "(FUNCTION FLUSH, FUNCTION RESTORE, a library of the same name), or this address leads to several servers"
     ).about(Trouble.LIBRARY_REPLACED)
 
 
@@ -179,10 +179,10 @@ def stop_sentence(error: Exception, server: str, key: str = "") -> str:
         )
     if _blocks_functions(said.lower()):
         return (
-            f"server {server} does not allow FUNCTION LOAD and FCALL, and txbatch commits by calling functions, which "
-            "Redis has from 7.0 on and Valkey from 7.2; some services block them, as OCI Cache does for sharded "
-            "clusters (docs/managed-redis.md has what is known): choose a service or plan that allows them (it said: "
-            f"{said})"
+            f"server {server} does not allow FUNCTION LOAD and FCALL, by which txbatch commits; choose one that does; "
+            "Redis has functions from 7.0 on and Valkey from 7.2; some services block them, as OCI Cache does for "
+            "sharded clusters (docs/managed-redis.md has what is known): choose a service or plan that allows them (it "
+            f"said: {said})"
         )
     if "unknown command" in said.lower():
         return f"server {server} lacks a command; use Redis >= 7.0 or Valkey >= 7.2 (it said: {said})"

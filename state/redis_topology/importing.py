@@ -103,9 +103,9 @@ class RedisImport:
                 return len(old) + bool(found)
             if status == "FOREIGN":
                 raise TopologyError(
-                    f"topology {self._keys.topology_id!r} was not imported: the server holds {detail!r}, which the "
-                    "export would replace and no record says is the topology's own; nothing was changed. Rename or "
-                    f"delete that key, or say that it is the topology's: `txbatch drop {self._keys.topology_id} --also "
+                    f"topology {self._keys.topology_id!r} was not imported: the server holds {detail!r}; rename or "
+                    "delete that key; the export would replace it, and no record says that it is the topology's own; "
+                    f"nothing was changed; if it is the topology's: `txbatch drop {self._keys.topology_id} --also "
                     f"{split_member(self._keys.state_name(detail))[0]}`"
                 ).about(Trouble.IMPORT_REFUSED)
             if status != "RACED":

@@ -9,7 +9,7 @@ from state.errors import StateRefusedError
 from state.troubles import Trouble
 
 TORN_REMEDY = (
-    "restore its data from a copy taken at one moment. It holds part of a write: the server was restarted twice "
+    "restore its data from a copy taken at one moment; it holds part of a write: the server was restarted twice "
     "after a power failure, and kept that part in its append-only file the first time; or something other than "
     "txbatch wrote to the key that counts writes; or a cluster moved its slot under an older txbatch"
 )

@@ -122,12 +122,12 @@ class RedisTopology:
             self._gives = measure_durability(self._connection, info, self._asked.level)
         lacking = self._gives.lacks(self._asked)
         if lacking:
-            needs = f", which this run needs because {self._asked.because}" if self._asked.because else ""
+            needs = f"; this run needs it because {self._asked.because}" if self._asked.because else ""
             raise StateRefusedError(
-                f"server {self.server} cannot confirm durability {self._asked.level.value}{needs}: {lacking}; or run "
-                "with --durability memory (in Python durability='memory'), which waits for nothing: a power cut may "
-                "then take what was committed, and what was released on its account does not come back; or with "
-                "--durability service, if the service guarantees that it loses nothing, as MemoryDB does"
+                f"server {self.server} cannot confirm durability {self._asked.level.value}: {lacking}{needs}; or run "
+                "with --durability memory or service; memory (in Python durability='memory') waits for nothing: a "
+                "power cut may then take what was committed, and what was released on its account does not come back; "
+                "service is for one that guarantees that it loses nothing, as MemoryDB does"
             ).about(Trouble.DURABILITY)
         self._connection.load_library()
         require_all_rights(self._connection, self.keys, self._asked.level)

@@ -68,7 +68,9 @@ def test_a_large_commit_is_exact_and_every_level_that_cannot_be_given_is_refused
         if level in client.profile.levels:
             store.check_server(Durability(level), expires=False)
             continue
-        with pytest.raises(StateRefusedError, match=rf"cannot confirm durability {level}: .*or with --durability serv"):
+        with pytest.raises(
+            StateRefusedError, match=rf"confirm durability {level}: .*or run with --durability memory or serv"
+        ):
             store.check_server(Durability(level), expires=False)
     acquire(store, topology=declaring("names"))
     puts = {f"{n}": f"value {n}" for n in range(6_000)}

@@ -34,9 +34,9 @@ def make_archive() -> Path:
         options = f'{LOCAL_SETTINGS[JAVA_OPTIONS]} "-XX:ArchiveClassesAtExit={made}"'
         if not (_java_ended_well(options) and made.exists()):
             raise EngineError(
-                f"Java wrote no archive of Spark's classes into {folder}: this build of Java cannot, the disk is full, "
-                "or the class path has a folder with files in it, as that of a Spark has which pip did not install "
-                "(SPARK_HOME/conf); runs start without one, and nothing else depends on it"
+                f"Java wrote no archive of Spark's classes into {folder}; runs start without one; this build of Java "
+                "cannot, the disk is full, or the class path has a folder with files in it, as that of a Spark has "
+                "which pip did not install (SPARK_HOME/conf); nothing else depends on it"
             )
         whole = folder / f"{archive_name()}-{made.stat().st_size}.jsa"
         for earlier in folder.glob(f"{archive_name()}-*.jsa"):

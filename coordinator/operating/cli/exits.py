@@ -17,6 +17,8 @@ from state.troubles import Trouble
 
 WHOLE = {"line_limit": 100_000, "lines_max": 10_000}
 """Limits of a traceback that was asked for, large enough to show all of it."""
+LONG, FIRST_LINE = 300, 120
+"""From how many characters on a message gets several lines, and how many the first of them has, if it can be cut."""
 
 
 class ExitCode(IntEnum):
@@ -74,6 +76,16 @@ def sentence_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {said_by(error)}\nthis error is unexpected; --debug shows where it was raised"
 
 
+def laid_out(sentence: str) -> str:
+    """Returns a long message with what happened and what to do in its first line, and each further clause below."""
+    if len(sentence) <= LONG or "\n" in sentence:
+        return sentence
+    first, *clauses = sentence.split("; ")
+    while clauses and len(first) + len(clauses[0]) < FIRST_LINE:
+        first = f"{first}; {clauses.pop(0)}"
+    return "\n  ".join((first, *clauses))
+
+
 def pointer_of(error: BaseException) -> str:
     """Returns the last line that is printed about an error: where it is explained; "" for what needs no explanation."""
     if isinstance(error, (StoppedError, KeyboardInterrupt)) or _is_full_disk(error):
@@ -113,7 +125,8 @@ def errors_reported(
     except BaseException as error:  # noqa: BLE001 - nobody else can report it, not even a user's sys.exit
         if is_without_reader(error):
             raise SystemExit(READER_GONE) from None
-        said = completed(block(sentence_of(error), line_limit=SENTENCE_LIMIT)) + pointer_of(error)
+        sentence = sentence_of(error) if report is not None else laid_out(sentence_of(error))
+        said = completed(block(sentence, line_limit=SENTENCE_LIMIT)) + pointer_of(error)
         if report is not None:
             report(said, error)
             raise SystemExit(int(exit_code_of(error))) from None

@@ -123,10 +123,11 @@ def _plain(
     executors_timeout_s = typed.request.options.executors_timeout_s
     if typed.request.options != RunOptions(executors_timeout_s=executors_timeout_s):
         raise TopologyError(
-            "--max-pending, --wave-target-ms, --slots, --commit-group-max, --commit-target-ms, --max-attempts, "
+            f"--max-pending and others are for transactional topologies, but {topology.topology_id!r} is a plain one; "
+            "leave them out; they are --max-pending, --wave-target-ms, --slots, --commit-group-max, "
+            "--commit-target-ms, --max-attempts, "
             "--on-poison, --max-quarantined, --max-bad-fraction, --adopt, --accept-state-changes, --durability, "
-            f"--history and --no-pulse are for transactional topologies, but {topology.topology_id!r} is a plain one; "
-            "leave them out, and limit what is in flight with the builder's set_max_spout_pending"
+            "--history and --no-pulse; limit what is in flight with the builder's set_max_spout_pending"
         )
     if typed.observed.traces:
         raise TopologyError(

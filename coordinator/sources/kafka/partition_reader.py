@@ -99,9 +99,9 @@ class PartitionReader:
         except OutOfRangeError:
             raise SourceError(
                 f"offsets {part.first} to {part.next - 1} of partition {self._partition} of topic {self._topic!r} are "
-                "not in its log any more: retention or an operator deleted them after they were cut into a "
-                "transaction, so it cannot be read again; keep messages longer than a run may stand still, then drop "
-                "the topology and start over, or take another topology id"
+                "not in its log any more; drop the topology; retention or an "
+                "operator deleted them after they were cut into a transaction, so it cannot be read again; "
+                "instead of dropping it, take another id; keep messages longer than a run may stand still"
             ).about(Trouble.INPUT_GONE) from None
 
     def messages_from(self, first: int, limit: int, *, wait_s: float) -> list[Message]:

@@ -135,9 +135,10 @@ def resumed(topic: str, partition: int, at: int, bounds: Bounds, on_gone: str) -
         return at
     if on_gone == OnGone.FAIL:
         raise SourceError(
-            f"offsets {at} to {bounds.low - 1} of partition {partition} of topic {topic!r} are gone from the log "
-            "before they were read: the topic keeps messages for a shorter time than the run lagged; give "
-            "on_gone='earliest' to continue with what is left and count what is lost, or 'latest' to leave out that too"
+            f"offsets {at} to {bounds.low - 1} of partition {partition} of topic {topic!r} are gone from the log; "
+            "set on_gone='earliest'; they were not read yet: the topic keeps messages for a shorter time "
+            "than the run lagged; 'earliest' continues with what is left and counts what is lost, 'latest' leaves out "
+            "that too"
         )
     return bounds.low if on_gone == OnGone.EARLIEST else bounds.high
 

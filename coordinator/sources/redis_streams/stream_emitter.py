@@ -72,10 +72,10 @@ class StreamEmitter(PartitionedEmitter):
         entries = self._reader.between(cut.key, cut.first_id, cut.last_id, cut.count + 1)
         if len(entries) != cut.count or digest_of_entries(entries) != cut.digest:
             raise SourceError(
-                f"stream {cut.key!r} has {len(entries)} of the {cut.count} entries from {cut.first_id} to {cut.last_id}"
-                f" that transaction {attempt.txid} has read and not committed, or others in their place: it was "
-                "trimmed or changed under the run; restore the stream, or start over by "
-                f"`txbatch drop {self._context.topology_id}`, and let nothing trim it but this topology (trim=True)"
+                f"stream {cut.key!r} was trimmed or changed under the run; restore it, or start over by "
+                f"`txbatch drop {self._context.topology_id}`; it has {len(entries)} of the {cut.count} entries from "
+                f"{cut.first_id} to {cut.last_id} that transaction {attempt.txid} has read and not committed, or "
+                "others in their place; let nothing trim it but this topology (trim=True)"
             ).about(Trouble.INPUT_GONE)
         self._emit(collector, cut.key, entries)
 

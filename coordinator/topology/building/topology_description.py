@@ -110,10 +110,10 @@ def check_topology(
     """
     if change.states and committed_txid and not accept_state_changes:
         raise StateRefusedError(
-            f"topology {topology_id!r} is committed up to txid {committed_txid}, and its states have changed since: "
-            f"{'; '.join(change.states)}; what was written keeps its former name and types. Declare the state as it "
-            f"was, start over with `txbatch drop {topology_id}`, choose another topology id, or accept the change with "
-            "--accept-state-changes (in Python RunOptions.accept_state_changes)"
+            f"topology {topology_id!r} has written state, and its states have changed since; declare them as they "
+            f"were; {'; '.join(change.states)}; it is committed up to txid {committed_txid}, and what was written "
+            f"keeps its former name and types; or start over with `txbatch drop {topology_id}`, choose another "
+            "topology id, or accept the change with --accept-state-changes (in Python RunOptions.accept_state_changes)"
         ).about(Trouble.STATE_CHANGED)
     late = f"; what was committed up to txid {committed_txid} is not read again for it, so it is not in there"
     said = [sentence + late if committed_txid and _is_of_new_state(sentence) else sentence for sentence in change.said]

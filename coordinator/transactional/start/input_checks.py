@@ -46,8 +46,8 @@ def check_input(question: InputQuestion, adopt: bool | str) -> list[str]:
     needed = {} if change is None else _needed(change)
     if words is None or change is None or change.impossible or not _accepts(words, needed):
         raise StateRefusedError(
-            f"topology {question.topology_id!r} was started on another input: stored fingerprint "
-            f"{question.former.fingerprint!r}, given {question.fingerprint!r}; {_consequences(question)}"
+            f"topology {question.topology_id!r} was started on another input; {_brief(change, needed)}; stored "
+            f"fingerprint {question.former.fingerprint!r}, given {question.fingerprint!r}; {_consequences(question)}"
         ).about(Trouble.INPUT_CHANGED)
     accepted = [sentence for sentences in needed.values() for sentence in sentences]
     return [f"continues on another input: {question.fingerprint}", *_shown(accepted)]
@@ -64,9 +64,18 @@ def _check_same(question: InputQuestion, words: Collection[str]) -> list[str]:
         if not change.impossible:
             ways_out.append(_acceptance(needed))
         raise SourceError(
-            f"the input has changed where topology {question.topology_id!r} had read it: {found}; {_either(ways_out)}"
+            f"the input has changed where topology {question.topology_id!r} had read it; {_brief(change, needed)}; "
+            f"{found}; {_either(ways_out)}"
         ).about(Trouble.INPUT_CHANGED)
     return _shown([*change.changed, *change.renamed])
+
+
+def _brief(change: InputChange | None, needed: Collection[str]) -> str:
+    """Returns what to do in a few words, which the rest of the message explains."""
+    if change is not None and change.impossible:
+        return "restore it, or take another topology id"
+    words = "=unchecked" if change is None else f"={','.join(needed)}" if needed else ""
+    return f"restore it, or give --adopt{words}"
 
 
 def accepted_notes(change: InputChange, adopt: bool | str) -> dict[str, Any]:

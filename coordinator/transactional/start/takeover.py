@@ -186,11 +186,11 @@ class Takeover:
             topology_id = self._topology.topology_id
             raise StateRefusedError(
                 f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
-                "holds such state: its records were lost, or an earlier version or something else wrote it; if it is "
-                "there to be added to, continue from it with --accept-state-changes (in Python "
-                "RunOptions.accept_state_changes); else "
-                "restore the server's data from a consistent backup, choose another topology id, or delete that state "
-                f"and start over with `txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}`"
+                "holds such state; restore or delete it; its records were lost, or an earlier version or something "
+                "else wrote it; if it is there to be added to, continue from it with --accept-state-changes (in Python "
+                "RunOptions.accept_state_changes); else restore the server's data from a consistent backup, choose "
+                "another topology id, or delete that state and start over with "
+                f"`txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}`"
             ).about(Trouble.STATE_CHANGED)
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:

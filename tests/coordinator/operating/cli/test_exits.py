@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from coordinator.operating.cli.exits import ExitCode, StoppedError, errors_reported, sentence_of
+from coordinator.operating.cli.exits import (
+    FIRST_LINE,
+    LONG,
+    ExitCode,
+    StoppedError,
+    errors_reported,
+    laid_out,
+    sentence_of,
+)
+from coordinator.spouts.run_so_far import FormerInput, InputChange
+from coordinator.transactional.start.input_checks import InputQuestion, check_input
 from state.errors import (
     BadInputError,
     EngineError,
@@ -30,6 +42,7 @@ from state.errors import (
     WaveCrashError,
 )
 from state.troubles import PAGE, Trouble
+from tests.architecture import PACKAGES
 
 CODE_ERROR = UserCodeError(
     component_id="bolt", attempt="7:1", tuple_text="('a',)", traceback_text="Traceback:\nValueError: no"
@@ -184,3 +197,69 @@ def test_the_second_line_of_a_users_message_is_not_taken_for_ours(capsys: pytest
 def test_only_a_run_that_was_stopped_says_that_it_can_be_continued() -> None:
     assert sentence_of(StoppedError(2)) == "stopped; run again to continue after the last commit"
     assert sentence_of(KeyboardInterrupt()) == "stopped"
+
+
+def test_a_long_message_has_what_to_do_in_its_first_line_and_details_below(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit), errors_reported():
+        raise StateRefusedError("it is broken; mend it; " + "a detail " * 40 + "; or start over").about(Trouble.DAMAGED)
+    first, detail, last, pointer = capsys.readouterr().err.splitlines()
+    assert first == "txbatch: it is broken; mend it"
+    assert (detail[:10], last, pointer) == ("  a detail", "  or start over", "`txbatch explain damaged` says more")
+    assert laid_out("short; and so one line") == "short; and so one line"
+
+
+@pytest.mark.parametrize(
+    ("is_same", "change", "first"),
+    [
+        (False, None, "topology 'words' was started on another input; restore it, or give --adopt=unchecked"),
+        (
+            False,
+            InputChange(skipped=("/in/a.txt",), again=("/in/b.txt",)),
+            "topology 'words' was started on another input; restore it, or give --adopt=skip,again",
+        ),
+        (
+            False,
+            InputChange(impossible=("partition 3 is gone",)),
+            "topology 'words' was started on another input; restore it, or take another topology id",
+        ),
+        (
+            True,
+            InputChange(renamed=("/in/a.txt, once /in/b.txt",)),
+            "the input has changed where topology 'words' had read it; restore it, or give --adopt=renamed",
+        ),
+    ],
+)
+def test_a_refused_input_says_first_how_to_continue(is_same: bool, change: InputChange | None, first: str) -> None:
+    former = FormerInput(fingerprint="TextFiles('/in/*.txt', " + "x" * 200, is_same=is_same)
+    with pytest.raises((StateRefusedError, SourceError)) as refused:
+        check_input(InputQuestion("words", "TextFiles('/other/*.txt', " + "x" * 200, former, change), adopt=False)
+    shown = laid_out(f"{refused.value}{' ' * LONG}").splitlines()[0]
+    assert shown.startswith(first)
+    assert len(shown) <= FIRST_LINE
+
+
+def test_the_first_line_of_every_long_refusal_says_what_has_happened_and_what_to_do() -> None:
+    """Whatever stands in for names and numbers is taken to have eight characters."""
+    found = [said for package in PACKAGES for path in Path(package).rglob("*.py") for said in long_messages(path)]
+    assert len(found) >= 10
+    for said in found:
+        first = laid_out(said + " " * LONG).split("\n")[0]
+        assert "; " in first, said
+        assert len(first) <= FIRST_LINE, said
+
+
+def long_messages(path: Path) -> Iterator[str]:
+    """The texts of errors that are long without what stands in them."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        texts: list[ast.AST] = []
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Error"):
+            texts = list(node.args[:1])
+        elif isinstance(node, ast.FunctionDef) and node.name == "__str__":
+            texts = list(ast.walk(node))
+        for each in texts:
+            if isinstance(each, ast.JoinedStr) and len(said := text_of(each)) > LONG - 30:
+                yield said
+
+
+def text_of(text: ast.JoinedStr) -> str:
+    return "".join(str(each.value) if isinstance(each, ast.Constant) else "x" * 8 for each in text.values)
