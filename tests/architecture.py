@@ -280,7 +280,7 @@ def names_twice(root: Path) -> list[str]:
         if name not in ("__init__", "__main__") and not any(fnmatchcase(path, family) for family in FAMILIES):
             modules.setdefault((path.partition("/")[0], name), []).append(path)
         for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not any(fnmatchcase(path, family) for family in FAMILIES):
+            if isinstance(node, ast.ClassDef):
                 classes.setdefault(node.name, []).append(f"{path}:{node.lineno}")
     return [
         f"{places[0]} has a namesake in {', '.join(places[1:])}: {name}"

@@ -34,7 +34,7 @@ STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bo
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownTopology:
     """A topology, as `status` shows it.
 
     `gives` is how the server keeps its data as it is set now, `pulse` None if the run reports nothing, `connected` the
@@ -75,22 +75,22 @@ def status(
     say(*(typed.completed(one_line(line, SENTENCE_LIMIT)) for line in lines(found, server)))
 
 
-def look_at(store: RedisTopology, server: ServerChoice) -> Seen:
+def look_at(store: RedisTopology, server: ServerChoice) -> ShownTopology:
     stored = store.status()
     if stored is None:
         raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
-    return Seen(
+    return ShownTopology(
         stored, store.server_durability(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
     )
 
 
-def plain(found: Seen) -> dict[str, Any]:
+def plain(found: ShownTopology) -> dict[str, Any]:
     run = None if found.pulse is None else found.pulse.to_dict()
     stored = dataclasses.asdict(found.stored)
     return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
 
 
-def lines(found: Seen, server: ServerChoice) -> list[str]:
+def lines(found: ShownTopology, server: ServerChoice) -> list[str]:
     status, standing, pulse = found.stored, found.standing, found.pulse
     shown = [("committed", f"up to txid {status.committed_txid:,}"), ("run", run_line(pulse, standing, found.at))]
     if pulse is not None:
@@ -136,7 +136,7 @@ def _level(level: str) -> str:
 
 def watch_status(
     topology_id: str,
-    look: Callable[[], Seen],
+    look: Callable[[], ShownTopology],
     *,
     as_json: bool,
     sleep: Callable[[float], None] = time.sleep,
@@ -160,7 +160,10 @@ def watch_status(
 
 
 def _repeat(
-    look: Callable[[], Seen], show: Callable[[Seen], None], every_s: float, sleep: Callable[[float], None]
+    look: Callable[[], ShownTopology],
+    show: Callable[[ShownTopology], None],
+    every_s: float,
+    sleep: Callable[[float], None],
 ) -> None:
     seen = look()
     while True:  # ends with the run, which Ctrl-C does not wait for
@@ -171,7 +174,7 @@ def _repeat(
         seen = _look_again(look, sleep)
 
 
-def _look_again(look: Callable[[], Seen], sleep: Callable[[float], None]) -> Seen:
+def _look_again(look: Callable[[], ShownTopology], sleep: Callable[[float], None]) -> ShownTopology:
     """Looks at a topology that was there a moment ago; waits for a server that is away."""
     while True:  # the reader decides how long
         try:
@@ -181,11 +184,11 @@ def _look_again(look: Callable[[], Seen], sleep: Callable[[float], None]) -> See
             sleep(LINE_EVERY_S)
 
 
-def _line(seen: Seen) -> str:
+def _line(seen: ShownTopology) -> str:
     return watch_line(seen.pulse, seen.standing, seen.stored.committed_txid, seen.at)
 
 
-def view(seen: Seen) -> RenderableType:
+def view(seen: ShownTopology) -> RenderableType:
     heading = Text.assemble(
         (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
     )
@@ -205,13 +208,13 @@ def view(seen: Seen) -> RenderableType:
     return Group(*parts)
 
 
-def _state_of(seen: Seen) -> str:
+def _state_of(seen: ShownTopology) -> str:
     if seen.standing is Standing.RUNNING:
         return "running" if seen.pulse is None else str(seen.pulse.now.state)
     return str(seen.standing) if seen.pulse is None or seen.standing is Standing.SILENT else str(seen.pulse.now.state)
 
 
-def _since(seen: Seen) -> str:
+def _since(seen: ShownTopology) -> str:
     if seen.pulse is None:
         return ""
     run = seen.pulse.run

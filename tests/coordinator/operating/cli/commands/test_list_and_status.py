@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from coordinator.operating.cli.commands.status import Seen, lines, plain, view, watch_status
+from coordinator.operating.cli.commands.status import ShownTopology, lines, plain, view, watch_status
 from coordinator.operating.cli.run_lines import moment, watch_line
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
@@ -62,8 +62,8 @@ FIGURES = RunFigures(
 STORED = TopologyStatus("words", 42, "g", "1:ab", "graph", "files", 3, 0, None, False)
 
 
-def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> Seen:
-    return Seen(STORED, ServerDurability(), RunPulse(RUN, now, now.at), connected, at)
+def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> ShownTopology:
+    return ShownTopology(STORED, ServerDurability(), RunPulse(RUN, now, now.at), connected, at)
 
 
 def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ class TestStatus:
         ],
         ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
     )
-    def test_a_run_that_does_not_run(self, found: Seen, said: str) -> None:
+    def test_a_run_that_does_not_run(self, found: ShownTopology, said: str) -> None:
         assert said in "\n".join(lines(found, choose_server("redis://h:1", None)))
 
     def test_json_has_everything_the_run_told(self) -> None:
@@ -126,10 +126,10 @@ class TestStatus:
 
 
 class TestWatch:
-    def watched(self, *looks: Seen | Exception, as_json: bool = False) -> list[float]:
+    def watched(self, *looks: ShownTopology | Exception, as_json: bool = False) -> list[float]:
         left, slept = list(looks), list[float]()
 
-        def look() -> Seen:
+        def look() -> ShownTopology:
             found = left.pop(0)
             if isinstance(found, Exception):
                 raise found
