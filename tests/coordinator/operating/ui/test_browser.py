@@ -75,6 +75,17 @@ def test_a_page_fits_and_has_names_and_contrast(
         assert [each for each in opened.wrong if "404" not in each] == [], "the browser refuses something of ours"
 
 
+def test_on_a_narrow_screen_no_tile_is_empty_and_a_graph_shows_that_there_is_more(browser: Any, shown: Served) -> None:
+    with tab(browser, width=360) as opened:
+        opened.page.goto(shown.url + PAGES["topology"])
+        edges = "found => found.map(each => Math.round(each.getBoundingClientRect().right))"
+        (whole,), tiles = (opened.page.locator(each).evaluate_all(edges) for each in (".figures", ".figures div"))
+        assert abs(tiles[-1] - whole) <= 2
+        style = "found => found.map(each => getComputedStyle(each).backgroundAttachment)"
+        (attached,) = opened.page.locator(".scroll").evaluate_all(style)
+        assert attached.startswith("local, local, scroll, scroll")
+
+
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES.keys())
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(browser: Any, shown: Served, path: str) -> None:
     with tab(browser) as opened:

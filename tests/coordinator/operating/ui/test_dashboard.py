@@ -186,7 +186,18 @@ def test_looking_changes_nothing(client: fakeredis.FakeRedis, browser: TestClien
     assert dump(client) == before
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_their_rows(
+    browser: TestClient,
+) -> None:
+    style = browser.get("/static/style.css").text
+    rules = dict(re.findall(r"^(\.(?:scroll|figures|figures div)) \{(.*?)\}", style, re.DOTALL | re.MULTILINE))
+    assert re.findall(r"(left|right) / \d+px 100% (local|scroll)", rules[".scroll"]) == [
+        *(("left", "local"), ("right", "local")),
+        *(("left", "scroll"), ("right", "scroll")),
+    ]
+    assert ("flex-wrap: wrap" in rules[".figures"], "flex: 1 0" in rules[".figures div"]) == (True, True)
+
+
 @pytest.mark.parametrize("path", ["/", "/topologies/words", "/static/style.css", "/nothing"])
 def test_only_reading_requests_are_answered(browser: TestClient, method: str, path: str) -> None:
     answer = browser.request(method, path)
