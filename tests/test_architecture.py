@@ -66,7 +66,7 @@ BROKEN: list[tuple[Rule, str, str]] = [
         "committers/b.py",
         "class Twice:\n    pass\n\n\ndef f():\n    class Twice:\n        pass",
     ),
-    (architecture.names_twice, "coordinator/operating/cli/commands/b.py", "class AttemptCollector:\n    pass"),
+    (architecture.names_twice, "coordinator/operating/cli/commands/b.py", "class A:\n    class A:\n        pass"),
     (architecture.ungated_libraries, "state/store.py", "import redis"),
     (architecture.ungated_libraries, "coordinator/a.py", "from redis.exceptions import RedisError"),
     (architecture.ungated_libraries, "coordinator/sparkle.py", "import pyspark"),

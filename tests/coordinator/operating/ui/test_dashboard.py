@@ -198,6 +198,7 @@ def test_what_scrolls_sideways_has_a_shade_where_there_is_more_and_figures_fill_
     assert ("flex-wrap: wrap" in rules[".figures"], "flex: 1 0" in rules[".figures div"]) == (True, True)
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
 @pytest.mark.parametrize("path", ["/", "/topologies/words", "/static/style.css", "/nothing"])
 def test_only_reading_requests_are_answered(browser: TestClient, method: str, path: str) -> None:
     answer = browser.request(method, path)
