@@ -155,10 +155,11 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
         sparks = enter(ExitStack())  # its own: Spark may start late, and ends after the run all the same
         engine: Engine
-        if choice is None and spark.may_be_needless(store):
-            engine = spark.later(sparks)
-        else:
+        late = spark.later(sparks) if choice is None and spark.may_be_needless(store) else None
+        if late is None:
             topology, engine = spark.now(sparks)
+        else:
+            engine = late
         master = request.master if request.spark is None else master_of(request.spark)
         tell("comparing topology and input with what is stored")
         coordinator = enter(
@@ -179,6 +180,8 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 cancel_later_s=HANG_REPORT_S,
             )
         )
+        if late is not None and not coordinator.has_no_input():
+            late.begin()  # before anything is cut: a run that cannot start Spark leaves nothing to continue from
         enter(rare_collections())
         enter(newer_run_named(store))
         yield coordinator

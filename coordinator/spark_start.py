@@ -44,9 +44,11 @@ class SparkStart:
         Not while another run may be working: a run that cannot start Spark must not take the topology from it. Spouts
         that read by Spark need it to look at their input.
         """
-        found = store.look()
-        if found is None or self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
+        if self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
             return False
+        found = store.look()
+        if found is None:
+            return not store.connected_runs()
         if any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
             return False
         connected = store.connected_runs()
@@ -55,7 +57,7 @@ class SparkStart:
         standing = standing_of(pulse, now=time.time(), connected=connected)
         return not connected and standing in (Standing.ENDED, Standing.SILENT)
 
-    def later(self, resources: ExitStack) -> Engine:
+    def later(self, resources: ExitStack) -> LateEngine:
         """Returns an engine that starts when it is needed; not for spouts that read by Spark."""
         from coordinator.engines.spark.session import OUR_SETTINGS, is_fair
 

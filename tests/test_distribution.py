@@ -18,9 +18,9 @@ from tests.support.distribution.environment import Environment, environment_for
 
 STEPS = (
     "starting the private server in '.txbatch'",
+    "comparing topology and input with what is stored",
     "starting Spark with master local[2]",
     "preparing 6 tasks in 2 stages",
-    "comparing topology and input with what is stored",
     "running the first wave",
     "12 transactions committed in ",
 )

@@ -176,7 +176,7 @@ class Engine(Protocol):
 
 
 class LateEngine:
-    """An engine that starts with the first wave, or when the run first waits for anything (driver).
+    """An engine that starts when it is told to, with the first wave, or when the run first waits for anything (driver).
 
     Args:
         start: starts the engine; called once at most, on the run's thread.
@@ -189,6 +189,10 @@ class LateEngine:
         self._start = start
         self._engine: Engine | None = None
         self._waits: PhaseWaits | None = None
+
+    def begin(self) -> None:
+        """Starts the engine, unless it has started."""
+        self._started()
 
     def process(
         self,

@@ -44,6 +44,24 @@ def test_another_input_is_refused_before_spark_starts(words: Path, redis_backend
 
 @pytest.mark.redis
 @pytest.mark.usefixtures("no_spark")
+def test_a_first_run_on_an_empty_input_is_done_before_spark_starts(tmp_path: Path, redis_backend: Backend) -> None:
+    (tmp_path / "empty.txt").touch()
+    done = run(topology(str(tmp_path / "empty.txt")), redis_url=str(redis_backend.url))
+    assert (done.committed, done.last_txid) == (0, 0)
+
+
+@pytest.mark.redis
+@pytest.mark.usefixtures("no_spark")
+def test_a_first_run_starts_spark_before_anything_is_cut(tmp_path: Path, redis_backend: Backend) -> None:
+    """If Spark does not start, any other input may follow."""
+    for name in ("one.txt", "two.txt"):
+        (tmp_path / name).write_text("a b\n")
+        with pytest.raises(SparkStartedError):
+            run(topology(str(tmp_path / name)), redis_url=str(redis_backend.url))
+
+
+@pytest.mark.redis
+@pytest.mark.usefixtures("no_spark")
 @pytest.mark.parametrize(("name", "adopt"), [("one.txt", False), ("two.txt", True)], ids=["the same", "adopted"])
 def test_what_may_be_accepted_is_compared_once_and_later(
     words: Path, redis_backend: Backend, name: str, adopt: bool
