@@ -198,7 +198,8 @@ class MicroBatchCoordinator(SpoutCoordinator):
         return SourceError(
             f"{batch} is not the batch of that number that topology {self._topology_id!r} has taken; put the "
             f"checkpoint back; {story}, so the query's checkpoint was restored from a copy or partly deleted, and what "
-            f"the batch holds may be counted already or may be new; put the checkpoint back as it was, or {self._ways_out()}"
+            "the batch holds may be counted already or may be new; put the checkpoint back as it was, or "
+            f"{self._ways_out()}"
         )
 
     def _ways_out(self) -> str:
