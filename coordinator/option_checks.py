@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -71,6 +71,17 @@ def one_of(words: Mapping[str, str]) -> Check:
     meanings = "; ".join(f"{word}: {meaning}" for word, meaning in words.items())
     wanted = f"one of these words: {meanings}" if any(words.values()) else f"one of {', '.join(words)}"
     return lambda value: "" if value in words else f"give {wanted}"
+
+
+def refuse_unknown(name: str, given: Any, known: Iterable[str]) -> None:
+    """Refuses a word that a source was given and does not know.
+
+    Raises:
+        TopologyError: it is none of the known ones.
+    """
+    choices = [str(each) for each in known]
+    if given not in choices:
+        raise TopologyError(f"{name}={given!r} is unknown; choose one of {', '.join(map(repr, choices))}")
 
 
 def positive(owner: str, name: str, given: Any) -> int:

@@ -22,8 +22,8 @@ from state.redis_client.redis_errors import Remedy, error_code, stop_sentence
 
 BEGINNING = "0-0"
 """An id before all entries."""
-LAST_NUMBER = 2**64 - 1
-"""The highest number in an id."""
+NUMBERS = 2**64
+"""How many numbers each half of an id may be."""
 MOVE_TIMEOUT_S = 30.0
 """How long a question is repeated to a server that may move; any other server is asked once."""
 Entry = tuple[str, list[bytes]]
@@ -88,12 +88,9 @@ class StreamReader:
     def trim(self, key: str, through_id: str) -> None:
         """Removes every entry up to an id, that one included."""
         milliseconds, sequence = id_order(through_id)
-        if sequence < LAST_NUMBER:
-            self._ask(key, ("XTRIM", key, "MINID", f"{milliseconds}-{sequence + 1}"))
-        elif milliseconds < LAST_NUMBER:
-            self._ask(key, ("XTRIM", key, "MINID", f"{milliseconds + 1}-0"))
-        else:
-            self._ask(key, ("XTRIM", key, "MAXLEN", "0"))
+        carry, sequence = divmod(sequence + 1, NUMBERS)
+        kept = ("MINID", f"{milliseconds + carry}-{sequence}") if milliseconds + carry < NUMBERS else ("MAXLEN", "0")
+        self._ask(key, ("XTRIM", key, *kept))
 
     def _ask(self, key: str, *commands: tuple[str, ...]) -> list[Any]:
         try:

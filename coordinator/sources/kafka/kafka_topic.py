@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from coordinator.option_checks import refuse_unknown
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import PartitionReader
 from coordinator.sources.kafka.record_emission import ORIGIN_FIELDS, OnTombstone, RecordEmission
@@ -73,9 +74,9 @@ class KafkaTopic:
             )
         if self.options is not None and not isinstance(self.options, Mapping):
             raise TopologyError(f"options of a Kafka spout are a {type(self.options).__name__}; give a mapping")
-        one_of("on_gone", self.on_gone, OnGone)
-        one_of("isolation_level", self.isolation_level, (READ_COMMITTED, READ_UNCOMMITTED))
-        one_of("on_tombstone", self.on_tombstone, OnTombstone)
+        refuse_unknown("on_gone", self.on_gone, OnGone)
+        refuse_unknown("isolation_level", self.isolation_level, (READ_COMMITTED, READ_UNCOMMITTED))
+        refuse_unknown("on_tombstone", self.on_tombstone, OnTombstone)
         self.settings, self.starting_point, self.emission()  # each refuses what it cannot use
 
     @property
@@ -145,14 +146,3 @@ def require_topic(given: Any) -> KafkaTopic:
     if not isinstance(given, KafkaTopic):
         raise TopologyError(f"the topic of a Kafka spout is {given!r:.100}; give a KafkaTopic(servers, name)")
     return given
-
-
-def one_of(name: str, given: Any, known: Iterable[str]) -> None:
-    """Refuses what is none of the known choices.
-
-    Raises:
-        TopologyError: it is none.
-    """
-    choices = [str(each) for each in known]
-    if given not in choices:
-        raise TopologyError(f"{name}={given!r} is unknown; choose one of {', '.join(map(repr, choices))}")

@@ -10,6 +10,7 @@ from typing import Any
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.option_checks import refuse_unknown
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from state.codec import CodecError
 from state.errors import BadInputError, TopologyError
@@ -64,9 +65,7 @@ class RecordOutput:
         utf_8_hint: str = "",
     ) -> None:
         self._utf_8_hint = utf_8_hint
-        if on_bad_record not in tuple(OnBadRecord):
-            choice = ", ".join(repr(str(policy)) for policy in OnBadRecord)
-            raise TopologyError(f"on_bad_record={on_bad_record!r} is unknown; choose one of {choice}")
+        refuse_unknown("on_bad_record", on_bad_record, OnBadRecord)
         if not isinstance(record_format, RecordFormat):
             raise TopologyError(
                 f"the format of the records is {record_format!r}, which is not an object of a RecordFormat; give one "

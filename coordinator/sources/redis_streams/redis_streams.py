@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinator.option_checks import positive, refuse_unknown
 from coordinator.sources.records.field_types import VALUE_SHOWN, FieldType, FieldTypes, checked_fields, from_text
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat, by_unique_name
 from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
@@ -19,7 +20,6 @@ from state.codec import unpack
 from state.errors import TopologyError
 from state.redis_client.address import check_address, from_environment, redact, secrets_in
 from state.redis_topology.stream_reader import StreamReader
-from state.values.whole import is_whole
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
 ORIGIN_FIELDS = ("stream", "entry_id")
@@ -73,12 +73,10 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
         self.keys = _checked_keys(streams)
         if (fields is None) == (record_format is None):
             raise TopologyError("RedisStreams takes either fields or record_format: what an entry becomes")
-        _check_choice("start", start, get_args(Start))
-        _check_choice("on_trimmed", on_trimmed, get_args(OnTrimmed))
+        refuse_unknown("start", start, get_args(Start))
+        refuse_unknown("on_trimmed", on_trimmed, get_args(OnTrimmed))
         if not isinstance(follow, bool):
             raise TopologyError(f"follow of RedisStreams is {follow!r}; give True or False")
-        if not is_whole(take, 1):
-            raise TopologyError(f"take of RedisStreams is {take!r}; give an integer from 1")
         if url is not None:
             check_address(url)
             if secrets_in(url):
@@ -86,7 +84,7 @@ class RedisStreams(IPartitionedTransactionalSpout, ICommitterTransactionalSpout)
                     f"url of RedisStreams, {redact(url)}, has a password, which would be shipped with the topology: "
                     f"set {URL_VARIABLE} in the environment of the driver and of the executors instead"
                 )
-        self.take, self.url, self.follow = take, url, follow
+        self.take, self.url, self.follow = positive("RedisStreams", "take", take), url, follow
         self.start, self.trim, self.on_trimmed = start, trim, on_trimmed
         self.destruction = "its streams are trimmed" if trim else ""
         made = EntryRecord(value_field, record_format) if record_format is not None else EntryFields(fields)
@@ -147,11 +145,6 @@ def _checked_keys(streams: str | Sequence[str]) -> tuple[str, ...]:
     if not keys or not all(isinstance(key, str) and key for key in keys) or len(set(keys)) < len(keys):
         raise TopologyError(f"streams of RedisStreams is {streams!r}; give a key, or a list of different keys")
     return keys
-
-
-def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
-    if given not in choices:
-        raise TopologyError(f"{name} of RedisStreams is {given!r}; give {' or '.join(map(repr, choices))}")
 
 
 class EntryFields(RecordFormat):

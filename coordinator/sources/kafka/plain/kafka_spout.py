@@ -13,9 +13,9 @@ from typing import Any
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import ISpout, SpoutOutputCollector
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
-from coordinator.option_checks import positive
+from coordinator.option_checks import positive, refuse_unknown
 from coordinator.sources.kafka.client_settings import FromEnvironment, FromFile
-from coordinator.sources.kafka.kafka_topic import KAFKA_SPOUT, KafkaTopic, one_of, require_topic
+from coordinator.sources.kafka.kafka_topic import KAFKA_SPOUT, KafkaTopic, require_topic
 from coordinator.sources.kafka.partition_reader import PORTION, OutOfRangeError
 from coordinator.sources.kafka.plain.offset_record import OffsetRecords, ResumeRules
 from coordinator.sources.kafka.plain.partition_manager import AfterFail, PartitionManager, TupleId
@@ -88,7 +88,7 @@ class KafkaSpout(ISpout):
         max_behind: int | None = None,
     ) -> None:
         self._topic = require_topic(topic)
-        one_of("on_give_up", on_give_up, OnGiveUp)
+        refuse_unknown("on_give_up", on_give_up, OnGiveUp)
         if isinstance(redis, str) and secrets_in(redis):
             raise TopologyError(
                 "redis of KafkaSpout holds a password, and a spout is pickled; give FromEnvironment('NAME') or "
