@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
@@ -30,6 +31,8 @@ MAX_NESTING = 32
 _TUPLE, _INTEGER, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ZONED = range(1, 9)
 _DECIMAL_BITS = 2048
 """Integers with more are packed in hexadecimal: Python bounds how many decimal digits it writes and reads."""
+FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
+"""The end of a time with more than microseconds."""
 _FOLDED = "f"
 """Suffix of a datetime with fold=1: the second of two equal times when clocks were put back."""
 
@@ -166,9 +169,19 @@ def _datetime(value: dt.datetime) -> msgpack.ExtType:
     return msgpack.ExtType(_DATETIME, f"{value.isoformat()}{fold}".encode())
 
 
+def exact_time(text: str) -> dt.datetime:
+    """Returns a time in ISO 8601.
+
+    Raises:
+        ValueError: it is none, or finer than a datetime, so that Python would cut the rest.
+    """
+    if FINER.search(text):
+        raise ValueError(f"{text} is finer than microseconds")
+    return dt.datetime.fromisoformat(text)
+
+
 def _restored_datetime(text: str) -> dt.datetime:
-    fold = text.endswith(_FOLDED)
-    return dt.datetime.fromisoformat(text.removesuffix(_FOLDED)).replace(fold=int(fold))
+    return exact_time(text.removesuffix(_FOLDED)).replace(fold=int(text.endswith(_FOLDED)))
 
 
 def _restored_zone(key: str) -> ZoneInfo:

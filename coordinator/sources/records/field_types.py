@@ -11,7 +11,6 @@ import base64
 import binascii
 import datetime as dt
 import math
-import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias, get_args
 
 from coordinator.sources.records.record_format import BadRecordError
+from state.codec import FINER, exact_time
 from state.errors import TopologyError
 from state.printable import one_line
 from state.values.number_text import decimal_of, float_of, integer_of
@@ -28,8 +28,6 @@ FieldTypes: TypeAlias = Mapping[str, Any] | Sequence[str]
 the names, for values as they are in the record."""
 
 VALUE_SHOWN = 80
-_FINER = re.compile(r"[.,][0-9]{6}[0-9]*[1-9]")
-"""A time with more than microseconds, of which Python would cut the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,21 +168,15 @@ def _bytes_of_base64(value: Any) -> bytes:
 
 
 def _if_finer(kind: type, value: Any) -> str:
-    is_finer = kind is dt.datetime and type(value) is str and _FINER.search(value)
+    is_finer = kind is dt.datetime and type(value) is str and FINER.search(value)
     return ": it is finer than microseconds, so take it as str" if is_finer else ""
-
-
-def _time(text: str) -> dt.datetime:
-    if _FINER.search(text):
-        raise ValueError(text)  # it would be cut
-    return dt.datetime.fromisoformat(text)
 
 
 FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
     bool: _bool,
     bytes: str.encode,
     dt.date: dt.date.fromisoformat,
-    dt.datetime: _time,
+    dt.datetime: exact_time,
     Decimal: decimal_of,
     float: float_of,
     int: integer_of,
@@ -195,7 +187,7 @@ FROM_TEXT: Mapping[Any, Callable[[str], Any]] = {
 _JSON_OTHER: Mapping[Any, Callable[[Any], Any]] = {
     bytes: _bytes_of_base64,
     dt.date: dt.date.fromisoformat,  # refuses what is not a text by TypeError
-    dt.datetime: _time,
+    dt.datetime: exact_time,
     Decimal: _decimal_of_json,
     float: _float_of_number,
 }

@@ -80,6 +80,7 @@ def test_packed_values_are_lists_or_mappings() -> None:
         (pack([1]), "it is a list; a list of 2 values or a mapping is wanted"),
         (pack(7), "it is a int"),
         (pack({"a": 1}), "field 'b' is missing"),
+        (msgpack.packb([1, msgpack.ExtType(5, b"2026-11-26T00:00:00.123456789")]), "finer than microseconds"),
         (b"\x83\xa1a\x01\xa1b\x02\xa1a\x03", "it has the field 'a' twice in one object"),
         (b"\x92\x01\x82\x01\x02\xc3\x04", "it has the field 1 twice in one object"),
         (b"\x92\x01" + msgpack.packb(msgpack.ExtType(1, b"\x91\x82\xa1a\x01\xa1a\x03")), "the field 'a' twice"),
