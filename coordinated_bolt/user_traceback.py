@@ -29,6 +29,16 @@ class WrongAnswerError(TypeError):
     """A user's method returned an invalid value; the message names both and says what to return."""
 
 
+def call(method: Callable[..., object], *arguments: object) -> None:
+    """Calls a user's method for what it does: an answer is a mistake, since nobody reads it.
+
+    Raises:
+        WrongAnswerError: it has returned something.
+    """
+    if (answer := method(*arguments)) is not None:
+        raise unread_answer(method, answer)
+
+
 def unread_answer(method: Callable[..., object], answer: object) -> WrongAnswerError:
     """Returns the error for a method that is called for what it does, and has returned what nobody reads."""
     name = getattr(method, "__name__", "a method")

@@ -24,7 +24,7 @@ from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.user_traceback import call, unread_answer
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -171,9 +171,9 @@ class BatchBoltExecutor:
         return live.metrics if live else TaskMetrics()
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
-        _call(bolt.finish_batch)
+        call(bolt.finish_batch)
         if self._kind is not None and self._kind.hears_finish:
-            _call(cast("FinishedCallback", bolt).finished_id, attempt)
+            call(cast("FinishedCallback", bolt).finished_id, attempt)
 
     def _skip(self) -> None:
         """Finishes an empty batch without a bolt."""
@@ -193,17 +193,17 @@ class BatchBoltExecutor:
             # from here on cleanup follows, whatever raises
             install_hooks(context, self._wiring.hook_specs)
             live.collector = self._new_collector(attempt, live.observer)
-            _call(bolt.prepare, context.conf, context, live.collector, attempt)
+            call(bolt.prepare, context.conf, context, live.collector, attempt)
         return live
 
     def _execute_batch(self, live: _Live, batch: TupleBatch) -> None:
         """Calls the bolt's `execute_batch`; then tells its observer of each tuple, with an equal share of the time."""
         if not live.observer.watchers:
-            _call(live.bolt.execute_batch, batch)
+            call(live.bolt.execute_batch, batch)
             return
         tuples = list(batch)  # the bolt may change the batch
         started_ns = self._clock()
-        _call(live.bolt.execute_batch, batch)
+        call(live.bolt.execute_batch, batch)
         share_ns = (self._clock() - started_ns) // len(tuples)
         for tup in tuples:
             live.observer.executed(tup, share_ns)
@@ -224,12 +224,6 @@ class BatchBoltExecutor:
     def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
         text = "" if executed is None else shortened(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
-
-
-def _call(method: Callable[..., object], *arguments: Any) -> None:
-    """Calls user code for what it does; an answer is a mistake."""
-    if (answer := method(*arguments)) is not None:
-        raise unread_answer(method, answer)
 
 
 def _stream_of(stretch: Stretch) -> str:
@@ -259,17 +253,17 @@ class BasicBoltExecutor(IBatchBolt, TimeoutCallback):
         attempt: TransactionAttempt,
     ) -> None:
         self._collector, self._attempt = collector, attempt
-        _call(self._bolt.prepare, conf, context)
+        call(self._bolt.prepare, conf, context)
 
     def execute(self, tup: Tuple) -> None:
         return self._bolt.execute(tup, self._collector)  # what it returns is looked at once, by the caller
 
     def execute_batch(self, batch: TupleBatch) -> None:
-        _call(self._bolt.execute_batch, batch, self._collector)
+        call(self._bolt.execute_batch, batch, self._collector)
 
     def finish_batch(self) -> None:
         if isinstance(self._bolt, FinishedCallback):
-            _call(self._bolt.finished_id, self._attempt)
+            call(self._bolt.finished_id, self._attempt)
 
     def timeout_id(self, attempt: TransactionAttempt) -> None:
         if isinstance(self._bolt, TimeoutCallback):

@@ -23,7 +23,7 @@ from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.user_traceback import call
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -111,11 +111,9 @@ class BoltTask:
         try:
             if self._is_basic:
                 self._anchoring.anchor = tup
-                answer = bolt.execute(tup, self._anchoring)
+                call(bolt.execute, tup, self._anchoring)
             else:
-                answer = bolt.execute(tup)
-            if answer is not None:
-                raise unread_answer(bolt.execute, answer)
+                call(bolt.execute, tup)
         except FailedException as error:
             if tup.status is TupleStatus.ACKED:  # too late to fail it
                 return self._user.failure(error, shortened(tup))

@@ -19,7 +19,7 @@ from coordinated_bolt.plain.output_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls, end_on
 from coordinated_bolt.streams.plain_tuple import PendingMessage
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.user_traceback import call
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from coordinated_bolt.wiring import TaskWiring
@@ -105,10 +105,8 @@ class SpoutTask:
 
     def next_tuple(self) -> Failure | None:
         """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
-        next_tuple: Callable[[], object] = self.spout.next_tuple
         try:
-            if (answer := next_tuple()) is not None:
-                raise unread_answer(next_tuple, answer)
+            call(self.spout.next_tuple)
         except BaseException as error:
             if is_interruption(error):
                 raise

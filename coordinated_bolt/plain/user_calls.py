@@ -8,7 +8,7 @@ from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.user_traceback import call
 from coordinated_bolt.wiring import TaskWiring
 
 
@@ -28,8 +28,7 @@ class UserCalls:
         So does a method that returns anything: nobody reads it.
         """
         try:
-            if (answer := method(*arguments)) is not None:
-                raise unread_answer(method, answer)
+            call(method, *arguments)
         except BaseException as error:
             if is_interruption(error):
                 raise

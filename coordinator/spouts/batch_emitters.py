@@ -9,7 +9,7 @@ from typing import Any
 
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.user_traceback import call
 from coordinator.spouts.partition_cut import PartitionCut, link_to, partition_scope
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
@@ -88,9 +88,7 @@ class WholeBatches(BatchEmitter):
     """Of a transactional spout: the coordinator has cut the whole batch."""
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
-        emit = self._emitter.emit_batch
-        if (answer := emit(batch.known_as, metadata, collector)) is not None:
-            raise unread_answer(emit, answer)
+        call(self._emitter.emit_batch, batch.known_as, metadata, collector)
         return {}
 
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.done_files import DonePlaces, FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
-from coordinator.sources.files.file_kind import FileKind, refuse
+from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
 from coordinator.sources.files.known_files import JoinedFile
-from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, resumed_digest
+from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, noted, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
     Naming,
@@ -28,15 +28,13 @@ from coordinator.sources.files.record_ranges import (
 from coordinator.sources.files.record_scanner import BLOCK_BYTES, Scanner
 from coordinator.sources.files.stores.compressed_file import open_content
 from coordinator.sources.files.stores.file_store import FileStore
-from coordinator.sources.files.stores.input_file import FAULT, FileStamp, InputFile, identity_of
+from coordinator.sources.files.stores.input_file import FAULT, InputFile, identity_of
 from coordinator.sources.files.stores.packed_files import HEAD_BYTES
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.transactional import SpoutCoordinator
-from state.codec import digest64
 from state.errors import FailedException, SourceError
 from state.troubles import Trouble
 
-EDGE_BYTES = 4096
 RANGE_RECORDS = 1024
 """Fewest records of a range, if the transaction has as many. A task that reads less costs more than it helps: it is
 other transactions that keep the other tasks busy, since the task that reads the first range changes with the txid."""
@@ -367,48 +365,3 @@ class FileCoordinator(SpoutCoordinator):
                 f"{stored.stored_bytes} bytes now: its writer was not done; give Follow a longer quiet_s, or "
                 "complete='rename' or 'marker', and run again"
             )
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFile:
-    """A file as the run found it: how much of it is input, and by what it is known again."""
-
-    size: int
-    stamp: FileStamp
-    edges: int
-
-
-def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
-    """Looks at a file before the run begins (driver).
-
-    Raises:
-        SourceError: it has gone since the input was listed, cannot be read, or is of another kind.
-    """
-    with closing(store.open(path)) as file:
-        refuse(kind, path, file.read_up_to(0, HEAD_BYTES))
-        return FoundFile(file.stored_bytes, file.stamp, edges_of(file, file.stored_bytes))
-
-
-def edges_of(file: InputFile, size: int) -> int:
-    """Digest of the beginning of a file and of the end of its first `size` bytes."""
-    head = min(size, EDGE_BYTES)
-    return digest64(file.read(0, head), file.read(size - head, size))
-
-
-def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
-    """Restores what a coordinator has noted of files.
-
-    Raises:
-        SourceError: a note is something else.
-    """
-    found = {}
-    for path, plain in notes.items():
-        note = PrefixMark.from_plain(plain)
-        if note is None:
-            raise SourceError(
-                f"stored note {plain!r} of file {path!r} is not one of files: the topology was run with another "
-                f"kind of source or an earlier version before; drop it by `txbatch drop {topology_id}`, or take "
-                "another topology id"
-            ).about(Trouble.OTHER_SOURCE)
-        found[path] = note
-    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import accumulate
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -19,12 +21,15 @@ from coordinator.sources.files.record_scanner import (
     Scanner,
     after_lines,
 )
-from coordinator.sources.files.stores.input_file import InputFile
-from coordinator.sources.files.stores.packed_files import not_text
+from coordinator.sources.files.stores.file_store import FileStore
+from coordinator.sources.files.stores.input_file import FileStamp, InputFile
+from coordinator.sources.files.stores.packed_files import HEAD_BYTES, not_text
 from coordinator.sources.files.text_encoding import as_utf_8
 from coordinator.sources.records.record_output import RecordOutput
+from state.codec import digest64
 from state.errors import SourceError
 
+EDGE_BYTES = 4096
 EMITTED_RECORDS = 1024
 """At a time: in larger portions Python's garbage collector takes over."""
 
@@ -260,3 +265,29 @@ def refuse(kind: FileKind, path: str, head: bytes) -> None:
     said = kind.refusal(path, head)
     if said:
         raise SourceError(said)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file as the run found it: how much of it is input, and by what it is known again."""
+
+    size: int
+    stamp: FileStamp
+    edges: int
+
+
+def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
+    """Looks at a file before the run begins (driver).
+
+    Raises:
+        SourceError: it has gone since the input was listed, cannot be read, or is of another kind.
+    """
+    with closing(store.open(path)) as file:
+        refuse(kind, path, file.read_up_to(0, HEAD_BYTES))
+        return FoundFile(file.stored_bytes, file.stamp, edges_of(file, file.stored_bytes))
+
+
+def edges_of(file: InputFile, size: int) -> int:
+    """Digest of the beginning of a file and of the end of its first `size` bytes."""
+    head = min(size, EDGE_BYTES)
+    return digest64(file.read(0, head), file.read(size - head, size))

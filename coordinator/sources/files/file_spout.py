@@ -18,8 +18,8 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.option_checks import positive
 from coordinator.sources.files.done_files import DoneFiles, DonePlaces, FinishedFiles
-from coordinator.sources.files.file_coordinator import EDGE_BYTES, FileCoordinator, FoundFile, find_file
-from coordinator.sources.files.file_kind import FileKind
+from coordinator.sources.files.file_coordinator import FileCoordinator
+from coordinator.sources.files.file_kind import EDGE_BYTES, FileKind, FoundFile, find_file
 from coordinator.sources.files.follow import FolderWatch, Follow, checked_follow
 from coordinator.sources.files.known_files import KnownFiles
 from coordinator.sources.files.reading_order import GrowingOrder, ReadingOrder, SortedOrder

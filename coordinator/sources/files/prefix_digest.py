@@ -7,10 +7,13 @@ So a run that continues reads one block again and not the file, and a check late
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from coordinator.sources.files.stores.input_file import FileStamp, InputFile
+from state.errors import SourceError
+from state.troubles import Trouble
 
 PREFIX_BLOCK_BYTES = 1024 * 1024
 DIGEST_BYTES = 8
@@ -54,6 +57,25 @@ class PrefixMark:
         """Returns the mark as plain data, to be stored."""
         counted = [] if self.record_count is None else [self.record_count]
         return [self.end, self.base, self.digest, *self.stamp, self.is_whole, *counted]
+
+
+def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
+    """Restores what a coordinator has noted of files.
+
+    Raises:
+        SourceError: a note is something else.
+    """
+    found = {}
+    for path, plain in notes.items():
+        note = PrefixMark.from_plain(plain)
+        if note is None:
+            raise SourceError(
+                f"stored note {plain!r} of file {path!r} is not one of files: the topology was run with another "
+                f"kind of source or an earlier version before; drop it by `txbatch drop {topology_id}`, or take "
+                "another topology id"
+            ).about(Trouble.OTHER_SOURCE)
+        found[path] = note
+    return found
 
 
 class PrefixDigest:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from committers.group_commit import Again, Group, PublishStep, decide_group
@@ -106,7 +106,6 @@ class Commits:
         self._size = GroupSize(options.commit_group_max, options.commit_operations_max, GROUP_BYTES_AIM, self._target_s)
         self._stall_s = 0.0  # of the last warning
         self._composed = True
-        self._bad = ""  # what there is too much of
         self.phase: CommitPhase | None = None
         self.has_judged_early = False
         self.early = EarlyCommits(is_on=options.early_commit and books.plan.may_commit_early)
@@ -131,9 +130,12 @@ class Commits:
         attempts = transactions.consecutive_processed(limit if commit_limit is None else min(limit, commit_limit))
         if not attempts or not self._releases.has_room(len(attempts)):
             return
-        if (good := self._within_bad_fraction(attempts)) < len(attempts):
+        fraction, known = self._books.options.max_bad_fraction, self._books.statistics
+        if fraction is not None:
+            outcomes = transactions.outcomes(attempts).values()
+            good, story = known.bad_records.how_many_within(fraction, known.tuples, outcomes)
             if not good:
-                yield from self._too_bad(attempts[0])
+                yield from self._too_bad(attempts[0], fraction, story)
                 return
             attempts = attempts[:good]
         transactions.move(attempts, AttemptState.COMMITTING)
@@ -141,27 +143,12 @@ class Commits:
         if self.phase.ran_early is None:
             yield self._start(self.phase, attempts, self._composed)
 
-    def _within_bad_fraction(self, attempts: Attempts) -> int:
-        """Returns how many of them may commit before too many of the run's records are bad."""
-        limit, statistics = self._books.options.max_bad_fraction, self._books.statistics
-        if limit is None:
-            return len(attempts)
-        known, tuples = statistics.bad_records, statistics.tuples
-        bad = replace(known, reasons=known.reasons.copy())
-        for place, outcome in enumerate(self._books.transactions.outcomes(attempts).values()):
-            bad.add(replace(outcome, counters={**outcome.counters}))
-            tuples += outcome.tuple_count
-            if bad.exceeds(limit, tuples):
-                self._bad = bad.told(tuples)
-                return place
-        return len(attempts)
-
-    def _too_bad(self, attempt: TransactionAttempt) -> Iterator[Decision]:
+    def _too_bad(self, attempt: TransactionAttempt, fraction: float, story: str) -> Iterator[Decision]:
         """Ends the run before a transaction, of which nothing is committed: the next run reads it again."""
         text = (
-            f"more records are bad than --max-bad-fraction {self._books.options.max_bad_fraction:g} allows: with txid "
-            f"{attempt.txid}, {self._bad} in this run; everything below it is committed, and the next run reads it "
-            "again; fix the input or its format, or raise the limit"
+            f"more records are bad than --max-bad-fraction {fraction:g} allows: with txid {attempt.txid}, {story} in "
+            "this run; everything below it is committed, and the next run reads it again; fix the input or its format, "
+            "or raise the limit"
         )
         failure = Failure(FailureKind.SOURCE, self._books.plan.spout_id, 0, text, trouble=Trouble.BAD_RECORD)
         yield from self._failures.failed(attempt, Phase.COMMIT, failure)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
@@ -44,6 +45,16 @@ class BadRecords:
     def of(self, tuples: int) -> int:
         """Returns the number of records, good and bad."""
         return tuples + self.count - self.emitted
+
+    def how_many_within(self, fraction: float, tuples: int, outcomes: Collection[AttemptResult]) -> tuple[int, str]:
+        """Returns how many more transactions may be added before too many records are bad, and how many those are."""
+        bad = replace(self, reasons=self.reasons.copy())
+        for place, outcome in enumerate(outcomes):
+            bad.add(replace(outcome, counters={**outcome.counters}))
+            tuples += outcome.tuple_count
+            if bad.exceeds(fraction, tuples):
+                return place, bad.told(tuples)
+        return len(outcomes), ""
 
     def exceeds(self, fraction: float, tuples: int) -> bool:
         """Returns whether more of them are bad than may be; a few records say nothing."""
