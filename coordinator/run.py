@@ -150,6 +150,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         enter(logs_of(topology.topology_id))
         tell(f"{'starting' if server.redis_url is None else 'connecting to'} {server}")
         store, url = enter(_state_store(topology, server, asked))
+        is_first = store.look() is None  # one that cannot start Spark leaves nothing
         if choice is None:
             refuse_early(topology, plan, store, options, pause=time.sleep)
         spark = SparkStart(topology, plan, request, options, url=url, nonce=nonce)
@@ -178,10 +179,9 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 replay=choice,
                 observers=_observers(request, store, options, master),
                 cancel_later_s=HANG_REPORT_S,
+                begin=late.begin if late is not None and is_first else None,
             )
         )
-        if late is not None and not coordinator.has_no_input():
-            late.begin()  # before anything is cut: a run that cannot start Spark leaves nothing to continue from
         enter(rare_collections())
         enter(newer_run_named(store))
         yield coordinator

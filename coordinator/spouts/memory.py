@@ -257,6 +257,9 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
                 return InputChange(changed=(story,))
         return None
 
+    def is_empty(self) -> bool:
+        return not self._batch_count
+
     def is_exhausted(self) -> bool:
         return self.run_so_far.last_txid >= self._batch_count
 

@@ -39,6 +39,13 @@ class SpoutCoordinator(ABC):
         """
         return None
 
+    def is_empty(self) -> bool:
+        """Returns whether the input certainly has nothing to read; asked once, before `resume`, if nothing was stored.
+
+        Such a run is done before Spark starts. By default, and if that takes longer than a look, it is False.
+        """
+        return False
+
     def resume(self) -> None:  # noqa: B027 - optional by design
         """Called once, before transactions are cut; `run_so_far` says where earlier runs stopped cutting.
 

@@ -57,6 +57,7 @@ def assembled(  # noqa: D417 - the others are what their names say
     replay: RepublishChoice | LetterChoice | None = None,
     observers: Sequence[Observer] = (),
     cancel_later_s: float = 0.0,
+    begin: Callable[[], None] | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
@@ -73,6 +74,7 @@ def assembled(  # noqa: D417 - the others are what their names say
         replay: quarantined batches or dead letters to replay, instead of reading the input.
         observers: hear what happens, from when the run owns the topology to its end.
         cancel_later_s: see `RunPlan`.
+        begin: called before the topology is owned, unless its input is empty.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
@@ -82,6 +84,8 @@ def assembled(  # noqa: D417 - the others are what their names say
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
+        if begin is not None and not start.is_empty(spout):
+            begin()
         found = Takeover(topology, store, start, spout, options, choice=replay)
         taken = found.take(nonce=nonce, new_generation=new_generation)
         resources.enter_context(notified.until_the_end())

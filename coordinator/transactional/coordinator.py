@@ -99,10 +99,6 @@ class Coordinator:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
         self._spout.guarded.draining = True
 
-    def has_no_input(self) -> bool:
-        """Returns whether the input has ended before the first turn; of a spout that raises, its first turn tells."""
-        return self._spout.guarded.is_exhausted()
-
     def condition(self) -> RunCondition:
         """Returns how the run stands; called on the run's thread."""
         return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.guarded.draining)

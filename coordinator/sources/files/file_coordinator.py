@@ -91,6 +91,9 @@ class FileCoordinator(SpoutCoordinator):
         self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
         self._cut_from: JoinedFile | None = None  # the file of the last of these
 
+    def is_empty(self) -> bool:
+        return not self._order.is_growing and self._order.after(None) is None
+
     def resume(self) -> None:
         last_txid, last = self.run_so_far.last_txid, self.run_so_far.last
         self._notes = noted(self._places.recall(self.run_so_far.notes), self._topology_id)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import user_traceback
-from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes
+from coordinator.spouts.answers import expect_change, expect_fingerprint, expect_notes, expect_truth
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from coordinator.spouts.spout_kind import SpoutKind
@@ -68,6 +68,9 @@ class SpoutStart:
 
     def fingerprint(self) -> str:
         return self._call("fingerprint", lambda: expect_fingerprint(self.kind.fingerprint()))
+
+    def is_empty(self, spout: SpoutCoordinator) -> bool:
+        return self._call("is_empty", lambda: expect_truth("is_empty", spout.is_empty()))
 
     def compare(self, spout: SpoutCoordinator, former: FormerInput) -> InputChange | None:
         own = replace(

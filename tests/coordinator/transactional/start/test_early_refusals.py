@@ -52,12 +52,11 @@ def test_a_first_run_on_an_empty_input_is_done_before_spark_starts(tmp_path: Pat
 
 @pytest.mark.redis
 @pytest.mark.usefixtures("no_spark")
-def test_a_first_run_starts_spark_before_anything_is_cut(tmp_path: Path, redis_backend: Backend) -> None:
-    """If Spark does not start, any other input may follow."""
-    for name in ("one.txt", "two.txt"):
-        (tmp_path / name).write_text("a b\n")
-        with pytest.raises(SparkStartedError):
-            run(topology(str(tmp_path / name)), redis_url=str(redis_backend.url))
+def test_a_first_run_that_cannot_start_spark_leaves_nothing(tmp_path: Path, redis_backend: Backend) -> None:
+    (tmp_path / "one.txt").write_text("a b\n")
+    with pytest.raises(SparkStartedError):
+        run(topology(str(tmp_path / "one.txt")), redis_url=str(redis_backend.url))
+    assert redis_backend.client().keys() == []
 
 
 @pytest.mark.redis
