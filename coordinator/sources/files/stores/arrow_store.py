@@ -17,6 +17,7 @@ from coordinator.sources.files.stores.input_file import FAULT, InputFile, stamp_
 from coordinator.sources.files.stores.local_store import LocalTree
 from state.codec import digest64
 from state.errors import SourceError, TopologyError
+from state.printable import said_by
 
 _ADDRESS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://([^/?]*)(.*)", re.DOTALL)
 _OPTIONS = re.compile(r"\?([A-Za-z_]\w*=.*)", re.DOTALL)
@@ -184,7 +185,6 @@ class ArrowFile(InputFile):
         self, filesystem: Any, inner: str, path: str, topology_id: str, *, clock_ns: Callable[[], int] = time.time_ns
     ) -> None:
         super().__init__(path, topology_id)
-        self._error = require_arrow("a source of files that are not on a local disk").ArrowException
         with self._explained():
             info = filesystem.get_file_info(inner)
             if info.size is None:  # a folder, or nothing
@@ -216,7 +216,9 @@ class ArrowFile(InputFile):
             yield
         except FileNotFoundError as error:
             raise SourceError(self.missing()) from error
-        except (OSError, self._error) as error:
+        except SourceError:
+            raise
+        except Exception as error:  # a store of the user's may raise anything
             raise SourceError(
-                f"input file {self.path!r} cannot be read: {error}; fix the access to its store and run again"
+                f"input file {self.path!r} cannot be read: {said_by(error)}; fix the access to its store and run again"
             ) from error

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from coordinator.sources.files.stores.arrow_streams import require_arrow
 from coordinator.sources.files.stores.file_listing import Entry, FileFacts, FolderTree, Seen
 from coordinator.sources.files.stores.local_store import LocalTree
+from state.printable import said_by
 
-_FLAT = ("s3", "gcs", "abfs")
-"""Stores of objects: a listing of everything below a prefix takes fewer requests than one of each folder."""
+_FLAT = ("s3", "gcs", "gs", "abfs", "az")
+"""Stores of objects, fsspec's too: a listing of everything below a prefix takes fewer requests than one of each folder,
+and finds what lies below a name that is an object's as well."""
+_TYPE = re.compile(r"[^+'(), ]+")
+"""A word of a file system's type, which is told as ``py::fsspec+('s3', 's3a')`` of one of fsspec."""
 _DEEPEST = 32
 """Folders below each other; the fewest links that a system refuses to follow are 40."""
 
@@ -60,7 +64,7 @@ class ArrowTree(FolderTree):
 
     def entries(self, folder: str, *, is_deep: bool) -> Iterable[Entry]:
         if folder not in self._listed:
-            is_flat = self._filesystem.type_name in _FLAT
+            is_flat = not {*_TYPE.findall(self._filesystem.type_name)}.isdisjoint(_FLAT)
             if is_deep and not is_flat:
                 self._refuse_loop(folder)
             self._listed[folder] = set()
@@ -119,7 +123,7 @@ class ArrowTree(FolderTree):
 def _as_os_error() -> Iterator[None]:
     try:
         yield
-    except require_arrow("a source of files that are not on a local disk").ArrowException as error:
-        if isinstance(error, OSError):
-            raise
-        raise OSError(str(error)) from error
+    except OSError:
+        raise
+    except Exception as error:  # a store of the user's may raise anything
+        raise OSError(said_by(error)) from error

@@ -202,9 +202,8 @@ def test_local_patterns_need_no_pyarrow(tmp_path: Path, monkeypatch: pytest.Monk
 class Bucket:
     """As fsspec sees a store of objects: an object whose name ends in a slash is a file, and listings are kept."""
 
-    protocol = "bucket"
-
-    def __init__(self, **objects: bytes) -> None:
+    def __init__(self, objects: dict[str, bytes], *, protocol: Any = ("s3", "s3a"), fault: Any = None) -> None:
+        self.protocol, self.fault = protocol, fault
         self.objects, self.kept = dict(objects), dict(objects)
 
     def invalidate_cache(self) -> None:
@@ -227,26 +226,46 @@ class Bucket:
         raise FileNotFoundError(path)
 
     def find(self, folder: str, *, maxdepth: int | None, withdirs: bool, detail: bool) -> dict[str, Any]:
-        assert (maxdepth, withdirs, detail) == (1, True, True)
+        assert (withdirs, detail) == (True, True)
+        if self.fault is not None:
+            raise self.fault
         names = [name for name in self.kept if name.startswith(f"{folder}/")]
-        files = [name for name in names if "/" not in name[len(folder) + 1 :].rstrip("/")]
+        files = [name for name in names if maxdepth is None or "/" not in name[len(folder) + 1 :].rstrip("/")]
         folders = {"/".join(name.split("/")[: folder.count("/") + 2]) for name in names} - {*names}
         return {name: self.info(name) for name in (*files, *folders)}
 
     def open(self, path: str, mode: str) -> io.BytesIO:
         assert mode == "rb"
+        if self.objects[path] == b"SlowDown":
+            raise RuntimeError("reduce your request rate")
         return io.BytesIO(self.objects[path])
 
 
-def test_an_object_that_stands_for_a_folder_is_no_input_file() -> None:
+@pytest.mark.parametrize("protocol", ["bucket", ("s3", "s3a"), ["gs"]])
+def test_an_object_that_stands_for_a_folder_is_no_input_file(protocol: Any) -> None:
     objects = {"logs/": b"", "logs/a.txt": b"a\n", "logs/sub/": b"", "logs/sub/b.txt": b"b\n", "logs/empty/": b""}
-    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(**objects)))
+    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(objects, protocol=protocol)))
     assert rows_of(TextFiles("logs/**", filesystem=filesystem)) == [["a"], ["b"]]
     assert rows_of(TextFiles("logs/*", filesystem=filesystem)) == [["a"]]
 
 
+def test_an_object_of_fsspec_hides_nothing_below_its_name() -> None:
+    objects = {"logs/a": b"a\n", "logs/a/b": b"b\n"}
+    filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket(objects)))
+    assert rows_of(TextFiles("logs/**", filesystem=filesystem)) == [["a"], ["b"]]
+
+
+def test_whatever_a_store_raises_is_named_with_what_it_was_asked_for() -> None:
+    broken = Bucket({"logs/a": b"a\n"}, fault=KeyError("logs/a"))
+    with pytest.raises(TopologyError, match=r"match 'logs/\*' cannot be listed: .*'logs/a'.*; fix the"):
+        TextFiles("logs/*", filesystem=pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(broken)))
+    slow = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(Bucket({"logs/a": b"SlowDown"})))
+    with pytest.raises(SourceError, match=r"input file 'logs/a' cannot be read: .*reduce your request rate; fix the"):
+        rows_of(TextFiles("logs/*", filesystem=slow))
+
+
 def test_a_listing_that_fsspec_has_kept_hides_neither_files_nor_lines() -> None:
-    bucket = Bucket(**{"logs/a.txt": b"a\n"})
+    bucket = Bucket({"logs/a.txt": b"a\n"})
     filesystem = pyarrow.fs.PyFileSystem(pyarrow.fs.FSSpecHandler(bucket))
     assert rows_of(TextFiles("logs/*.txt", filesystem=filesystem)) == [["a"]]
     bucket.objects |= {"logs/a.txt": b"a\nmore\n", "logs/b.txt": b"b\n"}
