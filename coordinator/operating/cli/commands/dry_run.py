@@ -28,7 +28,6 @@ from state.errors import TopologyError
 from state.printable import counted, one_line
 from state.troubles import Trouble
 
-ENTRY_LIMIT = 200
 NEVER = (
     "a committed transaction is never run again, and there is no undo; give --dry-run to run it without committing, or "
     "see `txbatch quarantine republish` and `txbatch dead-letters republish` for what was set aside"
@@ -263,28 +262,20 @@ def _rerun_lines(topology: Topology, txid: int, found: DryReplay, limit: int) ->
     for component_id, emitted in found.emitted.items():
         lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
         streams = topology.component(component_id).streams
-        lines += [
-            f"    {one_line(_tuple_line(stream, streams[stream].fields, values), ENTRY_LIMIT)}"
-            for stream, values in emitted[:limit]
-        ]
-        lines += _more(len(emitted), limit)
+        tuples = [_tuple_line(stream, streams[stream].fields, values) for stream, values in emitted[:limit]]
+        lines += _cut(tuples, len(emitted), "    ")
     for name, content in sorted(found.states.items()):
         entries = _entries(content)
         lines.append(f"  state {name}: {len(entries):,} written, into an empty state")
-        lines += [f"    {one_line(entry, ENTRY_LIMIT)}" for entry in entries[:limit]]
-        lines += _more(len(entries), limit)
+        lines += _cut(entries[:limit], len(entries), "    ")
     if found.dead_letters:
         lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
-        lines += [f"    {one_line(repr(letter), ENTRY_LIMIT)}" for letter in found.dead_letters[:limit]]
+        lines += _cut([repr(letter) for letter in found.dead_letters[:limit]], len(found.dead_letters), "    ")
     return lines
 
 
 def _words(topology: Topology, found: DryReplay) -> dict[str, list[str]]:
     return words_of_spout(topology.spout.spec, found.metadata)
-
-
-def _more(count: int, limit: int) -> list[str]:
-    return [f"    … {count - limit:,} more (--limit)"] if count > limit else []
 
 
 def _entries(content: Any) -> list[str]:

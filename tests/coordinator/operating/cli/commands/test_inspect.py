@@ -182,11 +182,11 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
         "    line='a b'",
         "  count: 2 tuples emitted",
         "    word='a', count=1",
-        "    … 1 more (--limit)",
+        "    … 1 more",
         "  store: 0 tuples emitted",
         "  state counts: 2 written, into an empty state",
         "    'a': 1",
-        "    … 1 more (--limit)",
+        "    … 1 more",
     ]
     assert txbatch(*command, "--json") == 0
     assert json.loads(capsys.readouterr().out)["states"] == {"counts": {"written": 2}}
