@@ -64,16 +64,12 @@ def assembled(  # noqa: D417 - the others are what their names say
     Args:
         store: holds its state; the server was checked.
         engine: runs its waves; closed by the caller.
-        nonce: 128 random bits, hexadecimal, different for every run; the engine's readers of state have the same one.
-        new_generation: as many, for a topology that starts for the first time.
-        clock: seconds, monotonic.
+        nonce: 128 random bits, hexadecimal, as of `new_generation`; the engine's readers of state have the same one.
+        clock: seconds, monotonic; `wall_clock` since the epoch, for quarantined batches, as it by default.
         draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
         pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
-        commit_limit: makes groups smaller, or holds them.
-        wall_clock: seconds since the epoch, for records of quarantined batches; `clock` by default.
         replay: quarantined batches or dead letters to replay, instead of reading the input.
         observers: hear what happens, from when the run owns the topology to its end.
-        cancel_later_s: see `RunPlan`.
         begin: called before the topology is owned, unless its input is empty.
 
     Raises:
