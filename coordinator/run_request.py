@@ -15,7 +15,7 @@ from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 
 if TYPE_CHECKING:
-    from coordinator.engines.spark.wave import Intake
+    from coordinator.engines.spark.shuffled_stages import Intake
 
 OnStart = Callable[[Coordinator], None]
 OnStep = Callable[[str], None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -145,7 +146,7 @@ def test_no_shuffle_file_is_left_after_50_waves(cluster, contexts):
 
 
 def test_shuffle_files_are_left_without_the_clean_up(cluster, contexts, monkeypatch):
-    released: list[Wave] = []
+    released: list[Any] = []
     release = Wave.release
 
     def keep(wave):
@@ -216,10 +217,10 @@ def test_a_commit_runs_beside_the_next_wave(cluster, monkeypatch):
     overlapped: list[bool] = []
     process, commit = Wave.process, Wave.commit
 
-    def noting_process(wave, early):
+    def noting_process(wave, *given):
         if overlapped or wave._input.wave_id > 1:
             second_wave_runs.set()
-        return process(wave, early)
+        return process(wave, *given)
 
     def waiting_commit(wave, attempts, **named):
         overlapped.append(second_wave_runs.wait(OVERLAP_TIMEOUT_S))

@@ -15,13 +15,15 @@ from typing import Any
 
 from coordinator.engines.connect.arrow_stages import PackedPlan, nothing_done
 from coordinator.engines.connect.connect_session import asked
-from coordinator.engines.connect.connect_wave import ConnectDeployment, ConnectWave
+from coordinator.engines.connect.query_stages import QueryStages
 from coordinator.engines.spark.alarm import Deadline
 from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import is_fair
 from coordinator.engines.spark.shipping import dumps
 from coordinator.engines.spark.stage import Reading, WaveInput
+from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.wave import Wave
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
@@ -54,8 +56,8 @@ class ConnectEngine:
         self._session, self._plan, self._message_timeout_s = session, plan, message_timeout_s
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
-        self._deployment = ConnectDeployment(session, plan, PackedPlan(dumps(plan), nonce), reading)
-        self._waves: dict[int, ConnectWave] = {}
+        self._entry, self._reading = StageEntry(PackedPlan(dumps(plan), nonce)), reading
+        self._waves: dict[int, Wave[Any]] = {}
         self._running: dict[str, int] = {}
         self._query_count = itertools.count(1)
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
@@ -73,7 +75,8 @@ class ConnectEngine:
     ) -> None:
         """Starts query 1 of a wave."""
         wave_input = WaveInput(wave_id, batches, {scope: dict(values) for scope, values in stored.items()})
-        wave = self._waves[wave_id] = ConnectWave(self._deployment, wave_input)
+        stages = QueryStages(self._session, self._plan)
+        wave = self._waves[wave_id] = Wave(self._plan, stages, wave_input, self._entry, self._reading)
         deadline = self._deadline()
 
         def query() -> Event:

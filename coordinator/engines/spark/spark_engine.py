@@ -21,9 +21,10 @@ from coordinator.engines.spark.crash_story import blamed, crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, does_nothing, settle_thread
 from coordinator.engines.spark.lane import Lane
 from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
+from coordinator.engines.spark.shuffled_stages import Intake, ShuffledStages, deploy
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
-from coordinator.engines.spark.wave import Intake, Wave, deploy
+from coordinator.engines.spark.wave import Wave
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import (
@@ -85,7 +86,7 @@ class SparkEngine:
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
         self._deployment = watch.call(lambda: deploy(FrameJobs(context, code), plan, reading, intake))
-        self._waves: dict[int, Wave] = {}
+        self._waves: dict[int, Wave[Frames]] = {}
         self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
         self._cluster = ClusterWatch(context, self._events.put)
         self._running = RunningJobs(
@@ -129,9 +130,11 @@ class SparkEngine:
 
         def job() -> Event:
             started_s = time.monotonic()
-            entry = StageEntry(self._deployment.shipped_plan, self.frame_fault, deadline)
-            wave = self._waves[wave_id] = Wave(self._deployment, wave_input, entry)
-            processed = wave.process(early)
+            deployed = self._deployment
+            entry = StageEntry(deployed.shipped_plan, self.frame_fault)
+            wave = Wave(self._plan, ShuffledStages(deployed), wave_input, entry, deployed.reading)
+            self._waves[wave_id] = wave
+            processed = wave.process(early, deadline)
             began_s, self._processed_s = max(started_s, self._processed_s), time.monotonic()
             return replace(processed, seconds=self._processed_s - began_s)
 

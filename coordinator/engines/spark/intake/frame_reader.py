@@ -14,7 +14,7 @@ from pyspark.sql.types import DateType, IntegralType, TimestampType
 
 from coordinator.engines.spark.intake.row_intake import RowIntake, is_ambiguous, quoted
 from coordinator.engines.spark.session import SparkLease
-from coordinator.engines.spark.wave import Intake
+from coordinator.engines.spark.shuffled_stages import Intake
 from coordinator.sources.data_frame_batches import (
     Catalogue,
     ColumnRanges,
