@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, TopicPartition
 from benchmarks.harness import Spread, command_line, describe, in_rounds, median, table, write_json
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder

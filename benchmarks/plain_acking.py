@@ -20,7 +20,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.spouts import BaseSpout, SpoutOutputCollector
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology import PlainTopology

@@ -19,7 +19,7 @@ from benchmarks.corpus import Corpus, copy_enough, count_first_lines_of_passes, 
 from benchmarks.harness import percentile
 from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
-from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.run import run
 from coordinator.transactional.options import RunOptions

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import redis
 
-from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.engines.spark.spark_engine import SparkEngine
 from coordinator.engines.spark.stage_entry import FrameFault

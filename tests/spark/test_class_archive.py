@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.engines.spark import archive_maker
-from coordinator.engines.spark.archive_maker import make_archive
-from coordinator.engines.spark.class_archive import archive_folder, find_archive
+from coordinator.engines.spark.java import archive_maker
+from coordinator.engines.spark.java.archive_maker import make_archive
+from coordinator.engines.spark.java.class_archive import archive_folder, find_archive
 from state.errors import EngineError
 from tests.spark.conftest import Cluster
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import sys
-from coordinator.engines.spark.gateway import stop_context
+from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from state.errors import EngineError, TopologyError
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from coordinator.engines.spark.java_watch import FULL_DISK_SAID, MAKE_ROOM
+from coordinator.engines.spark.java.java_watch import FULL_DISK_SAID, MAKE_ROOM
 from coordinator.watching.failure_cause import CrashKind
 from state.troubles import Trouble
 

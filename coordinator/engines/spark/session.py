@@ -15,8 +15,8 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
-from coordinator.engines.spark.class_archive import JAVA_OPTIONS
-from coordinator.engines.spark.gateway import (
+from coordinator.engines.spark.java.class_archive import JAVA_OPTIONS
+from coordinator.engines.spark.java.gateway import (
     abandon_context,
     output_of,
     quieten_java,
@@ -24,7 +24,7 @@ from coordinator.engines.spark.gateway import (
     start_context,
     stop_context,
 )
-from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
+from coordinator.engines.spark.java.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.privacy import keep_scratch_private, warn_of_open_cluster
 from coordinator.engines.spark.spark_versions import check_pyspark, check_spark
 from state.errors import EngineError, TopologyError

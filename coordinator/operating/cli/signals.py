@@ -29,7 +29,7 @@ DRAIN_SHARE = 2 / 3
 def end_process(number: int) -> None:
     """Ends this process and its Java process at once, without closing anything."""
     # not imported: a process without Spark has no Java process, and an import may be what hangs
-    end_java = getattr(sys.modules.get("coordinator.engines.spark.gateway"), "end_java", None)
+    end_java = getattr(sys.modules.get("coordinator.engines.spark.java.gateway"), "end_java", None)
     if end_java is not None:
         end_java()
     os._exit(128 + number)

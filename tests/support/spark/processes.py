@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from coordinator.engines.spark.java_watch import GatewayProcess
+from coordinator.engines.spark.java.java_watch import GatewayProcess
 
 
 class RunningProcess(GatewayProcess):

@@ -63,7 +63,7 @@ def archive_classes() -> None:
 
     Once for each user, and again after an upgrade of Java or Spark; an archive that does not fit is not used.
     """
-    from coordinator.engines.spark.archive_maker import make_archive  # imports Spark
+    from coordinator.engines.spark.java.archive_maker import make_archive  # imports Spark
 
     made = make_archive()
     say(f"txbatch: Spark's classes are in {made} ({made.stat().st_size / 1e6:.0f} MB); runs of this user use it")

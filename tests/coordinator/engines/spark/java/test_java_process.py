@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.engines.spark.java_watch import GatewayProcess
+from coordinator.engines.spark.java.java_watch import GatewayProcess
 
 EXITS = """
 import os, sys

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from pyspark import SparkContext
 
-from coordinator.engines.spark import gateway as module
-from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS
+from coordinator.engines.spark.java import gateway as module
+from coordinator.engines.spark.java.class_archive import DEFAULT_OPTIONS
 from state.errors import EngineError
 
 LAST_WORDS = "Terminating due to java.lang.OutOfMemoryError: Metaspace\n"

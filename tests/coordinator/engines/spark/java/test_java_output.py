@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from coordinator.engines.spark.gateway import output_of
-from coordinator.engines.spark.java_output import JavaOutput, reason_of
+from coordinator.engines.spark.java.gateway import output_of
+from coordinator.engines.spark.java.java_output import JavaOutput, reason_of
 
 STARTING = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 TELLING = """\

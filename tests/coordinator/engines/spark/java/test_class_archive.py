@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark import SparkConf
 
-from coordinator.engines.spark import class_archive
-from coordinator.engines.spark.class_archive import (
+from coordinator.engines.spark.java import class_archive
+from coordinator.engines.spark.java.class_archive import (
     CLASS_PATH,
     DEFAULT_OPTIONS,
     JAVA_OPTIONS,

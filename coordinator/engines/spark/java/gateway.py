@@ -24,9 +24,9 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from coordinator.engines.spark.class_archive import DEFAULT_OPTIONS, archive_options
-from coordinator.engines.spark.java_output import JavaOutput, java_missing, reason_of
-from coordinator.engines.spark.java_watch import GatewayProcess, JavaWatch
+from coordinator.engines.spark.java.class_archive import DEFAULT_OPTIONS, archive_options
+from coordinator.engines.spark.java.java_output import JavaOutput, java_missing, reason_of
+from coordinator.engines.spark.java.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
 from state.errors import EngineError
 

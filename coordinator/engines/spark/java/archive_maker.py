@@ -8,9 +8,9 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError
 
-from coordinator.engines.spark.class_archive import JAVA_OPTIONS, archive_folder, archive_name
 from coordinator.engines.spark.crash_story import crash_story
-from coordinator.engines.spark.gateway import end_java, let_java_end, running_gateway
+from coordinator.engines.spark.java.class_archive import JAVA_OPTIONS, archive_folder, archive_name
+from coordinator.engines.spark.java.gateway import end_java, let_java_end, running_gateway
 from coordinator.engines.spark.session import LOCAL_SETTINGS, spark_lease
 from state.errors import EngineError
 

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from coordinator.engines.spark.java_watch import JavaWatch
+from coordinator.engines.spark.java.java_watch import JavaWatch
 from state.errors import EngineError
 from tests.support.spark.processes import RunningProcess
 
