@@ -182,7 +182,7 @@ class ITransactionalSpout(IComponent):
     def describe(self, metadata: Any) -> Sequence[str]:
         """Returns what a transaction read, in the words of the input, a line each.
 
-        Called by ``txbatch rerun --dry-run``, and by ``inspect`` and ``quarantine show`` with ``--factory``, in their
+        Called by ``txbatch dry-run --txid``, and by ``inspect`` and ``quarantine show`` with ``--factory``, in their
         process. It is a function of the metadata alone, which opens neither files nor connections. Nothing depends on
         it, and it is not stored. The default has no words: the metadata itself is shown.
 

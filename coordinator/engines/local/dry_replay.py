@@ -6,12 +6,11 @@ exactly that batch again. Only here the server is one in memory, which is forgot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.recorder import Emission
+from coordinator.engines.local.dry_run import DryBatch, whole_batch
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.spout_kind import SpoutKind
@@ -20,7 +19,6 @@ from coordinator.topology.building.topology_description import described
 from coordinator.transactional.assembly import has_external_effects
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPLAYED_SCOPE
 from coordinator.transactional.options import RunOptions
-from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology
@@ -28,23 +26,6 @@ from state.records.transaction_history import KnownTransaction
 from state.redis_topology.store import RedisStore
 
 NONCE = "0" * 32
-
-
-@dataclass(frozen=True, slots=True)
-class DryReplay:
-    """What a transaction did when it ran again.
-
-    Attributes:
-        metadata: scope -> what the transaction was cut from.
-        emitted: component id -> (stream id, values) of every tuple that it emitted, in the order of the topology.
-        states: state name -> what its committers would have written into an empty state.
-        dead_letters: the tuples that were refused.
-    """
-
-    metadata: Mapping[str, Any]
-    emitted: Mapping[str, list[Emission]]
-    states: Mapping[str, Any]
-    dead_letters: tuple[DeadLetter, ...]
 
 
 def why_not(topology: Topology, known: KnownTransaction) -> str:
@@ -82,8 +63,8 @@ def _why_not(known: KnownTransaction) -> str:
 
 def replay_dry(
     topology: Topology, known: KnownTransaction, before: KnownTransaction, stored: FoundTopology
-) -> DryReplay:
-    """Runs a transaction again, on this thread; user code runs, and does again what it does outside declared state.
+) -> Iterator[DryBatch]:
+    """Yields a transaction that runs again, on this thread; user code does again what it does outside declared state.
 
     Args:
         topology: what the factory returns, with the same input.
@@ -105,13 +86,13 @@ def replay_dry(
         accept_state_changes=True,
         max_attempts=1,
         history=0,
+        commit_group_max=1,
     )
     with LocalCluster() as cluster:
         _seed(cluster, topology, txid, stored.source_fingerprint, _entries(known, before, stored.metadata))
         run = cluster.submit(topology, options=options)
-        run.run_until_idle()
-        emitted = {c.component_id: run.emitted(c.component_id, txid) for c in topology.components}
-        return DryReplay(known.metadata, emitted, run.snapshot().states, tuple(run.dead_letters()))
+        run.hold("commit")
+        yield from whole_batch(run, topology, txid)
 
 
 def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[str, Any]) -> dict[str, Any]:

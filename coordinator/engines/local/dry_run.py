@@ -112,7 +112,7 @@ def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator
         TopologyError: this topology cannot be run dry; the message says why.
         TransactionError: what a run would raise, such as `UserCodeError` with component, tuple and traceback.
     """
-    checked = _checked(topology)
+    checked = runnable(topology)
     has_effects = any(component.has_external_effects for component in checked.components)
     options = RunOptions(
         max_spout_pending=batches if has_effects else 1, commit_group_max=1, last_txid=batches, tells_spout=False
@@ -123,7 +123,8 @@ def dry_run(topology: Topology | PlainTopology, *, batches: int = 1) -> Iterator
         yield from _processed(run, checked, batches) if has_effects else _whole(run, checked, batches)
 
 
-def _checked(topology: Topology | PlainTopology) -> Topology:
+def runnable(topology: Topology | PlainTopology) -> Topology:
+    """Returns a topology that can be run dry; refuses any other with a TopologyError that says why."""
     if isinstance(topology, PlainTopology):
         raise TopologyError(
             f"topology {topology.topology_id!r} is a plain one: its bolts write where they like, so it cannot be run "
@@ -142,22 +143,29 @@ def _checked(topology: Topology | PlainTopology) -> Topology:
 def _whole(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:
     """Yields batches that run to the end of their commit phase; each is then published to the memory of this run."""
     for txid in range(1, batches + 1):
-        yield from _moved(run, topology, txid)
-        if not run.held():
+        yield from whole_batch(run, topology, txid)
+        if run.statistics.last_txid < txid:
             return
-        writes = tuple(_writes(run.held_reports(txid), topology))
-        batch = DryBatch(txid, _components(run, topology, txid), writes)
-        run.ack(txid)
-        expired_before = run.statistics.expired_parts
-        try:
-            while run.statistics.last_txid < txid and run.tick():
-                pass  # bounded: what it publishes is at hand
-        except TransactionError:
-            yield batch
-            raise
-        expired = run.statistics.expired_parts - expired_before
-        letters = tuple(each for each in run.dead_letters() if each.txid == txid)
-        yield replace(batch, dead_letters=letters, expired_parts=expired)
+
+
+def whole_batch(run: TransactionalRun, topology: Topology, txid: int) -> Iterator[DryBatch]:
+    """Yields one batch of a run that holds its commits; none if the input has no more."""
+    yield from _moved(run, topology, txid)
+    if not run.held():
+        return
+    writes = tuple(_writes(run.held_reports(txid), topology))
+    batch = DryBatch(txid, _components(run, topology, txid), writes)
+    run.ack(txid)
+    expired_before = run.statistics.expired_parts
+    try:
+        while run.statistics.last_txid < txid and run.tick():
+            pass  # bounded: what it publishes is at hand
+    except TransactionError:
+        yield batch
+        raise
+    expired = run.statistics.expired_parts - expired_before
+    letters = tuple(each for each in run.dead_letters() if each.txid == txid)
+    yield replace(batch, dead_letters=letters, expired_parts=expired)
 
 
 def _processed(run: TransactionalRun, topology: Topology, batches: int) -> Iterator[DryBatch]:

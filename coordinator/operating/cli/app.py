@@ -44,10 +44,9 @@ PLACES = {
         "plan": ("commands.plan:plan", "Show how a run would execute a topology"),
         "dry-run": (
             "commands.dry_run:dry_run",
-            "Run the first batches in this process and show every component's tuples",
+            "Run batches in this process, or a transaction again, and show every component's tuples",
         ),
         "prove": ("commands.prove:prove", "Play a topology under faults, and name what its code does wrong"),
-        "rerun": ("commands.dry_run:rerun", "Run a transaction again from the metadata kept of it, commit nothing"),
         "bench": ("commands.checkout:bench", "Run the benchmark of this checkout"),
     },
 }

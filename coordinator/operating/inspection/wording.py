@@ -61,7 +61,7 @@ def words_by_scope(source_fingerprint: str, metadata: Mapping[str, Any]) -> dict
 
 
 def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Returns the same in the words of a spout, which may be the user's; called by ``txbatch rerun --dry-run``.
+    """Returns the same in the words of a spout, which may be the user's; called by ``txbatch dry-run --txid``.
 
     If `describe` raises, the error is shown in place of its words, and must not hide the rest.
     """

@@ -1,7 +1,4 @@
-"""``txbatch dry-run`` and ``txbatch rerun --dry-run``: run in this process, show every tuple, and commit nothing.
-
-The one runs the first batches of a topology, the other a transaction again.
-"""
+"""``txbatch dry-run``: runs the first batches, or a transaction again, here; shows every tuple, and commits nothing."""
 
 from __future__ import annotations
 
@@ -12,15 +9,14 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from coordinator.engines.local.dry_replay import DryReplay, replay_dry
-from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites
+from coordinator.engines.local.dry_replay import replay_dry, why_not
+from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites, runnable
 from coordinator.engines.local.dry_run import dry_run as dry_batches
-from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, Txid, command
+from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, command
 from coordinator.operating.cli.letter_json import json_of, json_value
 from coordinator.operating.cli.loading import load_topology
 from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.wording import words_of_spout, words_or_values
-from coordinator.plain.plain_topology import PlainTopology
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from coordinator.watching.statistics.run_statistics import expired_when_written
@@ -28,10 +24,6 @@ from state.errors import TopologyError
 from state.printable import counted, one_line
 from state.troubles import Trouble
 
-NEVER = (
-    "a committed transaction is never run again, and there is no undo; give --dry-run to run it without committing, or "
-    "see `txbatch quarantine republish` and `txbatch dead-letters republish` for what was set aside"
-)
 Fields = Mapping[tuple[str, str], Sequence[str]]
 """(component, stream) -> names of the values."""
 
@@ -42,31 +34,60 @@ def dry_run(
     target: FactoryTarget,
     parameters: Parameters = None,
     batches: Annotated[int, typer.Option(min=1, metavar="N", help="Most batches to run.")] = 1,
+    txid: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Run this transaction again, from the metadata that is kept of it."),
+    ] = None,
     limit: Annotated[
         int, typer.Option(min=0, metavar="N", help="Most tuples of each component, and changes of each whole state.")
     ] = 20,
+    typed: ServerOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Run the first batches in this process and show every component's tuples; nothing is committed anywhere.
+    """Run batches in this process, or a transaction again, and show every component's tuples; nothing is committed.
 
-    Needs neither Spark nor a server. State is in memory and empty at the start. The source is read from its beginning,
-    and not told of anything. Your code runs: what it does outside its state it does, except that committers with
-    external effects are left out.
+    Needs no Spark, and a server only for --txid, which is read. State is in memory and empty at the start. The source
+    is read from its beginning, and not told of anything. Your code runs: what it does outside its state it does, except
+    that committers with external effects are left out; with --txid, such a topology is refused. A committed transaction
+    is never run again for real, and there is no undo.
     """
     out = sys.stdout
     with user_output_aside():
-        topology, _ = load_topology(target, parameters)
-        fields = _fields_of(topology) if isinstance(topology, Topology) else {}
-        found = dry_batches(topology, batches=batches)
-        if as_json:
-            _print_json(topology.topology_id, found, fields, limit, out)
+        loaded, _ = load_topology(target, parameters)
+        topology = runnable(loaded)
+        fields, contained = _fields_of(topology), list[str]()
+        if txid is None:
+            found = dry_batches(topology, batches=batches)
         else:
-            _print_text(topology.topology_id, found, fields, limit, out)
+            found, contained = _run_again(topology, txid, typed.choice())
+        if as_json:
+            _print_json(topology.topology_id, found, fields, limit, out, contained=contained)
+        else:
+            _print_text(topology.topology_id, found, fields, limit, out, contained=contained)
 
 
-def _print_text(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:
+def _run_again(topology: Topology, txid: int, server: ServerChoice) -> tuple[Iterator[DryBatch], list[str]]:
+    """Returns the batch of a transaction, and what it was cut from, in words."""
+    with server.store(topology.topology_id) as store:
+        known, before = store.transaction(txid), store.transaction(txid - 1)
+        stored = store.look()
+    if known is None or before is None or stored is None:
+        raise TopologyError(
+            f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
+            "`txbatch list` shows what is there"
+        ).about(Trouble.UNKNOWN_TOPOLOGY)
+    if why := why_not(topology, known):
+        raise TopologyError(f"txid {txid} of topology {topology.topology_id!r} cannot be run again: {why}")
+    contained = words_or_values(known.metadata, words_of_spout(topology.spout.spec, known.metadata))
+    return replay_dry(topology, known, before, stored), contained
+
+
+def _print_text(
+    topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO, *, contained: Sequence[str]
+) -> None:
     """Prints each batch once it has run, so that an error follows what it came from."""
     count = 0
+    say(*(f"contained: {line}" for line in contained), to=out)
     for batch in batches:
         count += 1
         say(*_lines(topology_id, batch, fields, limit), to=out, flush=True)
@@ -74,7 +95,9 @@ def _print_text(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
         say(f"{topology_id}: the input has no batch for now", to=out)
 
 
-def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO) -> None:
+def _print_json(
+    topology_id: str, batches: Iterator[DryBatch], fields: Fields, limit: int, out: TextIO, *, contained: Sequence[str]
+) -> None:
     """Prints one line, with all batches up to an error; nothing if no batch was run because of it."""
     shown: list[dict[str, Any]] = []
     is_refused = True
@@ -84,7 +107,8 @@ def _print_json(topology_id: str, batches: Iterator[DryBatch], fields: Fields, l
         is_refused = False
     finally:
         if shown or not is_refused:
-            say_json({"topology": topology_id, "batches": shown}, to=out, flush=True)
+            said = {"contained": contained} if contained else {}
+            say_json({"topology": topology_id, **said, "batches": shown}, to=out, flush=True)
 
 
 def _fields_of(topology: Topology) -> Fields:
@@ -210,94 +234,3 @@ def _plain_writes(writes: DryWrites, limit: int) -> dict[str, Any]:
 def _plain_left(left: Sequence[DryWrites]) -> dict[str, Any]:
     changes = sum(len(each.changes) for each in left)
     return {"component": left[0].component_id, "state": left[0].state, "parts": len(left), "changes": changes}
-
-
-@command
-def rerun(
-    *,
-    target: Annotated[str, typer.Argument(metavar="MODULE:FACTORY", help="The topology, as for `txbatch run`.")],
-    txid: Txid,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Commit nothing; required.")] = False,
-    limit: Annotated[
-        int, typer.Option("--limit", min=0, metavar="N", help="Most tuples shown of each component.")
-    ] = 10,
-    parameters: Parameters = None,
-    typed: ServerOptions,
-    as_json: AsJson = False,
-) -> None:
-    """Run a transaction again from the metadata kept of it, commit nothing, and show the tuples at each component.
-
-    It runs in this process, without Spark. Your code runs, so whatever it does outside declared state it does again.
-    Committers see an empty state.
-    """
-    if not dry_run:
-        raise TopologyError(NEVER)
-    server = typed.choice()
-    with user_output_aside():
-        topology, _ = load_topology(target, parameters)
-        if isinstance(topology, PlainTopology):
-            raise TopologyError(f"topology {topology.topology_id!r} is a plain one: it has no transactions")
-        found = _run_again(topology, txid, server)
-    if as_json:
-        say_json(_plain_rerun(topology, txid, found, limit), default=repr)
-    else:
-        say(*_rerun_lines(topology, txid, found, limit))
-
-
-def _run_again(topology: Topology, txid: int, server: ServerChoice) -> DryReplay:
-    with server.store(topology.topology_id) as store:
-        known, before = store.transaction(txid), store.transaction(txid - 1)
-        stored = store.look()
-    if known is None or before is None or stored is None:
-        raise TopologyError(
-            f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
-            "`txbatch list` shows what is there"
-        ).about(Trouble.UNKNOWN_TOPOLOGY)
-    return replay_dry(topology, known, before, stored)
-
-
-def _rerun_lines(topology: Topology, txid: int, found: DryReplay, limit: int) -> list[str]:
-    lines = [f"txid {txid:,} of {topology.topology_id}, run again; nothing was committed"]
-    lines += [f"  contained: {line}" for line in words_or_values(found.metadata, _words(topology, found))]
-    for component_id, emitted in found.emitted.items():
-        lines.append(f"  {component_id}: {counted(len(emitted), 'tuple')} emitted")
-        streams = topology.component(component_id).streams
-        tuples = [_tuple_line(stream, streams[stream].fields, values) for stream, values in emitted[:limit]]
-        lines += _cut(tuples, len(emitted), "    ")
-    for name, content in sorted(found.states.items()):
-        entries = _entries(content)
-        lines.append(f"  state {name}: {len(entries):,} written, into an empty state")
-        lines += _cut(entries[:limit], len(entries), "    ")
-    if found.dead_letters:
-        lines.append(f"  {counted(len(found.dead_letters), 'dead letter')}")
-        lines += _cut([repr(letter) for letter in found.dead_letters[:limit]], len(found.dead_letters), "    ")
-    return lines
-
-
-def _words(topology: Topology, found: DryReplay) -> dict[str, list[str]]:
-    return words_of_spout(topology.spout.spec, found.metadata)
-
-
-def _entries(content: Any) -> list[str]:
-    if isinstance(content, dict):
-        return [f"{name!r}: {value!r}" for name, value in sorted(content.items(), key=repr)]
-    if isinstance(content, (set, frozenset, list)):
-        return [repr(item) for item in (content if isinstance(content, list) else sorted(content, key=repr))]
-    return [] if content is None else [repr(content)]
-
-
-def _plain_rerun(topology: Topology, txid: int, found: DryReplay, limit: int) -> dict[str, Any]:
-    return {
-        "topology_id": topology.topology_id,
-        "txid": txid,
-        "contained": _words(topology, found),
-        "components": {
-            component_id: {
-                "emitted": len(emitted),
-                "tuples": [{"stream": stream, "values": values} for stream, values in emitted[:limit]],
-            }
-            for component_id, emitted in found.emitted.items()
-        },
-        "states": {name: {"written": len(_entries(content))} for name, content in sorted(found.states.items())},
-        "dead_letters": len(found.dead_letters),
-    }

@@ -1,4 +1,4 @@
-"""``txbatch inspect`` and ``txbatch rerun``: what is shown of one transaction."""
+"""``txbatch inspect`` and ``txbatch dry-run --txid``: what is shown of one transaction."""
 
 from __future__ import annotations
 
@@ -142,11 +142,6 @@ def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None
     assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
 
 
-def test_nothing_is_run_again_without_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert txbatch("rerun", "examples.word_count:topology", "1", "--redis", "redis://h:1") == 2
-    assert "a committed transaction is never run again, and there is no undo" in capsys.readouterr().err
-
-
 @pytest.mark.redis
 def test_a_replay_of_letters_does_not_show_what_the_input_continues_from(
     redis_backend: Backend, capsys: pytest.CaptureFixture[str]
@@ -173,20 +168,23 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
     with LocalCluster(redis_url=redis_backend.url) as cluster:
         cluster.submit(topology(str(tmp_path / "in.txt"), 1, parallelism=1)).run_until_idle()
     given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1", "-p", "parallelism=1")
-    command = ("rerun", "--dry-run", "examples.word_count:topology", "1", *given, "--redis", str(redis_backend.url))
+    command = ("dry-run", "examples.word_count:topology", "--txid", "1", *given, "--redis", str(redis_backend.url))
     assert txbatch(*command, "--limit", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "txid 1 of word_count, run again; nothing was committed",
-        f"  contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
-        "  lines: 1 tuple emitted",
+        f"contained: {tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4",
+        "word_count: batch 1, not committed",
+        "  lines (spout TextFiles): 1 tuple emitted",
         "    line='a b'",
-        "  count: 2 tuples emitted",
+        "  count (bolt CountWords): 2 tuples emitted",
         "    word='a', count=1",
         "    … 1 more",
-        "  store: 0 tuples emitted",
-        "  state counts: 2 written, into an empty state",
-        "    'a': 1",
-        "    … 1 more",
+        "  store (committer StoreCounts): 0 tuples emitted",
+        "  would write",
+        "    {word_count}:counts (hash), by store: 2 changes",
+        "      'a' += 1",
+        "      … 1 more",
     ]
     assert txbatch(*command, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["states"] == {"counts": {"written": 2}}
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["contained"] == [f"{tmp_path}/in.txt: records 1 to 1, in bytes 0 to 4"]
+    assert [each["count"] for each in shown["batches"][0]["writes"]] == [2]
