@@ -64,7 +64,7 @@ def _why_not(known: KnownTransaction) -> str:
 def replay_dry(
     topology: Topology, known: KnownTransaction, before: KnownTransaction, stored: FoundTopology
 ) -> Iterator[DryBatch]:
-    """Yields a transaction that runs again, on this thread; user code does again what it does outside declared state.
+    """Returns what yields a transaction as it runs again, on this thread; user code acts again outside declared state.
 
     Args:
         topology: what the factory returns, with the same input.
@@ -74,11 +74,15 @@ def replay_dry(
 
     Raises:
         TopologyError: it cannot be run again; see `why_not`.
-        TransactionError: it fails, as an attempt of a run would.
+        TransactionError: when it is asked for; the transaction fails, as an attempt of a run would.
     """
     if why := why_not(topology, known):
         raise TopologyError(f"txid {known.txid} of topology {topology.topology_id!r} cannot be run again: {why}")
-    txid = known.txid
+    entries = _entries(known, before, stored.metadata)
+    return _run_again(topology, known.txid, stored.source_fingerprint, entries)
+
+
+def _run_again(topology: Topology, txid: int, source: str, entries: Mapping[str, Any]) -> Iterator[DryBatch]:
     options = RunOptions(
         last_txid=txid,
         tells_spout=False,
@@ -89,7 +93,7 @@ def replay_dry(
         commit_group_max=1,
     )
     with LocalCluster() as cluster:
-        _seed(cluster, topology, txid, stored.source_fingerprint, _entries(known, before, stored.metadata))
+        _seed(cluster, topology, txid, source, entries)
         run = cluster.submit(topology, options=options)
         run.hold("commit")
         yield from whole_batch(run, topology, txid)

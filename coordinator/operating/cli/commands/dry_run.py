@@ -9,7 +9,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from coordinator.engines.local.dry_replay import replay_dry, why_not
+from coordinator.engines.local.dry_replay import replay_dry
 from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites, runnable
 from coordinator.engines.local.dry_run import dry_run as dry_batches
 from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, command
@@ -76,10 +76,8 @@ def _run_again(topology: Topology, txid: int, server: ServerChoice) -> tuple[Ite
             f"topology {topology.topology_id!r} is not stored on {server}; check the factory and the server: "
             "`txbatch list` shows what is there"
         ).about(Trouble.UNKNOWN_TOPOLOGY)
-    if why := why_not(topology, known):
-        raise TopologyError(f"txid {txid} of topology {topology.topology_id!r} cannot be run again: {why}")
-    contained = words_or_values(known.metadata, words_of_spout(topology.spout.spec, known.metadata))
-    return replay_dry(topology, known, before, stored), contained
+    found = replay_dry(topology, known, before, stored)
+    return found, words_or_values(known.metadata, words_of_spout(topology.spout.spec, known.metadata))
 
 
 def _print_text(
