@@ -72,7 +72,7 @@ def test_a_server_that_cannot_is_refused_by_name_before_anything_is_read(tmp_pat
     with (
         running_server(redis_program(), *settings) as url,
         pytest.raises(
-            StateRefusedError, match=r"fsync, which this run needs because done files are deleted: "
+            StateRefusedError, match=r"durability fsync: it .*; this run needs it because done files are deleted"
         ) as refused,
     ):
         run(counted(files("delete", tmp_path)), redis_url=url)

@@ -53,7 +53,7 @@ def refusal(site: Site, *more: str) -> str:
     assert "\tat " not in job.complaint()
     assert len(told) == 2, told
     assert told[0].startswith("txbatch: wave 1 of ")
-    return told[1]
+    return " ".join(job.complaint().partition(told[1])[1:]).replace("\n  ", "; ")
 
 
 def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatch):

@@ -172,7 +172,9 @@ def test_a_run_that_is_to_halt_halts_as_ever(kind):
 @kinds
 def test_too_many_quarantined_batches_halt_the_run(kind):
     world = QuarantineWorld()
-    with pytest.raises(QuarantineFullError, match=r"\(1\), and txid 4 is poison too \(ValueError: this is poison\)"):
+    with pytest.raises(
+        QuarantineFullError, match=r"\(1\); republish or drop some; txid 4 is poison too \(ValueError: this is poison\)"
+    ):
         world.run(poisoned(kind), max_quarantined=1)
     assert world.quarantined() == [2]
     assert world.counts() == fold(BATCHES[:3], without=[2])

@@ -126,7 +126,10 @@ def test_an_import_never_replaces_a_key_of_another(store: RedisStore) -> None:
     target = store.importer()
     target.begin()
     target.stage(StoredPiece("labels", StateKind.HASH, [(b"mine", b"1")]))
-    with pytest.raises(TopologyError, match=r"holds '\{t\}:labels', which the export would replace.*--also labels`"):
+    with pytest.raises(
+        TopologyError,
+        match=r"holds '\{t\}:labels'; rename or delete that key; the export would replace it.*--also labels`",
+    ):
         target.restore(EXPORTED, generation="c" * 32, replaces=True)
     assert there(store) == {*OWN, *BESIDE, *ELSEWHERE}
 

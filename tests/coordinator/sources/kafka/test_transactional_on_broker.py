@@ -193,7 +193,7 @@ def test_offsets_gone_before_they_were_cut_stop_the_run_or_are_counted_as_the_us
 
     first = cut_all(spout("fail"))[0]
     delete_before(broker, topic, 15)
-    with pytest.raises(SourceError, match=r"offsets 10 to 14 of partition 0 .* give on_gone='earliest'"):
+    with pytest.raises(SourceError, match=r"offsets 10 to 14 of partition 0 .* set on_gone='earliest'"):
         cut_all(spout("fail"), 1, first)
     cut, *_ = cut_all(spout("earliest"), 1, first)
     assert (only_range(cut), cut["lost"]) == (OffsetRange(15, 25), 5)
