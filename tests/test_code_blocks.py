@@ -50,13 +50,15 @@ PYTHON_IS_RUN_BY = {
     "docs/dead-letters.md": "tests/test_docs.py",
     "docs/examples/README.md": "tests/examples/test_pages.py",
     "docs/notebook.md": "tests/test_docs.py",
-    "docs/operations.md": "tests/test_code_blocks.py",
+    "docs/monitoring.md": "tests/test_code_blocks.py",
     "docs/proving.md": "tests/test_docs.py",
     "docs/quickstart.md": "tests/test_code_blocks.py",
     "docs/sources-kafka.md": "tests/coordinator/sources/kafka/test_kafka_documentation.py",
     "docs/sources-redis-streams.md": "tests/test_code_blocks.py",
     "docs/sources-spark.md": "tests/test_code_blocks.py",
+    "docs/servers.md": "tests/test_code_blocks.py",
     "docs/sources.md": "tests/coordinator/sources/files/test_documentation.py",
+    "docs/spark.md": "tests/test_code_blocks.py",
     "docs/state.md": "tests/test_docs.py",
     "docs/testing.md": "tests/test_docs.py",
     "docs/writing-a-source.md": "tests/test_writing_a_source.py",
@@ -230,14 +232,14 @@ def test_column_batches() -> None:
 
 
 @pytest.mark.redis
-def test_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_servers_and_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    executed("docs/operations.md", 0, {})
+    executed("docs/servers.md", 0, {})
     assert capsys.readouterr().out == "{}\n"
     real = inspect.signature(coordinator.run)
     monkeypatch.setattr(coordinator, "run", lambda *given, **options: real.bind(*given, **options).arguments)
     topology, session = object(), object()
-    asked = executed("docs/operations.md", 1, {"topology": topology, "session": session})["statistics"]
+    asked = executed("docs/spark.md", 0, {"topology": topology, "session": session})["statistics"]
     assert asked == {
         "topology": topology,
         "spark": session,
@@ -246,16 +248,16 @@ def test_operations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     }
 
 
-def test_operations_logs_and_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(python_of("docs/operations.md")) == 4
+def test_monitoring(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(python_of("docs/monitoring.md")) == 2
     logger = logging.getLogger("txbatch")
     monkeypatch.setattr(logger, "handlers", [*logger.handlers])
     monkeypatch.setattr(logger, "level", logger.level)
     before = len(logger.handlers)
-    executed("docs/operations.md", 2, {})
+    executed("docs/monitoring.md", 0, {})
     assert len(logger.handlers) == before + 1
     observed: list[Any] = []
-    any_port = python_of("docs/operations.md")[3].replace("port=9464", "port=0")
+    any_port = python_of("docs/monitoring.md")[1].replace("port=9464", "port=0")
     exec(any_port, {"run": lambda topology, observers: observed.extend(observers), "topology": None})
     assert len(observed) == 1
 

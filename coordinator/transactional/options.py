@@ -83,7 +83,7 @@ class RunOptions:
             input. A run that finds it committed already changes nothing.
         slots: how many Spark tasks each stage of a wave has at most; a stage with more tasks runs several in each of
             them, one after the other. None takes the number of cores: of a local master, or of a cluster whose settings
-            say it (see `docs/operations.md`), else every task has a Spark task of its own. What a run stores does not
+            say it (see `docs/spark.md`), else every task has a Spark task of its own. What a run stores does not
             depend on it.
         tells_spout: tell the spout's committer what is durable; False for a run that repeats another one's work.
     """

@@ -28,7 +28,7 @@ def keep_scratch_private(conf: SparkConf, environment: Mapping[str, str] = os.en
     """Gives Spark a folder of this user's alone below each of its local folders (driver, before a local start).
 
     Spark makes the folders of its shuffle files, which hold the user's tuples, as readable as the system's
-    default says. A cluster's executors make theirs themselves: `docs/operations.md` says what to set there.
+    default says. A cluster's executors make theirs themselves: `docs/spark.md` says what to set there.
 
     Raises:
         TopologyError: a folder cannot be made.
