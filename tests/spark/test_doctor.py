@@ -66,6 +66,7 @@ def on_cluster(folder: Path, program: Path) -> tuple[str, dict[str, str]]:
     return CLUSTER, {"PYSPARK_PYTHON": str(program), "SPARK_HOME": str(spark_home_in(folder))}
 
 
+@pytest.mark.nightly
 def test_executors_of_another_python_are_found_on_a_cluster(tmp_path, valkey_url):
     master, variables = on_cluster(tmp_path, python_with(tmp_path, "sitecustomize", OTHER_VERSION))
     code, found = examined(tmp_path, valkey_url, "--master", master, **variables)
@@ -75,6 +76,7 @@ def test_executors_of_another_python_are_found_on_a_cluster(tmp_path, valkey_url
     assert "name the same version in PYSPARK_PYTHON" in found["spark"]["remedy"]
 
 
+@pytest.mark.nightly
 def test_a_library_that_executors_lack_is_named_on_a_cluster(tmp_path, valkey_url):
     job = JobFolder(tmp_path)
     job.write_job()

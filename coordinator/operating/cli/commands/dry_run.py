@@ -85,7 +85,8 @@ def _print_text(
 ) -> None:
     """Prints each batch once it has run, so that an error follows what it came from."""
     count = 0
-    say(*(f"contained: {line}" for line in contained), to=out)
+    for line in contained:
+        say(f"contained: {line}", to=out)
     for batch in batches:
         count += 1
         say(*_lines(topology_id, batch, fields, limit), to=out, flush=True)
