@@ -9,7 +9,7 @@ from coordinator.watching.failure_cause import FailureCause
 from tests.support.telemetry.metric_names import documented_names
 
 ROOT = Path(__file__).resolve().parents[4]
-MANUAL = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+MANUAL = (ROOT / "docs/monitoring.md").read_text(encoding="utf-8")
 
 
 def test_the_manual_lists_exactly_the_metrics_that_are_exported():
