@@ -176,7 +176,7 @@ class Engine(Protocol):
 
 
 class LateEngine:
-    """An engine that starts when it is told to, with the first wave, or when the run first waits for anything (driver).
+    """An engine that starts with `begin`, with the first wave, or when the run first waits for anything (driver).
 
     Args:
         start: starts the engine; called once at most, on the run's thread.

@@ -154,19 +154,15 @@ class GuardedSpout:
 
     def informed(self) -> SpoutCoordinator:
         """Sets the spout's `run_so_far` to copies, which it may change, and returns it."""
-        so_far, ahead = self._so_far, 0
+        so_far, positions, ahead = self._so_far, dict[int, Any](), 0
         if self.positions is not None and isinstance(self._spout, PartitionedCoordinator):
+            last = self.positions.last_positions()
+            positions = {partition_of(scope): own_copy(position) for scope, position in last.items()}
             ahead = max(0, self._started - self.positions.last_cut_number())
         self._spout.run_so_far = RunSoFar(
-            so_far.last_txid, self._copy(so_far.last), self.committed_txid, self._by_partition(), ahead, so_far.notes
+            so_far.last_txid, self._copy(so_far.last), self.committed_txid, positions, ahead, so_far.notes
         )
         return self._spout
-
-    def _by_partition(self) -> dict[int, Any]:
-        if self.positions is None or not isinstance(self._spout, PartitionedCoordinator):
-            return {}
-        last = self.positions.last_positions()
-        return {partition_of(scope): own_copy(position) for scope, position in last.items()}
 
     def _copy(self, metadata: Any) -> Any:
         """Returns a copy that the spout may change; what was cut last is unpacked, a fifth of the work."""

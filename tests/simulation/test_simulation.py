@@ -39,7 +39,7 @@ from tests.simulation.workload import SPOUTS
 
 SEEDS = int(os.environ.get("TXBATCH_SIMULATION_SEEDS", "60"))
 IS_FULL = SEEDS >= 1_000
-"""Whether as much is played as CI does: then everything has to be hit, and each fault is tried at all of its places."""
+"""Whether as much is played as by `make nightly`: then all is hit, and each fault is tried at all of its places."""
 PROCESSES = (os.cpu_count() or 1) if IS_FULL and "PYTEST_XDIST_WORKER" not in os.environ else 1
 LOOK_FOR = 40
 FEW_FAULTS = 60
@@ -75,7 +75,7 @@ def test_every_single_fault_at_its_first_opportunities_keeps_every_invariant(cov
         assert_holds(outcome)
 
 
-@pytest.mark.skipif(not IS_FULL, reason="needs as many seeds as CI plays")
+@pytest.mark.skipif(not IS_FULL, reason="needs as many seeds as make nightly plays")
 def test_together_they_have_hit_every_fault_and_every_answer(coverage):
     assert coverage.never() == []
 

@@ -100,8 +100,8 @@ def _warnings(topology: Topology | PlainTopology, statistics: RunStatistics | Pl
         return
     bad, tuples = statistics.bad_records, counted(statistics.tuples, "tuple")
     if bad.count and bad.count > WARNED_FRACTION * bad.of(statistics.tuples):
-        told = bad.told(statistics.tuples)
-        yield f"BAD RECORDS are not in the state: {told}; --max-bad-fraction ends such a run before it commits them"
+        sentence = bad.in_words(statistics.tuples)
+        yield f"BAD RECORDS are not in the state: {sentence}; --max-bad-fraction ends such a run before it commits them"
     if statistics.dead_letters > max(bad.count, WARNED_FRACTION * statistics.tuples):
         yield (
             f"DEAD LETTERS are not in the state: {statistics.dead_letters:,}, and the input had {tuples}; see "
@@ -154,7 +154,7 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
     if statistics.replayed_letters:
         lines.append(f"  {counted(statistics.replayed_letters, 'dead letter')} published")
     if statistics.bad_records.count:
-        lines.append(f"  {statistics.bad_records.told(statistics.tuples)}")
+        lines.append(f"  {statistics.bad_records.in_words(statistics.tuples)}")
     if statistics.dead_letters:
         letters = counted(statistics.dead_letters, "dead letter")
         lines.append(f"  {letters} in this run; `txbatch dead-letters list {topology.topology_id}` lists all there are")

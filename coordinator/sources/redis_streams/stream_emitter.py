@@ -118,7 +118,7 @@ class StreamEmitter(PartitionedEmitter):
 
 
 def _made_again(before: StreamRange, facts: StreamFacts) -> str:
-    """Returns how a stream differs from every one that goes on from where it was read; empty if it does not."""
+    """Returns why a stream cannot be the one that was read up to there; empty if it may be."""
     seen = f"had {before.seen_added} entries up to {before.seen_id}"
     if facts.added < before.seen_added:
         return f"{seen} and has had {facts.added} in all: it was deleted and made again"

@@ -13,7 +13,7 @@ from state.printable import counted, one_line
 
 KINDS_KEPT = 50
 RECORDS_MIN = 100
-"""A run has to have read so many before the fraction of bad ones says anything."""
+"""The fewest records of which a fraction of bad ones says anything."""
 
 
 @dataclass(slots=True)
@@ -53,7 +53,7 @@ class BadRecords:
             bad.add(replace(outcome, counters={**outcome.counters}))
             tuples += outcome.tuple_count
             if bad.exceeds(fraction, tuples):
-                return place, bad.told(tuples)
+                return place, bad.in_words(tuples)
         return len(outcomes), ""
 
     def exceeds(self, fraction: float, tuples: int) -> bool:
@@ -63,7 +63,7 @@ class BadRecords:
     def to_dict(self, tuples: int) -> dict[str, Any]:
         return {"count": self.count, "of": self.of(tuples), "reasons": dict(self.reasons.most_common())}
 
-    def told(self, tuples: int) -> str:
+    def in_words(self, tuples: int) -> str:
         """Returns a sentence, with the commonest reason."""
         were = "was" if self.count == 1 else "were"
         text = f"{self.count:,} of {counted(self.of(tuples), 'record')} {were} bad"

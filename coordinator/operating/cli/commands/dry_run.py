@@ -47,9 +47,9 @@ def dry_run(
     """Run batches in this process, or a transaction again, and show every component's tuples; nothing is committed.
 
     Needs no Spark, and a server only for --txid, which is read. State is in memory and empty at the start. The source
-    is read from its beginning, and not told of anything. Your code runs: what it does outside its state it does, except
-    that committers with external effects are left out; with --txid, such a topology is refused. A committed transaction
-    is never run again for real, and there is no undo.
+    is read from its beginning, and nothing is acknowledged to it. Your code runs: what it does outside its state it
+    does, except that committers with external effects are left out; with --txid, such a topology is refused. A
+    committed transaction is never run again for real, and there is no undo.
     """
     out = sys.stdout
     with user_output_aside():

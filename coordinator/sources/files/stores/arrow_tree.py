@@ -17,7 +17,7 @@ _FLAT = ("s3", "gcs", "gs", "abfs", "az")
 """Stores of objects, fsspec's too: a listing of everything below a prefix takes fewer requests than one of each folder,
 and finds what lies below a name that is an object's as well."""
 _TYPE = re.compile(r"[^+'(), ]+")
-"""A word of a file system's type, which is told as ``py::fsspec+('s3', 's3a')`` of one of fsspec."""
+"""A word of a file system's type, which is written as ``py::fsspec+('s3', 's3a')`` of one of fsspec."""
 _DEEPEST = 32
 """Folders below each other; the fewest links that a system refuses to follow are 40."""
 
