@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from coordinator.transactional.guarded_spout import GuardedSpout
+from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
+from coordinator.transactional.spout_side import SpoutSide
+from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
 
@@ -163,3 +167,26 @@ def test_progress_is_unknown_unless_the_source_tells_it():
 def test_by_default_an_input_with_partitions_has_no_end_and_is_always_ready():
     source, _ = guarded(EndlessPartitions())
     assert (source.is_finite(), source.is_exhausted(), source.is_ready()) == (False, False, True)
+
+
+class Looks(SpoutCommitter):
+    """Reads what the coordinator knows, as the one that trims streams does."""
+
+    def __init__(self, user: Asked) -> None:
+        self.user, self.seen = user, list[Any]()
+
+    def commit(self, attempt):
+        self.seen.append(dict(self.user.run_so_far.positions))
+
+
+def test_a_committer_finds_positions_as_they_are_when_it_is_told():
+    user = Asked()
+    source, known = guarded(user)
+    assert source.is_ready()
+    known.positions = {"partition.0": 40}
+    looks, numbers = Looks(user), SimpleNamespace(told_as=lambda txid: txid)
+    side = SpoutSide(
+        source, GuardedSpoutCommitter(looks, "log"), clock=lambda: 0.0, metadata=cast(Any, numbers), notes_of=dict
+    )
+    assert side.tell((TransactionAttempt(1, 1),)).error is None
+    assert looks.seen == [{0: 40}]
