@@ -114,7 +114,7 @@ def test_every_link_of_the_site_leads_to_a_page_and_its_anchor(built: Path, page
 def test_headings_have_the_anchors_that_github_gives_them(pages: dict[str, Links]) -> None:
     for page, has in pages.items():
         uri = page.removesuffix(".html") + ".md"
-        document = ROOT / document_of(uri if uri != "decisions/index.md" else "decisions/README.md")
+        document = ROOT / document_of(uri if uri != "model/index.md" else "model/README.md")
         if document.exists():
             assert anchors(document) - has.anchors == set(), page
 
@@ -132,7 +132,7 @@ def test_a_link_keeps_its_meaning_on_the_site() -> None:
     assert for_the_site(text, "README.md") == (
         "[a](operations.md#values) [b](source/examples/word_count.py.md) [c](#state) [d](https://semver.org/)"
     )
-    assert for_the_site("[w](../../state/commits/write_set.py)", "docs/decisions/waves.md") == (
+    assert for_the_site("[w](../../state/commits/write_set.py)", "docs/model/README.md") == (
         "[w](../source/state/commits/write_set.py.md)"
     )
     assert for_the_site("[r](../README.md#state)", "docs/storm.md") == "[r](index.md#state)"
@@ -146,7 +146,7 @@ def test_what_is_fenced_is_left_alone() -> None:
     assert targets(text, "docs/storm.md") == ["README.md", "README.md"]
 
 
-@pytest.mark.parametrize("document", ["README.md", "benchmarks/README.md", "docs/state.md", "docs/decisions/waves.md"])
+@pytest.mark.parametrize("document", ["README.md", "benchmarks/README.md", "docs/state.md", "docs/model/README.md"])
 def test_the_document_of_a_page_is_found_again(document: str) -> None:
     assert document_of(page_of(document)) == document
 
