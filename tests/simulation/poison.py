@@ -148,15 +148,17 @@ class PoisonSimulation(Simulation):
         )
         self._drivers[driver.nonce] = driver
         if not self._is_calm and self._scenario.exactly is None and self._operator.random() < DISCARDS:
-            name = f"discard {self._started}"
-            random = Random(f"{self._scenario.seed} {name}")
-            given: dict[str, Any] = {
-                "timeline": self.timeline,
-                "faults": self.faults,
-                "server": self.server,
-                "random": random,
-            }
-            self.timeline.after(random.choice(WAITS_S), object(), lambda: Discard(name, **given, ended=self._looked))
+            self.timeline.after(self._operator.choice(WAITS_S), object(), self._start_discard)
+
+    def _start_discard(self) -> None:
+        Discard(
+            f"discard {self._started}",
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=self._operator,
+            ended=self._looked,
+        )
 
     def _looked(self, operator: Process, error: TransactionError | None) -> None:
         if error is not None and not isinstance(error, ENDS):
