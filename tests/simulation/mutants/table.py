@@ -18,8 +18,8 @@ them and makes this table; with `--results` it keeps what earlier rounds have fo
 simulation as it was in its round. A seed counts only if it passes without the bug.
 
 Of {total} mutants the simulation finds {found}, half of them within {median} seeds. It spares {spared}, each for the
-reason given; the test in italics finds it. {together} are bugs planted together, because one check hides the absence of
-another; each is also planted alone.
+reason given; the test in italics finds it. {together} are bugs planted together (a + b), because one check hides the
+absence of another; each is also planted alone.
 """
 
 COLUMNS = "| Mutant | What was written | Seeds | How it shows, or why it is spared |\n|---|---|---:|---|"
@@ -47,14 +47,12 @@ def _themes(hunts: Mapping[str, Hunt]) -> Iterator[str]:
 
 
 def _row(mutant: Mutant, hunt: Hunt) -> str:
-    what = mutant.mistake
-    if mutant.parts:
-        what += f" ({' + '.join(mutant.parts)})"
+    what = " + ".join(mutant.parts) or mutant.mistake
     if hunt.seed is not None:
         return _cells(f"**{mutant.name}**", what, str(hunt.played), _shortened(hunt.found))
     how = mutant.spared if mutant.spared else "**alive**"
     if hunt.failed_test:
-        how += f": *{hunt.failed_test.removeprefix('test_').replace('_', ' ')}*"
+        how += f": *{hunt.failed_test}*"
     return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "not played", how)
 
 
