@@ -50,7 +50,7 @@ def _row(mutant: Mutant, hunt: Hunt) -> str:
     what = " + ".join(mutant.parts) or mutant.mistake
     if hunt.seed is not None:
         return _cells(f"**{mutant.name}**", what, str(hunt.played), _shortened(hunt.found))
-    how = mutant.spared if mutant.spared else "**alive**"
+    how = mutant.spared or "**alive**"
     if hunt.failed_test:
         how += f": *{hunt.failed_test}*"
     return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "not played", how)
