@@ -22,6 +22,8 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice
+from coordinator.transactional.surroundings import Surroundings
+from coordinator.watching.run_observer import Observers
 from coordinator.watching.statistics.run_report import tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.run_logs import RetryLog
@@ -99,13 +101,15 @@ class TransactionalRun:
                 store,
                 self._engine,
                 replace(options, commit_target_s=None),  # nothing depends on how fast this machine is
-                nonce=nonce,
-                new_generation=new_generation,
-                clock=lambda: self._timers.now_s,
-                draw_bits=random.getrandbits,
-                commit_limit=self._book.commit_limit,
-                replay=replay,
-                observers=[self._book, RetryLog(lambda: self._timers.now_s)],
+                around=Surroundings(
+                    nonce=nonce,
+                    new_generation=new_generation,
+                    clock=lambda: self._timers.now_s,
+                    draw_bits=random.getrandbits,
+                    commit_limit=self._book.commit_limit,
+                    observers=Observers([self._book, RetryLog(lambda: self._timers.now_s)]),
+                ),
+                choice=replay,
             )
         )
 
