@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                     nonce=nonce,
                     new_generation=secrets.token_hex(16),
                     clock=time.monotonic,
-                    draw_bits=secrets.randbits,
+                    new_attempt_id=partial(secrets.randbits, 64),
                     pause=time.sleep,
                     wall_clock=time.time,
                     observers=Observers(_observers(request, store, options, master)),

@@ -134,7 +134,7 @@ def new_coordinator(
         options,
         taken.metadata,
         committed_txid=taken.committed_txid,
-        new_attempt_id=lambda: around.draw_bits(64),
+        new_attempt_id=around.new_attempt_id,
         earlier=_earlier(taken, run_spout),
     )
     run_spout.how_far = machine.positions

@@ -20,7 +20,7 @@ class Surroundings:
     Attributes:
         nonce: 128 random bits, hexadecimal, never seeded; the engine's readers of state have the same.
         new_generation: likewise, for a topology that has no records yet.
-        draw_bits: number of bits -> a random number, for attempt ids; it may be seeded.
+        new_attempt_id: draws 64 random bits; they may be seeded.
         clock: seconds, monotonic.
         wall_clock: seconds since the epoch, for records of quarantined batches; None takes `clock`.
         pause: waits for that many seconds before a failed start of the spout is tried again.
@@ -32,7 +32,7 @@ class Surroundings:
 
     nonce: str
     new_generation: str
-    draw_bits: Callable[[int], int]
+    new_attempt_id: Callable[[], int]
     clock: Callable[[], float]
     wall_clock: Callable[[], float] | None = None
     pause: Callable[[float], None] = _pause_not

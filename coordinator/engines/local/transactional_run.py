@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -105,7 +106,7 @@ class TransactionalRun:
                     nonce=nonce,
                     new_generation=new_generation,
                     clock=lambda: self._timers.now_s,
-                    draw_bits=random.getrandbits,
+                    new_attempt_id=partial(random.getrandbits, 64),
                     commit_limit=self._book.commit_limit,
                     observers=Observers([self._book, RetryLog(lambda: self._timers.now_s)]),
                 ),

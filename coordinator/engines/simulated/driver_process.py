@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -128,7 +129,7 @@ class DriverProcess(Process):
                     nonce=self.nonce,
                     new_generation=f"{random.getrandbits(128):032x}",
                     clock=lambda: timeline.now_s,
-                    draw_bits=random.getrandbits,
+                    new_attempt_id=partial(random.getrandbits, 64),
                     pause=self.wait,
                 ),
                 choice=self._replay,

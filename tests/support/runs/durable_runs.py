@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -61,7 +62,10 @@ def run_on(url: str, *, timeout_s: float = 60.0, **options: Any) -> Iterator[Coo
             InProcessEngine(made, random, nonce=nonce),
             bounds,
             around=Surroundings(
-                nonce=nonce, new_generation="c" * 32, clock=time.monotonic, draw_bits=random.getrandbits
+                nonce=nonce,
+                new_generation="c" * 32,
+                clock=time.monotonic,
+                new_attempt_id=partial(random.getrandbits, 64),
             ),
         ) as coordinator:
             yield coordinator

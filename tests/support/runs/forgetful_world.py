@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
@@ -196,7 +197,7 @@ class World:
                         nonce=nonce,
                         new_generation=f"{self.random.getrandbits(128):032x}",
                         clock=lambda: self.now_s,
-                        draw_bits=self.random.getrandbits,
+                        new_attempt_id=partial(self.random.getrandbits, 64),
                     ),
                 )
             )

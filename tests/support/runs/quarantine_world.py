@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, ClassVar
@@ -220,7 +221,7 @@ class QuarantineWorld:
                     nonce=nonce,
                     new_generation="f" * 32,
                     clock=lambda: 0.0,
-                    draw_bits=self.random.getrandbits,
+                    new_attempt_id=partial(self.random.getrandbits, 64),
                     wall_clock=lambda: 1_000.0,
                 ),
                 choice=RepublishChoice.of(replay),

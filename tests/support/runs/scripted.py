@@ -274,7 +274,7 @@ class Run:
             around=Surroundings(
                 nonce="",
                 new_generation="",
-                draw_bits=lambda bits: next(attempt_ids),
+                new_attempt_id=attempt_ids.__next__,
                 clock=lambda: self.engine.now_s,
                 observers=self.observers,
             ),

@@ -104,7 +104,7 @@ def run(
         made,
         engine,
         run_options,
-        around=Surroundings(nonce="", new_generation="", draw_bits=lambda bits: next(attempt_ids), clock=lambda: 0.0),
+        around=Surroundings(nonce="", new_generation="", new_attempt_id=attempt_ids.__next__, clock=lambda: 0.0),
         start=start,
         spout=source,
         publisher=Publisher(

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -114,7 +115,7 @@ def _run_in_process(spec: DriverSpec, notes: Notes) -> None:
             nonce=nonce,
             new_generation=secrets.token_hex(16),
             clock=time.monotonic,
-            draw_bits=random.getrandbits,
+            new_attempt_id=partial(random.getrandbits, 64),
             pause=time.sleep,
             observers=Observers([ProgressCallback(_note_first_commit(notes))]),
         ),
