@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import Engine, Event, GroupExecuted, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
@@ -96,6 +96,7 @@ class Coordinator:
         self._clock = clock
         self._commit_limit = commit_limit
         self._waves: dict[int, tuple[Attempts, float]] = {}
+        self._executed_early: GroupExecuted | None = None
         self._is_done = False
 
     @property
@@ -174,10 +175,10 @@ class Coordinator:
             self._publisher.finish(self.statistics.released_txid)
             self._note_absences()
             return True
-        event = None if machine.has_judged_early else self._next_event()  # else the next group may be ready
+        event = self._next_event()
         if event is not None:
             self._handle(event)
-        has_progressed = machine.has_judged_early or not isinstance(event, PhaseWaits | None)
+        has_progressed = not isinstance(event, PhaseWaits | None)
         if has_progressed:
             self.statistics.active = machine.active_count()
             self.statistics.cut_txid = machine.last_txid()
@@ -191,6 +192,9 @@ class Coordinator:
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
+        executed, self._executed_early = self._executed_early, None
+        if executed is not None:  # judged now, so that the wave that has just started runs meanwhile
+            return executed
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
             return self._engine_event(self._wait_s(is_idle=is_idle))
@@ -238,6 +242,8 @@ class Coordinator:
                 self._observers.notify(decision)
             case StartWave():
                 self._start_wave(decision)
+            case StartCommit(executed=GroupExecuted() as executed):
+                self._executed_early = executed
             case StartCommit(wave_id, attempts, composed):
                 reached("group.submitting")
                 self._engine.commit(wave_id, attempts, composed=composed)
