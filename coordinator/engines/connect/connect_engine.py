@@ -23,7 +23,7 @@ from coordinator.engines.spark.session import is_fair
 from coordinator.engines.spark.shipping import dumps
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
-from coordinator.engines.spark.wave import Wave
+from coordinator.engines.spark.wave import Wave, at_once
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
@@ -81,7 +81,7 @@ class ConnectEngine:
 
         def query() -> Event:
             started_s = time.monotonic()
-            return replace(wave.process(early, deadline), seconds=time.monotonic() - started_s)
+            return replace(at_once(wave.process(early, deadline)), seconds=time.monotonic() - started_s)
 
         run = partial(self._run, "processing", wave_id, query, partial(WaveCrashed, wave_id))
         self._processing_lane.submit(run)
@@ -94,7 +94,8 @@ class ConnectEngine:
         wave, deadline = self._waves[wave_id], self._deadline()
 
         def query() -> Event:
-            return GroupExecuted(wave_id, attempts, tuple(wave.commit(attempts, composed=composed, deadline=deadline)))
+            reports = at_once(wave.commit(attempts, composed=composed, deadline=deadline))
+            return GroupExecuted(wave_id, attempts, tuple(reports))
 
         run = partial(self._run, "commit", wave_id, query, partial(GroupCrashed, wave_id, attempts))
         self._commit_lane.submit(run)

@@ -24,7 +24,7 @@ from coordinator.engines.spark.session import SparkLease, is_fair, is_in_process
 from coordinator.engines.spark.shuffled_stages import Intake, ShuffledStages, deploy
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
-from coordinator.engines.spark.wave import Wave
+from coordinator.engines.spark.wave import Wave, at_once
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import (
@@ -134,7 +134,7 @@ class SparkEngine:
             entry = StageEntry(deployed.shipped_plan, self.frame_fault)
             wave = Wave(self._plan, ShuffledStages(deployed), wave_input, entry, deployed.reading)
             self._waves[wave_id] = wave
-            processed = wave.process(early, deadline)
+            processed = at_once(wave.process(early, deadline))
             began_s, self._processed_s = max(started_s, self._processed_s), time.monotonic()
             return replace(processed, seconds=self._processed_s - began_s)
 
@@ -151,7 +151,8 @@ class SparkEngine:
             return
 
         def job() -> Event:
-            reports = self._waves[wave_id].commit(attempts, composed=composed, deadline=self._deadline())
+            steps = self._waves[wave_id].commit(attempts, composed=composed, deadline=self._deadline())
+            reports = at_once(steps)
             return GroupExecuted(wave_id, attempts, tuple(reports))
 
         crashed = partial(GroupCrashed, wave_id, attempts)
