@@ -22,7 +22,7 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
 from state.commits.write_set import WriteSet
 from state.errors import FailedException
-from state.kinds.handles import bind_states
+from state.kinds.handles import DeclaredState, declared_states
 from state.kinds.session import StateReader, StateSession, WaitingValues, nothing_waits
 from state.values.state_kind import Field, StateKind
 
@@ -46,9 +46,12 @@ class CommitterExecutor(BatchBoltExecutor):
         super().__init__(wiring, new_collector, observer=observer, clock=clock)
         self.session = StateSession()
         self.earlier = WriteSet()
+        self._states: dict[str, DeclaredState] | None = None  # known from the first bolt on
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
-        bind_states(bolt, self.session)
+        if self._states is None:
+            self._states = declared_states(type(bolt))
+        self.session.bind(bolt, self._states)
         self.session.open(self.earlier)
         try:
             super()._finish(attempt, bolt)
@@ -149,7 +152,7 @@ class CommitTask:
             return False
         if not self.report.composed:
             self.report.write_sets.append(session.writes.settled())
-        session.writes.add_to(self._executor.earlier)
+        self._executor.earlier.then(session.writes)
         return True
 
     def close(self) -> TaskReport:

@@ -10,9 +10,8 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from state.commits.state_writes import StateWrites
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
@@ -26,45 +25,44 @@ _WIDTHS = ((1, "b"), (2, "h"), (8, "q"))
 """Bytes per number, and the type code of such an array; the narrowest that holds all numbers of a string is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """Signed integers of at most 64 bits, big-endian, each in 1, 2 or 8 bytes: as wide as the widest needs."""
+def pack_integers(integers: Sequence[int]) -> tuple[int, bytes]:
+    """Packs signed integers, big-endian, in 1, 2 or 8 bytes each: as many as the widest needs.
 
-    width: int
-    packed: bytes
-
-    @classmethod
-    def of(cls, numbers: Sequence[int]) -> Numbers:
-        """Packs numbers; an OverflowError says that one needs more than 64 bits."""
-        for width, code in _WIDTHS:
-            try:
-                packed = array(code, numbers)
-            except OverflowError:
-                if width == _WIDTHS[-1][0]:
-                    raise
-            else:
-                return cls(width, _big_endian(packed).tobytes())
-        raise AssertionError("unreachable: the last width raises")
-
-    def unpacked(self) -> Sequence[int]:
-        return _big_endian(array(dict(_WIDTHS)[self.width], self.packed))
+    Returns how many, and the bytes. An OverflowError says that one needs more than 64 bits.
+    """
+    for width, code in _WIDTHS:
+        try:
+            packed = array(code, integers)
+        except OverflowError:
+            if width == _WIDTHS[-1][0]:
+                raise
+        else:
+            return width, _big_endian(packed).tobytes()
+    raise AssertionError("unreachable: the last width raises")
 
 
-@dataclass(frozen=True, slots=True)
-class IncrementBlock:
+def unpack_integers(width: int, packed: bytes) -> Sequence[int]:
+    """Inverse of `pack_integers`."""
+    return _big_endian(array(dict(_WIDTHS)[width], packed))
+
+
+class IncrementBlock(NamedTuple):
     """Up to `SECTION_LIMIT` fields, each once, and the integer to add to each.
 
     Attributes:
         field_type: name of the type that all fields are given back as: str, bytes or int.
-        lengths: length in bytes of each field's name.
+        lengths: length in bytes of each field's name, packed.
         names: the names, with a newline between each two.
+        amounts: what to add, packed.
     """
 
     field_type: str
-    count: int
-    lengths: Numbers
+    field_count: int
+    length_width: int
+    lengths: bytes
     names: bytes
-    amounts: Numbers
+    amount_width: int
+    amounts: bytes
 
     @classmethod
     def of(cls, fields: Sequence[Any], amounts: Sequence[int]) -> IncrementBlock:
@@ -72,7 +70,7 @@ class IncrementBlock:
         types = {*map(type, fields)}
         field_type = types.pop() if len(types) == 1 else bytes
         lengths, names = _joined(fields, field_type)
-        return cls(field_type.__name__, len(fields), Numbers.of(lengths), names, Numbers.of(amounts))
+        return cls(field_type.__name__, len(fields), *pack_integers(lengths), names, *pack_integers(amounts))
 
     def pieces(self) -> list[bytes]:
         """Returns the names, cut at every newline, which is four times as fast as to cut at their ends.
@@ -88,31 +86,28 @@ class IncrementBlock:
             names = map(bytes.decode, names)
         elif self.field_type == "int":
             names = map(int, names)
-        return zip(names, self.amounts.unpacked(), strict=True)
+        return zip(names, unpack_integers(self.amount_width, self.amounts), strict=True)
 
     def _split(self) -> Iterable[bytes]:
         pieces = self.pieces()
-        return pieces if len(pieces) == self.count else self._cut_at_lengths()
+        return pieces if len(pieces) == self.field_count else self._cut_at_lengths()
 
     def _cut_at_lengths(self) -> Iterator[bytes]:
         start = 0
-        for length in self.lengths.unpacked():
+        for length in unpack_integers(self.length_width, self.lengths):
             yield self.names[start : start + length]
             start += length + len(_SEPARATOR)
 
     def arguments(self) -> list[str | bytes]:
         """Returns the arguments of a section, from its count on."""
-        lengths, amounts = self.lengths, self.amounts
-        return [str(self.count), str(lengths.width), lengths.packed, self.names, str(amounts.width), amounts.packed]
-
-    def to_wire(self) -> list[Any]:
-        lengths, amounts = self.lengths, self.amounts
-        return [self.field_type, self.count, lengths.width, lengths.packed, self.names, amounts.width, amounts.packed]
-
-    @classmethod
-    def from_wire(cls, wire: list[Any]) -> IncrementBlock:
-        field_type, count, length_width, lengths, names, amount_width, amounts = wire
-        return cls(field_type, count, Numbers(length_width, lengths), names, Numbers(amount_width, amounts))
+        return [
+            str(self.field_count),
+            str(self.length_width),
+            self.lengths,
+            self.names,
+            str(self.amount_width),
+            self.amounts,
+        ]
 
 
 def increment_blocks(increments: Mapping[Any, int]) -> list[IncrementBlock]:
@@ -164,7 +159,7 @@ class PackedWrites:
         return f"PackedWrites({self.blocks!r}, {self.reach!r})"
 
     def operations(self) -> int:
-        return sum(block.count for block in self.blocks)
+        return sum(block.field_count for block in self.blocks)
 
     def items(self) -> Iterator[tuple[Any, int]]:
         return chain.from_iterable(block.items() for block in self.blocks)
@@ -199,12 +194,12 @@ class PackedWrites:
         return True
 
     def to_wire(self) -> list[Any]:
-        return [[block.to_wire() for block in self.blocks], self.reach, self.retention.to_wire()]
+        return [list(map(list, self.blocks)), self.reach, self.retention.to_wire()]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> PackedWrites:
         blocks, reach, retention = wire
-        return cls(map(IncrementBlock.from_wire, blocks), reach, Retention.from_wire(retention))
+        return cls(map(IncrementBlock._make, blocks), reach, Retention.from_wire(retention))
 
 
 def packed(writes: StateWrites) -> StateWrites | PackedWrites:

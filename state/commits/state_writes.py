@@ -34,6 +34,9 @@ from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, R
 
 _NUMBERED = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
+REACH_MAX = 2**40
+"""Columns whose amounts might add up to more than this are added one by one, so that their reach is known exactly. A
+thousand transactions with less are far from the range of a field."""
 
 
 class OrderMattersError(TransactionError):
@@ -44,7 +47,8 @@ class OrderMattersError(TransactionError):
 class StateWrites:
     """The changes to one state. A field is in at most one of puts, increments and deletes.
 
-    Two are equal if they make the same changes, however they were composed.
+    Two are equal if they make the same changes, however they were composed. While a transaction makes them, whole
+    columns of increments may be held; everything else expects changes that are `settled`.
 
     Attributes:
         kind: Redis type of the state.
@@ -57,6 +61,7 @@ class StateWrites:
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
         retention: how much of the state is kept once this is written, and for how long.
+        held: columns to be added to increments: fields, what to add to each, and the farthest that they may move one.
     """
 
     kind: StateKind
@@ -68,6 +73,31 @@ class StateWrites:
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
     retention: Retention = KEEP_ALL
+    held: list[tuple[Sequence[Field], Sequence[int], int]] = field(default_factory=list, compare=False)
+
+    def hold(self, fields: Sequence[Field], amounts: Sequence[int]) -> bool:
+        """Adds integers to fields, any of them more than once, of a state that was only incremented so far.
+
+        Returns whether it did: amounts other than small integers have to be added one by one.
+        """
+        if {*map(type, amounts)} - {int}:
+            return False
+        highest, lowest = max(amounts), min(amounts)
+        reach = max(highest, -lowest) * len(amounts)
+        if reach > REACH_MAX:
+            return False
+        self.held.append((fields, amounts, reach))
+        return True
+
+    def settled(self) -> StateWrites:
+        """Adds up what is held, and returns itself."""
+        for fields, amounts, _ in self.held:
+            self._add_columns(fields, amounts)
+        self.held.clear()
+        return self
+
+    def is_empty(self) -> bool:
+        return not self.held and not self.operations()
 
     def most(self) -> float:
         return MAX_INTEGER if self.value_type is ValueType.INT else sys.float_info.max
@@ -123,6 +153,12 @@ class StateWrites:
     def then(self, later: StateWrites) -> None:
         """Composes the changes of a later transaction into this."""
         self.retention = later.retention
+        if later.held and not later.operations() and not self.puts and not self.deletes:
+            for fields, amounts, reach in later.held:  # the usual case, added up without a sum for the transaction
+                self.reach = self.moved() + reach
+                self._add_columns(fields, amounts)
+            return
+        later.settled()
         self.reach = self.moved() + later.moved()
         if self.puts or self.deletes or later.puts or later.deletes or self.value_type is ValueType.FLOAT:
             self._overwrite(later)
@@ -156,14 +192,7 @@ class StateWrites:
         self.appends.extend(other.appends)
         self.overwritten.update(other.overwritten)
 
-    def add_columns(self, fields: Sequence[Field], amounts: Sequence[int], reach: float | None = None) -> None:
-        """Adds integers to fields of a state that was neither put nor deleted; a field may be named more than once.
-
-        With `reach`, they are of a later transaction than the rest, and get no field farther than that from where it
-        was.
-        """
-        if reach is not None:
-            self.reach = self.moved() + reach
+    def _add_columns(self, fields: Sequence[Field], amounts: Sequence[int]) -> None:
         increments, known = self.increments, self.increments.get
         for field_name, amount in zip(fields, amounts, strict=True):
             increments[field_name] = known(field_name, 0) + amount

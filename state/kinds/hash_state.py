@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from state.commits.write_set import IncrementColumns, TaskWriteSet
+from state.commits.write_set import WriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, declared_type
@@ -38,7 +38,7 @@ class HashState(KeyedState):
         self._is_text = self.field_type is ValueType.STR
         self._plain_field: type[Any] = {ValueType.STR: str, ValueType.INT: int, ValueType.BYTES: bytes}[self.field_type]
 
-    def attach(self, write_set: TaskWriteSet) -> None:
+    def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
         self._write_set = write_set
         self._is_counting = self.value_type is ValueType.INT
@@ -88,11 +88,9 @@ class HashState(KeyedState):
                 of one length.
         """
         keys, deltas = self._columns("increment_many", fields, amounts)
-        if self._is_counting and self._are_plain(keys, self.field_type):
-            columns = IncrementColumns.of(keys, deltas)
-            if columns is not None and keys:
-                self._hold(columns)
-                return
+        is_plain = self._is_counting and keys and self._are_plain(keys, self.field_type)
+        if is_plain and self._changes().hold(keys, deltas):
+            return
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 

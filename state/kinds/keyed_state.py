@@ -42,7 +42,7 @@ class KeyedState(StateHandle):
         self._open()
         assert self._session is not None
         prefetched = self._prefetched if self.prefetched_by else None
-        return self._session.read(self.name, self.kind, self.value_type.stored, fields, prefetched)
+        return self._session.read(self.name, self.kind, self.stored_type, fields, prefetched)
 
     def _prefetched(self, waiting: WaitingValues) -> Iterator[Field]:
         """Gives the keys in what waits; values that cannot be keys are for `finish_batch` to complain of."""

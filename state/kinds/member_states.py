@@ -24,7 +24,8 @@ class SetState(KeyedState):
 
     def __init__(self, name: str, value: type | str = str) -> None:
         super().__init__(name)
-        self.value_type = self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+        self.value_type = self.stored_type = self.field_type
 
     def add(self, member: Any) -> None:
         """Adds `member` to the set."""
@@ -76,7 +77,8 @@ class HyperLogLogState(StateHandle):
 
     def __init__(self, name: str, value: type | str = str) -> None:
         super().__init__(name)
-        self.value_type = self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+        self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
+        self.value_type = self.stored_type = self.field_type
 
     def add(self, member: Any) -> None:
         """Counts `member`, unless it was counted before.
@@ -114,7 +116,7 @@ class SortedSetState(KeyedState):
     """
 
     kind = StateKind.SORTED_SET
-    value_type = ValueType.FLOAT
+    value_type = stored_type = ValueType.FLOAT
 
     def __init__(
         self,

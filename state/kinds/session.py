@@ -7,15 +7,15 @@ transaction that read what another task wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import islice
 from typing import Any, Protocol
 
 from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
-from state.commits.write_set import TaskWriteSet, WriteSet
-from state.errors import ProtocolError
+from state.commits.write_set import WriteSet
+from state.errors import ProtocolError, TopologyError
 from state.values.state_kind import Field, StateKind, ValueType
 from state.values.value_form import decode_stored
 
@@ -82,12 +82,20 @@ MISSING = object()
 """Stands for the value of a field that does not exist."""
 
 
+class Declared(Protocol):
+    """A state as a committer class declares it."""
+
+    def bind(self, session: StateSession) -> object:
+        """Returns a live handle that follows the session."""
+        ...
+
+
 class Binding(Protocol):
     """A live handle; its session tells it when it opens and closes."""
 
     name: str
 
-    def attach(self, write_set: TaskWriteSet) -> None:
+    def attach(self, write_set: WriteSet) -> None:
         """The session has opened; changes go to `write_set`."""
         ...
 
@@ -108,10 +116,20 @@ class StateSession:
     def __init__(self, reader: StateReader | None = None) -> None:
         self._reader = reader
         self._committed = CommittedValues(reader)
-        self.writes, self.earlier = TaskWriteSet(), WriteSet()
+        self.writes, self.earlier = WriteSet(), WriteSet()
         self.reads: set[tuple[str, Field]] = set()
         self.is_open = False
         self._bindings: dict[str, Binding] = {}
+
+    def bind(self, committer: object, states: Mapping[str, Declared]) -> None:
+        """Puts a live handle for each state into a committer instance; the executor calls it once for every instance.
+
+        `states` are those that its class declares, by attribute.
+        """
+        if states and not hasattr(committer, "__dict__"):
+            raise TopologyError(f"committer {type(committer).__name__} has __slots__; remove them to use state")
+        for attribute, declared in states.items():
+            committer.__dict__[attribute] = declared.bind(self)
 
     def begin_group(self, as_of_txid: int, waiting: WaitingValues = nothing_waits) -> None:
         """Forgets what was read; called before the first transaction of a group, with the committed txid below it.
@@ -125,13 +143,13 @@ class StateSession:
 
         `earlier` is what this task wrote in lower transactions of the group; it is not changed.
         """
-        self.writes, self.earlier = TaskWriteSet(), earlier if earlier is not None else WriteSet()
+        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()
         self.reads = set()
         self.is_open = True
         for binding in self._bindings.values():
             binding.attach(self.writes)
 
-    def close(self) -> TaskWriteSet:
+    def close(self) -> WriteSet:
         """Ends the transaction and returns its writes; handles raise until the next `open`."""
         self.is_open = False
         for binding in self._bindings.values():
@@ -158,7 +176,7 @@ class StateSession:
     ) -> dict[Field, Any]:
         """Returns field -> decoded value or `MISSING`, in at most one round trip; called by handles."""
         layers = [unpacked(self.earlier.states[name])] if name in self.earlier.states else []
-        own = self.writes.states[name].settled() if name in self.writes.states else None
+        own = unpacked(self.writes.states[name]).settled() if name in self.writes.states else None
         if own is not None:
             layers.append(own)
         open_fields = fields if own is None else _undecided(own, fields)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from state.commits.write_set import TaskWriteSet
+from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import RESERVED_NAME, check_name, member_name, split_member
 from state.kinds.session import StateSession
@@ -79,7 +79,7 @@ class StateFamily(Generic[Handle]):
         self.part_type = PartType(declared)
         self.expire_at = expire_at
         self._session: StateSession | None = None
-        self._write_set: TaskWriteSet | None = None
+        self._write_set: WriteSet | None = None
         self._open: dict[Any, Handle] = {}
 
     @property
@@ -110,7 +110,7 @@ class StateFamily(Generic[Handle]):
         session.register(live)
         return live
 
-    def attach(self, write_set: TaskWriteSet) -> None:
+    def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
         self._write_set, self._open = write_set, {}
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from state.codec import is_valid_text
 from state.commits.state_writes import StateWrites
-from state.commits.write_set import IncrementColumns, TaskWrites, TaskWriteSet
+from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import check_name
 from state.kinds.session import StateSession
@@ -47,6 +47,7 @@ class StateHandle:
 
     kind: StateKind
     value_type: ValueType
+    stored_type: ValueType
     field_type: ValueType
     scale = 0
     retention: Retention = KEEP_ALL
@@ -57,8 +58,8 @@ class StateHandle:
         self.name = check_name("state name", name)
         self._is_declared = False
         self._session: StateSession | None = None
-        self._write_set: TaskWriteSet | None = None
-        self._writes: TaskWrites | None = None
+        self._write_set: WriteSet | None = None
+        self._writes: StateWrites | None = None
         self._form: ValueForm | None = None
 
     def __set_name__(self, owner: type, attribute: str) -> None:
@@ -95,7 +96,7 @@ class StateHandle:
         live._session = session
         return live
 
-    def attach(self, write_set: TaskWriteSet) -> None:
+    def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
         self._write_set = write_set
 
@@ -107,10 +108,11 @@ class StateHandle:
         return f"{type(self).__name__}({self.name!r})"
 
     def _open(self) -> StateWrites:
+        """Returns the transaction's changes to the state."""
         return self._changes().settled()
 
-    def _changes(self) -> TaskWrites:
-        """Returns the transaction's changes to the state; made by the first call."""
+    def _changes(self) -> StateWrites:
+        """Returns the transaction's changes to the state, of which some may be held; made by the first call."""
         writes = self._writes
         if writes is not None:
             return writes
@@ -125,17 +127,13 @@ class StateHandle:
                 f"state {self.name!r} is open only in finish_batch, as an attribute of self; collect in execute and "
                 "write in finish_batch"
             )
-        writes = self._writes = self._write_set.state(self.name, self.kind, self.value_type.stored, self.retention)
+        writes = self._writes = self._write_set.state(self.name, self.kind, self.stored_type, self.retention)
         return writes
-
-    def _hold(self, columns: IncrementColumns) -> None:
-        """Keeps increments as they are until the transaction ends, or reads or changes the state in another way."""
-        self._changes().hold(columns)
 
     def _read(self, fields: list[Any]) -> dict[Field, Any]:
         self._open()
         assert self._session is not None
-        return self._session.read(self.name, self.kind, self.value_type.stored, fields)
+        return self._session.read(self.name, self.kind, self.stored_type, fields)
 
     def _to_stored(self, what: str, value: Any) -> Any:
         if self._form is None:
@@ -152,6 +150,7 @@ class StateHandle:
 
     def _declare_value(self, what: str, value: type | str, scale: int | None) -> None:
         self.value_type = declared_type(f"{what} of state {self.name!r}", value)
+        self.stored_type = self.value_type.stored
         self.scale = check_scale(f"state {self.name!r}", self.value_type, scale)
         self._form = form_of(self.value_type, self.scale)
 

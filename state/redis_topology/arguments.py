@@ -1,6 +1,6 @@
 """Encodes a write as the keys and arguments that the function library reads.
 
-Integer increments are sent as blocks (`packed_increments`), most of them as commit tasks have packed them; everything
+Integer increments are sent as blocks (`packed_writes`), most of them as commit tasks have packed them; everything
 else is flat here, and packed by `packed_call` if there is much of it. No section is larger than Lua can unpack at once.
 """
 

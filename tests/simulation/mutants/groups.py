@@ -74,7 +74,7 @@ WRITES_KEPT = Mutant(
     (
         Patch(
             SESSION,
-            "        self.writes, self.earlier = TaskWriteSet(), earlier if earlier is not None else WriteSet()\n        self.reads",
+            "        self.writes, self.earlier = WriteSet(), earlier if earlier is not None else WriteSet()\n        self.reads",
             "        self.earlier = earlier if earlier is not None else WriteSet()\n        self.reads",
         ),
     ),
@@ -98,7 +98,7 @@ COMPOSED_TWICE = Mutant(
             EXECUTOR,
             "        if result.failure is not None:\n            return False\n",
             "        if result.failure is not None:\n"
-            "            session.writes.add_to(self._executor.earlier)\n"
+            "            self._executor.earlier.then(session.writes)\n"
             "            return False\n",
         ),
     ),

@@ -15,10 +15,11 @@ from state.commits.commit import CommitStatus
 from state.commits.packed_writes import (
     SECTION_LIMIT,
     IncrementBlock,
-    Numbers,
     PackedWrites,
     increment_blocks,
+    pack_integers,
     packed,
+    unpack_integers,
     unpacked,
 )
 from state.commits.state_writes import OrderMattersError, StateWrites
@@ -42,22 +43,22 @@ fields = st.one_of(
 
 
 def restored(blocks: list[IncrementBlock]) -> list[tuple[Any, int]]:
-    wire = unpack(pack([block.to_wire() for block in blocks]))
-    return [item for each in wire for item in IncrementBlock.from_wire(each).items()]
+    wire = unpack(pack(PackedWrites(blocks).to_wire()))
+    return list(PackedWrites.from_wire(wire).items())
 
 
 @given(st.lists(st.integers(-WIDE, WIDE - 1)))
 def test_numbers_are_read_back_from_the_narrowest_width_that_holds_them(numbers):
-    vector = Numbers.of(numbers)
-    assert list(vector.unpacked()) == numbers
+    width, packed = pack_integers(numbers)
+    assert list(unpack_integers(width, packed)) == numbers
     widest = max([0, *((number if number >= 0 else ~number).bit_length() + 1 for number in numbers)])
-    assert vector.width == (1 if widest <= 8 else 2 if widest <= 16 else 8)
-    assert len(vector.packed) == vector.width * len(numbers)
+    assert width == (1 if widest <= 8 else 2 if widest <= 16 else 8)
+    assert len(packed) == width * len(numbers)
 
 
 def test_a_number_of_more_than_64_bits_is_not_packed():
     with pytest.raises(OverflowError):
-        Numbers.of([WIDE])
+        pack_integers([WIDE])
 
 
 @given(fields, st.data())
@@ -70,7 +71,7 @@ def test_increments_are_read_back_in_order_with_their_types(names, data):
 
 def test_a_block_holds_no_more_fields_than_a_section():
     blocks = increment_blocks(dict.fromkeys(range(2 * SECTION_LIMIT + 1), 1))
-    assert [block.count for block in blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
+    assert [block.field_count for block in blocks] == [SECTION_LIMIT, SECTION_LIMIT, 1]
 
 
 def block_writes(increments: dict[Any, int]) -> PackedWrites:
@@ -219,10 +220,10 @@ def test_a_long_name_does_not_shift_its_neighbours(store, client, name):
 
 def test_numbers_or_names_of_the_wrong_length_are_refused_before_anything_is_written(store, client):
     for damaged in (
-        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"a\nb", Numbers(1, b"\x01")),
-        IncrementBlock("str", 2, Numbers(1, b"\x01\x01"), b"a\nbc", Numbers(1, b"\x01\x01")),
-        IncrementBlock("str", 2, Numbers(2, b"\x00\x01"), b"a\nb", Numbers(1, b"\x01\x01")),
-        IncrementBlock("str", 1, Numbers(1, b"\x01"), b"a", Numbers.of([MAX_INTEGER + 1])),
+        IncrementBlock("str", 2, 1, b"\x01\x01", b"a\nb", 1, b"\x01"),
+        IncrementBlock("str", 2, 1, b"\x01\x01", b"a\nbc", 1, b"\x01\x01"),
+        IncrementBlock("str", 2, 2, b"\x00\x01", b"a\nb", 1, b"\x01\x01"),
+        IncrementBlock("str", 1, 1, b"\x01", b"a", *pack_integers([MAX_INTEGER + 1])),
     ):
         with pytest.raises(Exception, match="malformed"):
             store.commit(commit_of(WriteSet({"h": PackedWrites([damaged])})))

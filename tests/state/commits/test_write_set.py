@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from state.codec import pack, unpack
 from state.commits.packed_writes import unpacked
 from state.commits.state_writes import OrderMattersError, StateWrites
-from state.commits.write_set import IncrementColumns, TaskWriteSet, WriteSet, compose
+from state.commits.write_set import WriteSet, compose
 from state.values.state_kind import KEEP_ALL, VALUE_FIELD, StateKind, ValueType
 
 FIELDS = ["a", "b", "c"]
@@ -57,14 +57,14 @@ pairs = shapes.flatmap(
 
 def transaction(shape, steps):
     """What one task writes in one transaction, as the handles would make it."""
-    made = TaskWriteSet()
+    made = WriteSet()
     kind, value_type = shape
     writes = made.state("s", kind, value_type, KEEP_ALL)
     for name, *arguments in steps:
         if name == "columns":
             fields, by = map(list, zip(*arguments[0], strict=True))
             if not writes.settled().puts and not writes.settled().deletes:
-                writes.hold(IncrementColumns(fields, by, 5 * len(by)))
+                assert writes.hold(fields, by)
                 continue
             for field, amount in arguments[0]:
                 writes.settled().increment(field, amount)
@@ -105,7 +105,7 @@ def test_what_a_task_adds_as_columns_composes_like_what_it_added_up(run):
     shape, transactions = run
     total, expected = WriteSet(), WriteSet()
     for steps in transactions:
-        transaction(shape, steps).add_to(total)
+        total.then(transaction(shape, steps))
         expected.then(write(shape, steps))
     assert total == expected
     assert [state.reach for state in total.states.values()] >= [state.reach for state in expected.states.values()]
@@ -218,17 +218,18 @@ def test_reach_is_how_far_any_field_may_have_been_after_any_transaction():
 def test_columns_reach_at_least_as_far_as_their_sums_and_change_the_same(transactions):
     in_columns = WriteSet()
     for rows in transactions:
-        transaction(INT_HASH, [("columns", rows)]).add_to(in_columns)
+        in_columns.then(transaction(INT_HASH, [("columns", rows)]))
     one_by_one = compose(write(INT_HASH, [("increment", *row) for row in rows]) for rows in transactions)
     assert in_columns == one_by_one
     for name, writes in in_columns.states.items():
         assert writes.reach >= one_by_one.states[name].reach
 
 
-def test_columns_that_may_reach_far_are_none():
-    assert IncrementColumns.of(["a", "b"], [2**39, -(2**39)]) is not None
-    assert IncrementColumns.of(["a", "b"], [2**39, -(2**39) - 1]) is None
-    assert IncrementColumns.of(["a", "b"], [1, True]) is None
+def test_columns_that_may_reach_far_are_not_held():
+    writes = StateWrites(*INT_HASH)
+    assert writes.hold(["a", "b"], [2**39, -(2**39)])
+    assert not writes.hold(["a", "b"], [2**39, -(2**39) - 1])
+    assert not writes.hold(["a", "b"], [1, True])
 
 
 def test_increments_that_a_later_transaction_makes_void_are_remembered_with_their_reach():

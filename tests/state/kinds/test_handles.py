@@ -9,12 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from state import HashState, ListState, SetState, SortedSetState, ValueState
+from state.commits.packed_writes import unpacked
 from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError, TopologyError
 from state.kinds import handles
-from state.kinds.handles import bind_states
 from state.kinds.session import StateSession
 from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType
+
+
+def bind(committer, session):
+    session.bind(committer, handles.declared_states(type(committer)))
 
 
 class Stored:
@@ -88,13 +92,13 @@ class TestDeclaration:
         for handle in (Store.counts, store.counts):
             with pytest.raises(TopologyError, match="'counts' is open only in finish_batch"):
                 handle.increment("a")
-        bind_states(store, session)
+        bind(store, session)
         with pytest.raises(TopologyError, match="open only"):
             store.counts.increment("a")
         session.open()
         store.counts.increment("a")
         kept = store.counts.increment
-        assert session.close().states["counts"].settled().increments == {"a": 1}
+        assert unpacked(session.close().states["counts"]).settled().increments == {"a": 1}
         with pytest.raises(TopologyError, match="open only"):
             kept("a")
         with pytest.raises(TopologyError, match="open only"):
@@ -105,13 +109,13 @@ class TestDeclaration:
             counts = HashState("counts")
 
         first, second, session = Store(), Store(), StateSession()
-        bind_states(first, session)
-        bind_states(second, session)
+        bind(first, session)
+        bind(second, session)
         session.open()
         second.counts.increment("a")
         with pytest.raises(TopologyError, match="open only"):
             first.counts.increment("a")
-        assert session.close().states["counts"].settled().increments == {"a": 1}
+        assert unpacked(session.close().states["counts"]).settled().increments == {"a": 1}
 
     def test_slots_without_dict_are_refused(self):
         class Store:
@@ -119,7 +123,7 @@ class TestDeclaration:
             counts = HashState("counts")
 
         with pytest.raises(TopologyError, match="__slots__"):
-            bind_states(Store(), StateSession())
+            bind(Store(), StateSession())
 
 
 class TestChecks:
@@ -171,14 +175,14 @@ class TestChecks:
             live, session = opened(HashState("s", field=field_type))
             live.increment(field)
             live.increment(field, 2)
-            assert session.close().states["s"].settled().increments == {field: 3}
+            assert unpacked(session.close().states["s"]).settled().increments == {field: 3}
 
     def test_sorted_set_takes_whole_numbers_as_scores(self):
         live, session = opened(SortedSetState("z"))
         live.put("a", 3)
         live.increment("b", 2)
         live.increment("b")
-        state = session.close().states["z"].settled()
+        state = unpacked(session.close().states["z"]).settled()
         assert (state.value_type, state.puts, state.increments) == (ValueType.FLOAT, {"a": 3.0}, {"b": [3.0]})
         assert type(state.puts["a"]) is float
 
@@ -188,7 +192,7 @@ class TestWrites:
         live, session = opened(HashState("f", value=float))
         for delta in (0.1, 0.2, 0.3):
             live.increment("a", delta)
-        assert session.close().states["f"].settled().increments == {"a": [0.1 + 0.2 + 0.3]}
+        assert unpacked(session.close().states["f"]).settled().increments == {"a": [0.1 + 0.2 + 0.3]}
 
     def test_increment_after_put_and_delete_is_a_put(self):
         live, session = opened(HashState("h"))
@@ -197,7 +201,7 @@ class TestWrites:
         live.delete("b")
         live.increment("b", 2)
         live.increment("c")
-        state = session.close().states["h"].settled()
+        state = unpacked(session.close().states["h"]).settled()
         assert (state.puts, state.increments, state.deletes) == ({"a": 7, "b": 2}, {"c": 1}, {})
 
     def test_list_delete_empties_and_appends_go_on(self):
@@ -205,7 +209,7 @@ class TestWrites:
         live.append(1)
         live.delete()
         live.extend([2, 3])
-        state = session.close().states["l"].settled()
+        state = unpacked(session.close().states["l"]).settled()
         assert (state.deletes, state.appends) == ({VALUE_FIELD: True}, [2, 3])
 
     def test_extend_with_one_bad_item_adds_none(self):
@@ -325,7 +329,7 @@ def test_reads_equal_a_plain_dictionary(before, now):
                 live.delete(field)
                 model.pop(field, None)
             assert live.get_many(["a", "b"]) == {"a": model.get("a"), "b": model.get("b")}
-        session.close().add_to(earlier)
+        earlier.then(session.close())
 
 
 BETWEEN = 2**53 + 1
@@ -360,5 +364,5 @@ def test_large_integers_that_floats_equal_are_scores():
     live, session = opened(SortedSetState("z"))
     live.put("a", 2**53 + 2)
     live.increment("b", 2**60)
-    state = session.close().states["z"].settled()
+    state = unpacked(session.close().states["z"]).settled()
     assert (state.puts, state.increments) == ({"a": 2.0**53 + 2}, {"b": [2.0**60]})

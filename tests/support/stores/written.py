@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from state.commits.packed_writes import unpacked
 from state.commits.state_writes import StateWrites
-from state.kinds.handles import bind_states
+from state.kinds.handles import declared_states
 from state.kinds.session import StateSession
 
 
@@ -19,7 +20,7 @@ def written(committer: Any, change: Callable[[Any], None], reader: Any = None) -
         reader: reads committed state; None where nothing is read.
     """
     session = StateSession(reader)
-    bind_states(committer, session)
+    session.bind(committer, declared_states(type(committer)))
     session.open()
     change(committer)
-    return {name: writes.settled() for name, writes in session.close().states.items()}
+    return {name: unpacked(writes).settled() for name, writes in session.close().states.items()}
