@@ -30,7 +30,6 @@ from state.values.state_kind import Field
 Read = tuple[str, Field]
 TaskLetters = Mapping[int, Sequence[bytes]]
 """Task id -> the tuples that the task refused, packed, in order."""
-_NO_LETTERS: TaskLetters = {}
 _READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
@@ -164,7 +163,8 @@ def _letters(
 
 def _letters_at(group: Group, place: int, reports: Sequence[TaskReport]) -> list[tuple[int, Sequence[bytes]]]:
     """Returns what each task has refused of the attempt at a place, in either phase."""
-    found = list(group.letters.get(group.attempts[place], _NO_LETTERS).items())
+    attempt = group.attempts[place]
+    found = [*group.letters[attempt].items()] if attempt in group.letters else []
     for report in reports:  # which may report on later attempts too
         if place in report.results.letters:
             found += report.results.letters[place].items()
