@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         PartitionedEmitter,
     )
     from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
-    from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+    from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, SpoutSpec
     from coordinator.start import BackgroundRun, RunStatus, start
     from coordinator.topology.building.topology import Topology
     from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
@@ -92,6 +92,7 @@ __all__ = [
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
+    "SpoutSpec",
     "TextFiles",
     "Topology",
     "TopologyBuilder",
