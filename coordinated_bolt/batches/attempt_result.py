@@ -8,8 +8,7 @@ tasks is named in `SUMS` too, by which it travels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
@@ -79,20 +78,3 @@ class AttemptResult:
         self.metadata.update(other.metadata)
         self.began_from.update(other.began_from)
         self.letters.update(other.letters)
-
-    def to_wire(self) -> list[Any]:
-        """Returns plain data for the codec."""
-        failure = None if self.failure is None else self.failure.to_wire()
-        metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
-        return [self.attempt.txid, self.attempt.attempt_id, failure, metrics, *_plain_of(self)]
-
-    @classmethod
-    def from_wire(cls, wire: list[Any]) -> AttemptResult:
-        """Inverse of `to_wire`."""
-        txid, attempt_id, failure, metrics, *plain = wire
-        attempt = TransactionAttempt(txid, attempt_id)
-        done = {component_id: TaskMetrics(*own) for component_id, own in metrics.items()}
-        return cls(attempt, None if failure is None else Failure.from_wire(failure), done, *plain)
-
-
-_plain_of = attrgetter(*[each.name for each in fields(AttemptResult)][3:])

@@ -9,7 +9,7 @@ latencies are sums, to be divided by the corresponding counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
@@ -111,11 +111,6 @@ class MetricsTable:
         made._row_count, columns = wire
         made._columns = {(figure, stream): column for figure, stream, column in columns}
         return made
-
-    def rows(self) -> Iterator[TaskMetrics]:
-        """Returns the rows."""
-        self._settle()
-        return (self.total(slice(row, row + 1)) for row in range(self._row_count))
 
     def total(self, rows: slice) -> TaskMetrics:
         """Returns the sum of some rows."""
