@@ -1,5 +1,6 @@
 # Every target first makes the checkout ready; see tools/bootstrap.sh. ARGS is passed on: make test ARGS='-k commit'
 PYTHON_ENV := .venv/bin/python
+unexport PYTHONDONTWRITEBYTECODE # or each of the many processes that tests start compiles the four packages again
 
 .PHONY: help demo check test nightly matrix lint docs bench chaos model clean
 .DEFAULT_GOAL := help

@@ -28,10 +28,11 @@ from state.errors import StateRefusedError
 from state.redis_server.program import find_server_program
 from tests.support.kafka.broker import Broker
 from tests.support.kafka.jars import NoBrokerError
+from tests.support.property_lengths import CHECK_EXAMPLES
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("change", settings.get_profile("patient"), max_examples=30)  # of `make test`; nightly 100
-settings.register_profile("check", settings.get_profile("patient"), max_examples=5)  # `make check` has a minute
+settings.register_profile("check", settings.get_profile("patient"), max_examples=CHECK_EXAMPLES)
 settings.load_profile("patient")  # no verdict depends on how busy the machine is
 START_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 10.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,14 @@ ABOUT_ROOMS = (
     architecture.crowded_rooms,
     architecture.unmirrored_rooms,
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_is_collected() -> Iterator[None]:
+    """The trees of all files are kept until the end: to look for garbage in them takes as long as the rules do."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def write_tree(root: Path, files: dict[str, str]) -> Path:

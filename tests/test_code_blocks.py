@@ -48,7 +48,7 @@ PYTHON_IS_RUN_BY = {
     "docs/coming-from/foreach-batch.md": "tests/test_coming_from.py",
     "docs/coming-from/storm.md": "tests/test_coming_from.py",
     "docs/dead-letters.md": "tests/test_docs.py",
-    "docs/examples/README.md": "tests/examples/test_pages.py",
+    "docs/examples.md": "tests/examples/test_pages.py",
     "docs/notebook.md": "tests/test_docs.py",
     "docs/monitoring.md": "tests/test_code_blocks.py",
     "docs/proving.md": "tests/test_docs.py",
@@ -63,7 +63,7 @@ PYTHON_IS_RUN_BY = {
     "docs/testing.md": "tests/test_docs.py",
     "docs/writing-a-source.md": "tests/test_writing_a_source.py",
 }
-"""Document -> the test that runs its blocks of Python. Pages on examples quote them, and tests/examples compares."""
+"""Document -> the test that runs its blocks of Python, or compares them with the example that they quote."""
 
 
 @cache
@@ -81,11 +81,7 @@ def executed(document: str, number: int, given: dict[str, Any]) -> dict[str, Any
 
 
 def test_every_block_of_python_has_a_test_that_runs_it() -> None:
-    quoting = {document for document in DOCUMENTS if document.startswith("docs/examples/")} - {
-        "docs/examples/README.md"
-    }
-    have = {document for document in DOCUMENTS if python_of(document)}
-    assert have - quoting == set(PYTHON_IS_RUN_BY)
+    assert {document for document in DOCUMENTS if python_of(document)} == set(PYTHON_IS_RUN_BY)
 
 
 @pytest.mark.parametrize("document", sorted(PYTHON_IS_RUN_BY))

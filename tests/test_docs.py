@@ -20,6 +20,7 @@ from tests.support.documents import FENCED, anchors
 from tests.support.telemetry.metric_names import documented_names
 
 ROOT = Path(__file__).resolve().parent.parent
+TESTS = ROOT / "tests"
 DOCUMENTS = (
     "README.md",
     "CHANGELOG.md",
@@ -64,7 +65,7 @@ def saved_word_count(tmp_path, monkeypatch):
     sys.modules.pop("word_count", None)
 
 
-@pytest.mark.parametrize("document", [document for document in DOCUMENTS if not document.startswith("docs/examples/")])
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if document != "docs/examples.md"])
 def test_no_block_imports_what_is_not_installed(document):
     imported = [name for block in PYTHON_BLOCK.findall(read(document)) for name in IMPORTED.findall(block)]
     assert [name for name in imported if name in {*COMPANIONS, "tests"}] == []
@@ -177,13 +178,55 @@ def test_every_name_is_there(document):
 
 
 def test_the_golden_cases_list_exactly_the_tests_that_are_marked_with_them():
-    assert golden_cases.listed(read("docs/golden-cases.md")) == golden_cases.cited(ROOT / "tests")
+    assert golden_cases.listed(read("docs/golden-cases.md")) == golden_cases.cited(TESTS)
 
 
 def test_every_golden_case_has_a_test():
     cases = golden_cases.listed(read("docs/golden-cases.md"))
     assert {"G1", "G12", "P-01", "P-17"} <= set(cases)
     assert [case for case, holders in cases.items() if not any(holders.values())] == []
+
+
+def test_every_golden_case_has_a_test_that_every_change_runs():
+    left = {
+        case: [name for path, names in files.items() for name in {*names} - golden_cases.only_nightly(TESTS / path)]
+        for case, files in golden_cases.listed(read("docs/golden-cases.md")).items()
+    }
+    assert [case for case, names in left.items() if not names] == []
+
+
+def promises():
+    """What the table of promises says: each promise, and the tests that hold it."""
+    rows = read("docs/reliability.md").partition("| Promise | Held by |")[2].partition("\n\n")[0].splitlines()[2:]
+    return {row.split("|")[1].strip(): CODE.findall(row.split("|")[2]) for row in rows}
+
+
+def test_every_promise_is_held_by_tests_that_every_change_runs():
+    assert len(promises()) == 7
+    for promise, tests in promises().items():
+        assert tests, promise
+        for path, _, name in (test.partition("::") for test in tests):
+            *classes, function = name.split("::")
+            text = (ROOT / path).read_text(encoding="utf-8")
+            assert all(f"class {each}:" in text for each in classes), name
+            assert f"def {function}(" in text, name
+            assert name not in golden_cases.only_nightly(ROOT / path), promise
+
+
+def test_a_test_that_only_the_night_runs_is_found(tmp_path):
+    path = tmp_path / "test_a.py"
+    path.write_text(
+        "@pytest.mark.nightly\n"
+        "def test_long(): ...\n"
+        "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.nightly)])\n"
+        "def test_partly(n): ...\n"
+        "@pytest.mark.nightly\n"
+        "class TestLong:\n"
+        "    def test_one(self): ...\n"
+    )
+    assert golden_cases.only_nightly(path) == {"test_long", "TestLong", "TestLong::test_one"}
+    path.write_text("pytestmark = [pytest.mark.nightly, pytest.mark.spark]\ndef test_a(): ...\n")
+    assert golden_cases.only_nightly(path) == {"test_a"}
 
 
 def test_a_marker_counts_on_a_test_on_a_class_and_on_a_module(tmp_path):

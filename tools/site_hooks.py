@@ -45,7 +45,7 @@ STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 MERMAID = re.compile(r"^```mermaid\n.*?^```$", re.DOTALL | re.MULTILINE)
 PLANNED = re.compile(r'<div data-plan="(\w+)"></div>')
 DARK = re.compile(r"@media \(prefers-color-scheme:dark\)\{(.*)\}")
-EXAMPLE = re.compile(r"examples/(\w+)\.md")
+EXAMPLE = re.compile(r"`examples/(\w+)\.py`")
 
 
 ARGUMENTS = {"input": __file__, "output": "counts.txt", "servers": "localhost:9092", "topic": "page_views"}
@@ -128,17 +128,19 @@ def with_pictures(html: str, folder: Path = ROOT / "docs/pictures") -> str:
 
 
 def with_plans_marked(markdown: str, uri: str) -> str:
-    """Returns a page's Markdown with a mark in place of its flowchart.
+    """Returns a page's Markdown with a mark in place of each flowchart, which is of the example named next below it.
 
     Raises:
-        ValueError: it has one and does not belong to an example, so nothing would draw it.
+        ValueError: a flowchart has no example below it, so nothing would draw it.
     """
-    if not MERMAID.search(markdown):
-        return markdown
-    example = EXAMPLE.fullmatch(uri)
-    if example is None:
-        raise ValueError(f"page {uri} has a Mermaid flowchart; only pages of examples are drawn, by their topology")
-    return MERMAID.sub(f'<div data-plan="{example[1]}"></div>', markdown)
+
+    def marked(flowchart: re.Match[str]) -> str:
+        example = EXAMPLE.search(markdown, flowchart.end())
+        if example is None:
+            raise ValueError(f"page {uri} has a Mermaid flowchart; only those of examples are drawn, by their topology")
+        return f'<div data-plan="{example[1]}"></div>'
+
+    return MERMAID.sub(marked, markdown)
 
 
 def with_plans(html: str) -> str:

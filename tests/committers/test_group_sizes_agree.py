@@ -35,6 +35,7 @@ from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.errors import FailedException
 from state.values.state_kind import VALUE_FIELD
+from tests.support.property_lengths import examples
 from tests.support.stores.memory_store import MemoryStore
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone
@@ -561,31 +562,31 @@ def check(scenario: Scenario) -> None:
     event(f"again: {any(isinstance(step, Again) for step in traces[64].steps)}")
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(scenarios(blind | reading))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_read(scenario):
     check(scenario)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(scenarios(blind))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_committers_that_only_write(scenario):
     check(scenario)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(scenarios(kept))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts(scenario):
     check(scenario)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(scenarios(kept | kept_and_read))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_bounded_states_and_parts_that_are_read(scenario):
     check(scenario)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(scenarios(increments))
 def test_state_is_equal_for_group_sizes_1_2_7_64_with_sums(scenario):
     check(scenario)

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer
 from coordinator.engines.local.cluster import LocalCluster
 from examples.kafka_to_redis import make_data, sample, topology
 from tests.support.examples.answers import fill
-from tests.support.examples.page import Page, replied
+from tests.support.examples.page import Section, replied
 
 TOPIC, MESSAGES = "views_of_the_example", 400
 
@@ -40,5 +40,5 @@ def test_views_are_those_that_a_plain_consumer_counts(broker):
 def test_the_page_shows_the_views_of_its_sample():
     with fakeredis.FakeRedis(decode_responses=True) as client:
         fill(client, "page_views", {"views": Counter(sample())})
-        (shown,) = Page("kafka_to_redis").shown()
+        (shown,) = Section("kafka_to_redis").shown()
         assert replied(client, shown) == shown.values()

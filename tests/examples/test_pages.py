@@ -1,4 +1,4 @@
-"""The pages on the examples show code that is there, pictures of what runs, and answers that come out."""
+"""The page on the examples shows code that is there, pictures of what runs, and answers that come out."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinator.operating.cli.loading import load_factory, make_topology
 from coordinator.operating.cli.parameters import parse_pairs
 from tests.support.examples.answers import ANSWERS, fill
-from tests.support.examples.page import PAGES, ROOT, Page, replied
+from tests.support.examples.page import DOCUMENT, ROOT, Section, replied, sections
 
-NAMES = sorted(path.stem for path in PAGES.glob("*.md") if path.stem != "README")
-WITHOUT_A_PAGE = {"global_count", "word_count", "word_count_batches"}
+NAMES = sorted(sections())
+WITHOUT_A_SECTION = {"global_count", "word_count", "word_count_batches"}
 RUN_TIMEOUT_S = 240.0
 
 
@@ -52,17 +52,17 @@ def _touch_one_of(pattern):
     path.touch()
 
 
-def test_every_example_has_a_page_or_is_explained_elsewhere():
+def test_every_example_has_a_section_or_is_explained_elsewhere():
     examples = {path.stem for path in (ROOT / "examples").glob("*.py")}
-    assert examples - set(NAMES) == WITHOUT_A_PAGE
-    index = (PAGES / "README.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES if f"({name}.md)" not in index] == []
-    assert [name for name in WITHOUT_A_PAGE if f"`examples/{name}.py`" not in index] == []
+    assert examples - set(NAMES) == WITHOUT_A_SECTION
+    index = DOCUMENT.read_text(encoding="utf-8").partition("\n## ")[0]
+    assert index.count("](#") == len(NAMES)
+    assert [name for name in WITHOUT_A_SECTION if f"`examples/{name}.py`" not in index] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_code_of_a_page_is_that_of_its_example(name):
-    page = Page(name)
+    page = Section(name)
     blocks = page.blocks("python")
     assert len(blocks) == 3
     solid = "".join(page.source.split())  # the formatter indents and wraps an excerpt as it would a file
@@ -73,7 +73,7 @@ def test_the_code_of_a_page_is_that_of_its_example(name):
 def test_the_picture_of_a_page_is_that_of_its_topology(name, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.chdir(tmp_path)
-    page = Page(name)
+    page = Section(name)
     heard = {
         (subscription.upstream_id, in_words(subscription.grouping), component.component_id)
         for component in topology_of(page).components
@@ -84,7 +84,7 @@ def test_the_picture_of_a_page_is_that_of_its_topology(name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name in ANSWERS and name != "streaming_bridge"])
 def test_the_answers_of_a_page_are_those_of_a_plain_loop(name, tmp_path, monkeypatch):
-    page = Page(name)
+    page = Section(name)
     ((_, script, folder),) = page.commands("python")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [script, folder])
@@ -97,9 +97,9 @@ def test_the_answers_of_a_page_are_those_of_a_plain_loop(name, tmp_path, monkeyp
 
 
 def test_the_index_reads_the_private_server(tmp_path, monkeypatch, capsys):
-    (block,) = re.findall(r"```python\n(.*?)```", (PAGES / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8").partition("\n## ")[0], re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(block, "docs/examples/README.md", "exec"), {"__name__": "index"})
+    exec(compile(block, "docs/examples.md", "exec"), {"__name__": "index"})
     assert capsys.readouterr().out == "{}\n"
 
 
@@ -110,7 +110,7 @@ def test_the_index_reads_the_private_server(tmp_path, monkeypatch, capsys):
 @pytest.mark.timeout(4 * RUN_TIMEOUT_S)
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "kafka_to_redis"])
 def test_a_page_is_right_word_for_word_in_an_empty_folder(name, tmp_path, redis_backend):
-    page = Page(name)
+    page = Section(name)
     (tmp_path / f"{name}.py").write_text(page.source, encoding="utf-8")
     url = redis_backend.url
     for program in ("python", "txbatch"):
@@ -141,7 +141,7 @@ def test_a_page_is_right_word_for_word_in_an_empty_folder(name, tmp_path, redis_
         _compare(page, tmp_path, url)
 
 
-def _compare(page: Page, folder: Path, url: str) -> None:
+def _compare(page: Section, folder: Path, url: str) -> None:
     with contextlib.closing(redis.Redis.from_url(url, decode_responses=True)) as client:
         for shown in page.shown():
             if shown.command[0] == "redis-cli":

@@ -28,7 +28,7 @@ def cited(tests: Path) -> Holders:
 
 
 def _cited_in(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    common = [case for node in tree.body for case in _module_marks(node)]
+    common = [case for node in tree.body for case in _cases(_of_the_module(node))]
     yield from _cited_by(tree.body, common)
 
 
@@ -36,22 +36,22 @@ def _cited_by(nodes: Sequence[ast.stmt], common: list[str]) -> Iterator[tuple[st
     for node in nodes:
         match node:
             case ast.FunctionDef(name=name) if name.startswith("test_"):
-                yield from ((case, name) for case in [*common, *_marks(node.decorator_list)])
+                yield from ((case, name) for case in [*common, *_cases(node.decorator_list)])
             case ast.ClassDef(name=name) if name.startswith("Test"):
-                yield from ((case, name) for case in _marks(node.decorator_list))
+                yield from ((case, name) for case in _cases(node.decorator_list))
                 yield from _cited_by(node.body, common)
 
 
-def _module_marks(node: ast.stmt) -> list[str]:
+def _of_the_module(node: ast.stmt) -> list[ast.expr]:
     match node:
         case ast.Assign(targets=[ast.Name(id="pytestmark")], value=ast.List(elts=marks)):
-            return _marks(marks)
+            return marks
         case ast.Assign(targets=[ast.Name(id="pytestmark")], value=mark):
-            return _marks([mark])
+            return [mark]
     return []
 
 
-def _marks(nodes: Sequence[ast.expr]) -> list[str]:
+def _cases(nodes: Sequence[ast.expr]) -> list[str]:
     cases = []
     for node in nodes:
         match node:
@@ -74,3 +74,30 @@ def listed(document: str) -> Holders:
         elif test := TEST.match(line):
             found[case][path].append(test[1])
     return found
+
+
+NIGHTLY = ast.parse("pytest.mark.nightly", mode="eval").body
+
+
+def only_nightly(path: Path) -> set[str]:
+    """Names the tests and classes of a file that no change runs: marked themselves, by their class or by the file.
+
+    A test with parameters of which only some are marked is not among them.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    marks = [mark for node in tree.body for mark in _of_the_module(node)]
+    return set(_only_nightly_of(tree.body, all_are=_has_nightly(marks)))
+
+
+def _only_nightly_of(nodes: Sequence[ast.stmt], *, all_are: bool) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            is_nightly = all_are or _has_nightly(node.decorator_list)
+            if is_nightly:
+                yield node.name
+            if isinstance(node, ast.ClassDef):
+                yield from (f"{node.name}::{name}" for name in _only_nightly_of(node.body, all_are=is_nightly))
+
+
+def _has_nightly(marks: Sequence[ast.expr]) -> bool:
+    return any(ast.dump(mark) == ast.dump(NIGHTLY) for mark in marks)

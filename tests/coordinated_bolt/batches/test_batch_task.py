@@ -31,6 +31,7 @@ from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from tests.support.case_names import shown
+from tests.support.property_lengths import examples
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wire import alone, frames_in
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, wire
@@ -276,7 +277,7 @@ ONE_ATTEMPT: list[Fault] = [
 
 @pytest.mark.parametrize("fault", ONE_ATTEMPT, ids=lambda fault: fault.__name__)
 def test_a_fault_of_one_frame_fails_exactly_its_attempt(fault):
-    @settings(max_examples=40)
+    @settings(max_examples=examples(40))
     @given(st.data(), st.randoms(use_true_random=False))
     def check(data, random):
         flow = send(SOME)
@@ -289,7 +290,7 @@ def test_a_fault_of_one_frame_fails_exactly_its_attempt(fault):
     check()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_a_frame_filed_under_another_live_attempt_fails_both(data):
     flow = send(SOME)
@@ -297,7 +298,7 @@ def test_a_frame_filed_under_another_live_attempt_fails_both(data):
     assert read(flow).passed() == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_two_frames_that_swap_their_attempts_fail_both_though_the_counts_match(data):
     flow = send(SOME)
@@ -335,7 +336,7 @@ def test_faults_33_every_flipped_bit_of_a_frame_fails_its_attempt():
         assert read(flow, live=(A,)).passed() == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.data())
 def test_a_repeated_report_is_no_fault(data):
     flow = send(SOME)

@@ -23,6 +23,7 @@ from coordinated_bolt.transport.outbox import SingleFrames
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
 from state.codec import CodecError
 from tests.support.case_names import shown
+from tests.support.property_lengths import examples
 from tests.support.tasks.collectors import contents, make
 from tests.support.tasks.outboxes import attempt_outbox
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
@@ -61,7 +62,7 @@ def rows_to(sent):
     }
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.lists(st.lists(st.tuples(values, values), max_size=8), max_size=3), st.integers(1, 5))
 def test_columns_reach_the_tasks_that_rows_reach_in_the_same_order(portions, frame_tuples):
     by_row, row_box, row_frames = make(*SUBSCRIBERS, frame_tuples=frame_tuples)

@@ -19,6 +19,7 @@ from coordinated_bolt.streams import canonical
 from coordinated_bolt.streams.groupings import FieldsGrouping, PartialKeyGrouping
 from state.codec import CodecError
 from tests.support.case_names import shown
+from tests.support.property_lengths import examples
 
 TASKS = 10_007
 BERLIN, UTC = ZoneInfo("Europe/Berlin"), dt.UTC
@@ -186,7 +187,7 @@ def retyped(value, draw):
     return value
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(keys, st.data())
 def test_two_ways_to_say_one_key_go_to_one_task(key, data):
     other = retyped(key, data.draw)

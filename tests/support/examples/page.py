@@ -1,4 +1,4 @@
-"""A page on an example, taken apart: its code, its picture, its commands and what they answer."""
+"""A section on an example, taken apart: its code, its picture, its commands and what they answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = ROOT / "docs" / "examples"
+DOCUMENT = ROOT / "docs" / "examples.md"
+_SECTION = re.compile(r"^## .*?(?=^## |\Z)", re.DOTALL | re.MULTILINE)
+_EXAMPLE = re.compile(r"`examples/(\w+)\.py`")
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _ARROW = re.compile(r"^ +(\w+) -->\|([^|]+)\| (\w+)$")
 _REPLY = re.compile(r'^(?: *\d+\) )?"(.*)"$|^\(integer\) (\d+)$')
@@ -28,12 +30,18 @@ class Shown:
         return [match[1] if match[1] is not None else match[2] for match in found if match is not None]
 
 
-class Page:
-    """One page of docs/examples, named after its example."""
+def sections() -> dict[str, str]:
+    """Every section of docs/examples.md, by the example whose file it names first."""
+    texts = _SECTION.findall(DOCUMENT.read_text(encoding="utf-8"))
+    return {match[1]: text for text in texts if (match := _EXAMPLE.search(text))}
+
+
+class Section:
+    """The section of docs/examples.md on one example."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
+        self.text = sections()[name]
         self.source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
 
     def blocks(self, language: str) -> list[str]:
@@ -46,7 +54,7 @@ class Page:
         return {(match[1], match[2], match[3]) for match in found if match is not None}
 
     def commands(self, program: str) -> list[list[str]]:
-        """What the page has a reader type, of one program."""
+        """What the section has a reader type, of one program."""
         lines = [line for text in self.blocks("sh") for line in text.splitlines()]
         return [shlex.split(line) for line in lines if line.startswith(f"{program} ")]
 

@@ -18,6 +18,7 @@ from coordinator.transactional.machine.run_events import AskForEnd, Decision, Pu
 from coordinator.transactional.machine.transaction_record import AttemptState
 from state.attempt import TransactionAttempt
 from tests.support.machine.by_hand import ByHand, ScriptedSource, snapshot, store, wave
+from tests.support.property_lengths import examples
 
 
 class ScriptedSize:
@@ -221,5 +222,5 @@ class ObservedMachine(RuleBasedStateMachine):
         assert [a.txid for a in together] == list(range(self.committed + 1, self.committed + 1 + len(together)))
 
 
-ObservedMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
+ObservedMachine.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40)
 TestAnythingThatMayHappen = ObservedMachine.TestCase
