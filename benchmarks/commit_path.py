@@ -32,8 +32,7 @@ from benchmarks.durability_levels import server
 from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
 from committers.group_commit import Group, PublishStep, decide_group
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.commit import Commit, CommitStatus

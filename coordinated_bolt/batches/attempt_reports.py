@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.transport.edges import EdgeDigest
 from coordinated_bolt.transport.wave_attempts import mask_from_bytes, mask_to_bytes
 from state.attempt import TransactionAttempt

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt

@@ -14,12 +14,11 @@ from typing import Any
 
 from committers.committer_executor import CommitTask, RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.chained_tasks import ChainedTasks
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
-from coordinated_bolt.batches.result_table import ResultTable
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
 from coordinated_bolt.transport.edges import DRIVER

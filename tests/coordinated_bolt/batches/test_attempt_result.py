@@ -7,8 +7,7 @@ from dataclasses import fields
 import pytest
 
 from coordinated_bolt.batches.attempt_reports import TaskReports
-from coordinated_bolt.batches.attempt_result import SUMS, AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import SUMS, AttemptResult, ResultTable
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt

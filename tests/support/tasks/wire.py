@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.plain.message_packer import contents_of
 from coordinated_bolt.plain.messages import Message, TupleStretch
 from coordinated_bolt.plain.wave_frames import WaveFrame

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.result_table import ResultTable
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
 from state.attempt import TransactionAttempt
