@@ -175,5 +175,5 @@ def test_results_survive_their_file_and_make_the_table(tmp_path):
     assert hunts == {"no-fence": found, "no-order": spared}
     table = markdown(hunts)
     assert f"| **no-fence** | {MUTANTS['no-fence'].mistake} | 7 | one / two |" in table
-    assert f"| none in 30 | Spared: {MUTANTS['no-order'].spared}. Found by: *order*. |" in table
+    assert f"| none in 30 | {MUTANTS['no-order'].spared}: *test_order* |" in table
     assert results.read(tmp_path / "none.json") == {}

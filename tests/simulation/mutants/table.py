@@ -9,21 +9,20 @@ from tests.simulation.mutants.hunt import Hunt
 from tests.simulation.mutants.mutant import Mutant
 
 TITLE = "# Planted bugs, and what finds them"
-FOUND_SHOWN = 110
+FOUND_SHOWN = 56
 """Most characters of a violation that the table shows."""
 
 OPENING = """
-A test that cannot fail proves nothing. So we plant bugs in the production code, one at a time, and look whether the
-simulation finds them: it plays seed after seed until an invariant does not hold. A seed counts only if it passes
-without the bug. `python -m tests.simulation.mutants` hunts them and makes this table; with `--results` it keeps what
-earlier rounds have found, so a figure is that of the simulation as it was in its round.
+[Reliability](reliability.md#planted-bugs) says what planted bugs are for. `python -m tests.simulation.mutants` hunts
+them and makes this table; with `--results` it keeps what earlier rounds have found, so a figure is that of the
+simulation as it was in its round. A seed counts only if it passes without the bug.
 
-{total} mutants: the simulation finds {found} of them, half of those within {median} seeds. It spares {spared}, each for
-the reason given, and found by the test that is named. {together} are bugs planted together: where one check hides the
-absence of another, both are taken out at once, and each is also taken out alone.
+Of {total} mutants the simulation finds {found}, half of them within {median} seeds. It spares {spared}, each for the
+reason given; the test in italics finds it. {together} are bugs planted together (a + b), because one check hides the
+absence of another; each is also planted alone.
 """
 
-COLUMNS = "| Mutant | What was written | Seeds until found | How it shows |\n|---|---|---:|---|"
+COLUMNS = "| Mutant | What was written | Seeds | How it shows, or why it is spared |\n|---|---|---:|---|"
 
 
 def markdown(hunts: Mapping[str, Hunt]) -> str:
@@ -48,18 +47,18 @@ def _themes(hunts: Mapping[str, Hunt]) -> Iterator[str]:
 
 
 def _row(mutant: Mutant, hunt: Hunt) -> str:
-    what = mutant.mistake
-    if mutant.parts:
-        what += f" ({' + '.join(mutant.parts)})"
+    what = " + ".join(mutant.parts) or mutant.mistake
     if hunt.seed is not None:
         return _cells(f"**{mutant.name}**", what, str(hunt.played), _shortened(hunt.found))
-    how = f"Spared: {mutant.spared}." if mutant.spared else "**Alive.**"
+    how = mutant.spared or "**alive**"
     if hunt.failed_test:
-        how += f" Found by: *{hunt.failed_test.removeprefix('test_').replace('_', ' ')}*."
+        how += f": *{hunt.failed_test}*"
     return _cells(f"**{mutant.name}**", what, f"none in {hunt.played}" if hunt.played else "not played", how)
 
 
 def _shortened(text: str) -> str:
+    """What has happened, without what the error said about it: the same words for each of its kind."""
+    text = text.partition(" without cause: ")[0]
     return text if len(text) <= FOUND_SHOWN else f"{text[:FOUND_SHOWN].rstrip()} …"
 
 
