@@ -129,9 +129,11 @@ class ResultTable(Sized):
         self._attempt_ids.append(result.attempt.attempt_id)
         for column, number in zip(self._numbers, _numbers_of(result), strict=True):
             column.append(number)
-        for held, value in zip(self._rare, _rare_of(result), strict=True):
-            if value:
-                held[row] = value
+        rare = _rare_of(result)
+        if any(rare):
+            for held, value in zip(self._rare, rare, strict=True):
+                if value:
+                    held[row] = value
         for component_id, metrics in result.metrics.items():
             work = self._work.get(component_id)
             if work is None:
@@ -191,21 +193,23 @@ class ResultTable(Sized):
         return len(self._txids)
 
     def __iter__(self) -> Iterator[AttemptResult]:
-        return map(self.__getitem__, range(len(self)))
+        """Returns copies of the results; changing them changes nothing here."""
+        attempts = map(TransactionAttempt, self._txids, self._attempt_ids)
+        results = [AttemptResult(attempt) for attempt in attempts]
+        for name, column in zip(_NUMBERS, self._numbers, strict=True):
+            for result, number in zip(results, column, strict=True):
+                setattr(result, name, number)
+        for name, held in zip(_RARE, self._rare, strict=True):
+            for row, value in held.items():
+                setattr(results[row], name, value)
+        for component_id, work in self._work.items():
+            for row, done in zip(work.rows, work.metrics.rows(), strict=True):
+                results[row].metrics[component_id] = done
+        return iter(results)
 
     def __getitem__(self, row: int) -> AttemptResult:
-        """Returns a copy of a result; changing it changes nothing here."""
-        result = AttemptResult(TransactionAttempt(self._txids[row], self._attempt_ids[row]))
-        for name, column in zip(_NUMBERS, self._numbers, strict=True):
-            setattr(result, name, column[row])
-        for name, held in zip(_RARE, self._rare, strict=True):
-            if row in held:
-                setattr(result, name, held[row])
-        for component_id, work in self._work.items():
-            place = work.within(row, row + 1)
-            if place.start < place.stop:
-                result.metrics[component_id] = work.metrics.total(place)
-        return result
+        """Returns a copy of one result; for tests and other rare looks."""
+        return list(self)[row]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ResultTable) and self.to_wire() == other.to_wire()

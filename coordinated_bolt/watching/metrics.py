@@ -112,6 +112,20 @@ class MetricsTable:
         made._columns = {(figure, stream): column for figure, stream, column in columns}
         return made
 
+    def rows(self) -> list[TaskMetrics]:
+        """Returns the rows."""
+        self._settle()
+        made = [TaskMetrics() for _ in range(self._row_count)]
+        for (figure, stream), column in self._columns.items():
+            if figure < len(_STREAM_FIGURES):
+                for metrics, value in zip(made, column, strict=False):
+                    if value is not None:
+                        metrics.counts()[figure][stream] = value
+            else:
+                for metrics, value in zip(made, column, strict=False):
+                    setattr(metrics, _FIGURES[figure - len(_STREAM_FIGURES)], value or 0)
+        return made
+
     def total(self, rows: slice) -> TaskMetrics:
         """Returns the sum of some rows."""
         self._settle()
