@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -19,7 +19,7 @@ from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.values.own_copy import own_copy
 
-NewHandOvers = Callable[[TransactionAttempt], Iterable[HeldRows]]
+NewHandOvers = Callable[[TransactionAttempt], Sequence[HeldRows]]
 
 
 @dataclass(frozen=True, slots=True)

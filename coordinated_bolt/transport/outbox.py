@@ -8,7 +8,7 @@ the targets. A target that is sent nothing costs nothing here.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
@@ -192,14 +192,14 @@ class FrameOutbox:
         carrier: Carrier,
         frame_tuples: int = FRAME_TUPLES,
         *,
-        handed: Iterable[HeldRows] = (),
+        handed: Sequence[HeldRows] = (),
     ) -> None:
         self._attempt, self._sender, self._targets = attempt, sender, targets
         self._carrier, self._frame_tuples = carrier, frame_tuples
         self.transferred: dict[int, int] = {}
-        self._handed = tuple(handed)
+        self._handed = handed
         self._framed: list[FramedRows] = []
-        self._boxes: dict[int, HeldRows] = {each.target: each for each in self._handed}
+        self._boxes: dict[int, HeldRows] = {each.target: each for each in handed} if handed else {}
         self._is_closed = False
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
@@ -221,6 +221,11 @@ class FrameOutbox:
 
     def close(self) -> dict[int, int]:
         """Sends a report to every target; returns target -> edge id, where tuples were sent."""
+        if not self._boxes:  # most attempts of many tasks send nothing
+            self._is_closed = True
+            if self._targets:
+                self._carrier.report(self._attempt, self._sender, self._targets, {})
+            return {}
         edges = {box.target: box.close() for box in (*self._handed, *self._framed)}
         for box in self._handed:
             _count(box.stretches, self.transferred)
