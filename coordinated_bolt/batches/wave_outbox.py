@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from coordinated_bolt.batches.attempt_reports import TaskReports
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
-from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.blocks import BLOCK_BYTES, BlockWriter, SendFrame
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -25,7 +25,7 @@ class WaveOutbox:
         carrier: takes what tasks send to other tasks.
     """
 
-    def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
+    def __init__(self, wave: WaveAttempts, send: SendFrame) -> None:
         self.wave, self._send = wave, send
         self._reports: dict[tuple[int, int], TaskReports] = {}
         self._report_blocks = 0
@@ -60,7 +60,7 @@ class WaveOutbox:
         self.carrier.flush()
         for (acker_task, task_id), reports in self._reports.items():
             payload = reports.to_payload()
-            self._send(Block(self.wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
+            self._send(SealedFrame(self.wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
         self._reports = {}
         self._report_blocks += 1
 

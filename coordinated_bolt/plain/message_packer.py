@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId
 from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
 from state.codec import CodecError, pack, unpack
 
@@ -97,7 +97,7 @@ class MessagePacker:
         self,
         wave_id: WaveId,
         sender: int,
-        send: Callable[[WaveFrame], None],
+        send: Callable[[SealedFrame], None],
         frame_messages: int = FRAME_TUPLES,
         acker_tasks: Sequence[int] = (),
     ) -> None:
@@ -208,7 +208,7 @@ class MessagePacker:
     def _flush(self, target: int, box: _HeldMessages) -> None:
         box.pack_rows()
         payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
-        frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, payload)
+        frame = SealedFrame(self._wave_id, self._sender, box.sequence, target, FrameKind.MESSAGES, payload)
         box.sequence += 1
         box.clear()
         self._send_frame(frame)
@@ -225,7 +225,7 @@ def unpack_numbers(packed: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
-def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
+def contents_of(frame: SealedFrame) -> list[StretchOrMessage]:
     """Returns what a frame holds for a bolt, in the order it was added; without what `trees_of` returns.
 
     Raises:
@@ -235,7 +235,7 @@ def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
     return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
 
 
-def messages_in(frame: WaveFrame) -> Iterator[Message]:
+def messages_in(frame: SealedFrame) -> Iterator[Message]:
     """Returns all that a frame holds, as messages one by one; for an engine whose frames hold one each.
 
     Raises:
@@ -248,7 +248,7 @@ def messages_in(frame: WaveFrame) -> Iterator[Message]:
             yield Message(frame.sender, frame.target, kind, pair)
 
 
-def trees_of(frame: WaveFrame) -> Trees:
+def trees_of(frame: SealedFrame) -> Trees:
     """Returns what a frame tells an acker of trees that begin and grow.
 
     Raises:
@@ -258,9 +258,9 @@ def trees_of(frame: WaveFrame) -> Trees:
     return Trees(_columns(begun), _columns(acked))
 
 
-def _content(frame: WaveFrame) -> list[Any]:
-    if frame.kind is not WaveFrameKind.MESSAGES:
-        raise CodecError(f"frame is of kind {frame.kind.name}, expected {WaveFrameKind.MESSAGES.name}")
+def _content(frame: SealedFrame) -> list[Any]:
+    if frame.kind is not FrameKind.MESSAGES:
+        raise CodecError(f"frame is of kind {frame.kind.name}, expected {FrameKind.MESSAGES.name}")
     content: list[Any] = unpack(frame.payload)
     return content
 

@@ -25,11 +25,11 @@ from coordinated_bolt.plain.messages import Message, tick_message
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
 from coordinated_bolt.plain.user_calls import close_all, end_on
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import SealedFrame, WaveId
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
@@ -305,7 +305,7 @@ class PlainRun:
         # packed as between processes: tasks share no values, and a value that cannot travel is refused here too
         return MessagePacker(_ALWAYS, wiring.task_id, self._open, frame_messages=1, acker_tasks=wiring.acker_tasks)
 
-    def _open(self, frame: WaveFrame) -> None:
+    def _open(self, frame: SealedFrame) -> None:
         for message in messages_in(frame):
             self._send(message)
 

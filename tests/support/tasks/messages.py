@@ -7,7 +7,7 @@ from typing import Any
 
 from coordinated_bolt.plain.message_packer import MessagePacker, messages_in
 from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId
+from coordinated_bolt.transport.frames import SealedFrame, WaveId
 
 
 def tuple_message(
@@ -24,7 +24,7 @@ def edges_message(kind: MessageKind, sender: int, target: int, *, root: int, edg
 def message_outbox(task_id: int, acker_tasks: Sequence[int], send: Callable[[Message], object]) -> MessagePacker:
     """The outbox of a task whose every message is sent at once."""
 
-    def opened(frame: WaveFrame) -> None:
+    def opened(frame: SealedFrame) -> None:
         for message in messages_in(frame):
             send(message)
 

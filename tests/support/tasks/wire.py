@@ -9,16 +9,8 @@ from typing import Any
 from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.plain.message_packer import contents_of
 from coordinated_bolt.plain.messages import Message, TupleStretch
-from coordinated_bolt.plain.wave_frames import WaveFrame
-from coordinated_bolt.transport.blocks import (
-    Arrived,
-    Block,
-    BlockContent,
-    Inbox,
-    pack_block,
-    unpack_block,
-)
-from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.blocks import Arrived, BlockContent, Inbox
+from coordinated_bolt.transport.frames import Frame, FrameKind, SealedFrame, open_frame, seal_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -26,7 +18,7 @@ from state.codec import CodecError, pack, unpack
 
 def frames_in(packed: bytes, attempts: Sequence[TransactionAttempt]) -> list[Frame]:
     """What a block of the wave of `attempts` holds: each frame, each report of a count and each report to an acker."""
-    block = unpack_block(packed)
+    block = open_frame(packed)
     if block.kind is FrameKind.ACK:
         return [
             Frame(attempt, block.sender, block.sequence, block.target, FrameKind.ACK, report)
@@ -57,10 +49,10 @@ def alone(frame: Frame, attempts: Sequence[TransactionAttempt]) -> bytes:
     """A block of its own for one frame or report; that of another wave if its attempt is not among `attempts`."""
     wave = WaveAttempts(attempts if frame.attempt in attempts else [frame.attempt])
     kind, payload = _content(frame, wave.places[frame.attempt])
-    return pack_block(Block(wave.key, frame.sender, frame.sequence, frame.target, kind, payload))
+    return seal_frame(SealedFrame(wave.key, frame.sender, frame.sequence, frame.target, kind, payload))
 
 
-def messages_of(frame: WaveFrame) -> list[Message]:
+def messages_of(frame: SealedFrame) -> list[Message]:
     """What `contents_of` returns, as messages, one by one."""
     contents = contents_of(frame)
     return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
