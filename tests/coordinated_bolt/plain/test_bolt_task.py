@@ -92,11 +92,6 @@ class Raising(BaseBasicBolt):
         raise OSError("in cleanup")
 
 
-@pytest.fixture(autouse=True)
-def _no_old_calls():
-    Calls.take()
-
-
 def make(bolt, observer=None):
     sent: list[Message] = []
     wiring = wire(bolt, targets=(21,), ackers=(ACKER,))

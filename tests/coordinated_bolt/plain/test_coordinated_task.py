@@ -41,13 +41,6 @@ TUPLE, REGULAR, COORD = MessageKind.TUPLE, MessageKind.REGULAR, MessageKind.COOR
 ACK, FAIL = MessageKind.ACK, MessageKind.FAIL
 
 
-@pytest.fixture(autouse=True)
-def calls():
-    Calls.take()
-    yield
-    Calls.take()
-
-
 class Watching(TaskObserver):
     def __init__(self):
         self.seen = []

@@ -82,11 +82,6 @@ class Sender(Scripted):
         self.collector.emit_direct(22, ["d"], "m", "orders")
 
 
-@pytest.fixture(autouse=True)
-def _no_old_calls():
-    Calls.take()
-
-
 def make(spout, *, targets=(21, 22), ackers=ACKERS, **options):
     """A task that is active, what it sends, and no calls yet."""
     sent: list[Message] = []
