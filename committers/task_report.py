@@ -27,10 +27,6 @@ class TaskReport:
     write_sets: list[WriteSet] = field(default_factory=list)
     composed: bool = True
 
-    def good_count(self) -> int:
-        """Returns the length of the prefix that was finished."""
-        return len(self.results) - (self.results.failure is not None)
-
     def then(self, later: TaskReport) -> TaskReport:
         """Returns what the task reports of these attempts and of the next ones, which it ran elsewhere, as one report.
 

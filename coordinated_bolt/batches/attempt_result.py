@@ -166,6 +166,10 @@ class ResultTable(Sized):
         last: Failure | None = self._rare[0].get(len(self) - 1)
         return last
 
+    def good_count(self) -> int:
+        """Returns how many attempts were finished: all of them, or all but the last, which has failed."""
+        return len(self) - (self.failure is not None)
+
     @property
     def counters(self) -> Mapping[int, dict[str, int]]:
         """Row -> counters, where an attempt has any."""

@@ -77,4 +77,4 @@ def test_nothing_follows_an_attempt_that_failed():
 def test_without_composing_each_attempt_keeps_its_changes():
     together = report(1, {"a": 1}, composed=False).then(report(2, {"a": 2}, composed=False))
     assert amounts(together) == [{"a": 1}, {"a": 2}]
-    assert together.good_count() == 2
+    assert together.results.good_count() == 2

@@ -198,7 +198,7 @@ class MeetingStage:
         for attempts in self.early.groups:
             report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
             reports.append(report.to_wire())
-            if report.good_count() < len(attempts):
+            if report.results.good_count() < len(attempts):
                 break
         return reports
 
