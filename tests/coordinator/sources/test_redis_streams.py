@@ -95,12 +95,6 @@ def forget():
     Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
 
 
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=5) as made:
-        yield made
-
-
 def submit(cluster, spout, *, adopt=False, max_pending=3):
     builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=2)
     builder.set_committer_bolt("keep", Keep()).global_grouping("source")
