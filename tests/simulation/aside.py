@@ -70,8 +70,8 @@ class AsideSimulation(PoisonSimulation):
             return program
         return replace(program, topology=with_letter_streams(program.topology))
 
-    def _left_out(self) -> list[tuple[int, int]]:
-        return [*super()._left_out(), *map(_row, self._letters_now())]
+    def _kept_aside(self) -> list[tuple[int, int]]:
+        return [*super()._kept_aside(), *map(_row, self._letters_now())]
 
     def _changed(self, how: str) -> None:
         super()._changed(how)

@@ -1,7 +1,8 @@
 """The simulation with poison in the input: runs quarantine what they cannot process, and fixed ones replay it.
 
 The state is at any moment the fold of the rows read so far without those of the quarantined batches, whose records say
-exactly which these are; a replay of fixed code that is not disturbed for ever leaves the fold of everything.
+exactly which these are, and of those that an operator has removed. A replay of fixed code that is not disturbed for
+ever leaves the fold of everything else.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from random import Random
 from typing import Any
 
@@ -30,6 +33,7 @@ from state.errors import (
 )
 from state.keys import Keys
 from state.records.transaction_history import RECEIPTS_KEPT
+from tests.simulation.discard import WAITS_S, Discard
 from tests.simulation.driver import Driver, Program
 from tests.simulation.invariants import ViolatedError, records_of, state_of
 from tests.simulation.scenario import PLAIN, Scenario
@@ -51,6 +55,8 @@ KEYS = Keys(TOPOLOGY_ID)
 Rows = frozenset[tuple[int, int]]
 """(partition, row) of some rows."""
 QUARANTINE = {"on_poison": "quarantine", "max_quarantined": 100, "retry_backoff_s": 0.1}
+DISCARDS = 0.2
+"""How often an operator looks at the batches, of the starts of runs."""
 ENDS = (
     FencedError,
     NotDurableError,
@@ -102,7 +108,8 @@ class PoisonSimulation(Simulation):
 
     Attributes:
         set_aside: txids that were ever seen quarantined.
-        replayed: how many records were seen to go.
+        replayed: how many records were seen to go, other than by an operator.
+        discarded: receipt and rows of each batch that an operator has removed.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -114,7 +121,10 @@ class PoisonSimulation(Simulation):
         self._max_attempts = random.randint(1, 3)
         self.set_aside: set[int] = set()
         self.replayed = 0
-        self._quarantined: set[int] = set()
+        self.discarded: list[tuple[bytes, Rows]] = []
+        self._gone: tuple[Rows, ...] = ()
+        self._quarantined: dict[int, Rows] = {}
+        self._operator = Random(f"{scenario.seed} operator")
         self.faults.rule_out("server.tears_a_write")  # nobody drops anything here, which is the remedy
         if "opaque" in scenario.kind:  # it could not read the same again
             self.faults.rule_out("input.moves")
@@ -137,6 +147,22 @@ class PoisonSimulation(Simulation):
             replay=replay,
         )
         self._drivers[driver.nonce] = driver
+        if not self._is_calm and self._scenario.exactly is None and self._operator.random() < DISCARDS:
+            self.timeline.after(self._operator.choice(WAITS_S), object(), self._start_discard)
+
+    def _start_discard(self) -> None:
+        Discard(
+            f"discard {self._started}",
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=self._operator,
+            ended=self._looked,
+        )
+
+    def _looked(self, operator: Process, error: TransactionError | None) -> None:
+        if error is not None and not isinstance(error, ENDS):
+            raise ViolatedError(f"{operator.name} ended by {type(error).__name__}: {error}") from error
 
     def _next_replay(self) -> RepublishChoice | LetterChoice | None:
         """What the next run replays: nothing else is left to do, or somebody has fixed the code early."""
@@ -165,20 +191,42 @@ class PoisonSimulation(Simulation):
         if error is not None and not isinstance(error, ENDS):
             raise ViolatedError(f"a run ended by {type(error).__name__}: {error}") from error
         self._needs_drop |= error is not None and "is being dropped" in str(error)
-        self._is_done = self._is_calm and not self._left_out() and self._is_read()
+        self._is_done = self._is_calm and not self._kept_aside() and self._is_read()
 
     def _changed(self, how: str) -> None:
         if how.startswith("server") or " drop_" in how:
             self._records.forget()
-        check(state_of(self.server.inner, TOPOLOGY_ID), self._left_out())
         committed, receipts = records_of(self.server.inner, TOPOLOGY_ID)
+        found = {record.txid: frozenset(rows_of(record)) for record in self._records_now()}
+        if how.endswith(" discard OK"):
+            (txid,) = self._quarantined.keys() - found.keys()
+            self.discarded.append((receipts[txid], self._quarantined[txid]))
+            self._gone += (self._quarantined[txid],)
+        else:
+            self.replayed += len(self._quarantined.keys() - found.keys())
+            if how.startswith("server") or " drop_" in how:
+                self._gone = self._now_gone()
+        self._quarantined = found
+        check(state_of(self.server.inner, TOPOLOGY_ID), self._left_out())
         self._records.check(committed, receipts, RECEIPTS_KEPT)
-        found = {record.txid for record in self._records_now()}
         if any(txid > committed for txid in found):
             raise ViolatedError(f"txids {sorted(found)} are quarantined, and committed is {committed}")
-        self.replayed += len(self._quarantined - found)
-        self.set_aside |= found
-        self._quarantined = found
+        self.set_aside |= found.keys()
+
+    def _now_gone(self) -> tuple[Rows, ...]:
+        """Which of the removed batches a server lacks that shows another moment: the operator may not have come yet.
+
+        They were set aside under the receipt that is there, and unless they were replayed, the state has none of them.
+        """
+        state, kept = state_of(self.server.inner, TOPOLOGY_ID), self._kept_aside()
+        receipts = records_of(self.server.inner, TOPOLOGY_ID)[1]
+        may_be = [rows for receipt, rows in self.discarded if receipt in receipts.values() and not rows & set(kept)]
+        for count in range(len(may_be), 0, -1):
+            for gone in combinations(may_be, count):
+                with suppress(ViolatedError):
+                    check(state, [*kept, *(row for rows in gone for row in rows)])
+                    return gone
+        return ()
 
     def _is_confirmed(self, attempt: TransactionAttempt) -> bool:
         """The spout is told under its own numbers, which do not count replays."""
@@ -198,7 +246,11 @@ class PoisonSimulation(Simulation):
         return held - self.set_aside
 
     def _left_out(self) -> list[tuple[int, int]]:
-        """The rows that are read and kept aside."""
+        """The rows that are read and not in the state."""
+        return [*self._kept_aside(), *(row for rows in self._gone for row in rows)]
+
+    def _kept_aside(self) -> list[tuple[int, int]]:
+        """The rows that can still be replayed."""
         return [row for record in self._records_now() for row in rows_of(record)]
 
     def _is_read(self) -> bool:

@@ -28,7 +28,7 @@ from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
 TELL = ("_commit", "_last_group")
-WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end")
+WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end", "_discard")
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
     redis.exceptions.ReadOnlyError("You can't write against a read only replica."),

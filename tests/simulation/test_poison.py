@@ -17,6 +17,8 @@ from coordinator.transactional.machine import failures
 from coordinator.transactional.machine.metadata_log import MetadataLog
 from state.redis_topology import arguments as redis_arguments
 from tests.simulation.invariants import ViolatedError
+from tests.simulation.mutants.patch import LIBRARY, Patch
+from tests.simulation.mutants.patch import planted as planted_in_source
 from tests.simulation.poison import PoisonSimulation, kind_of
 from tests.simulation.scenario import Scenario
 from tests.simulation.workload import SPOUTS
@@ -46,6 +48,7 @@ def test_batches_are_set_aside_and_replayed_under_faults():
     plays = [played(seed) for seed in range(SEEDS)]
     assert sum(bool(play.set_aside) for play in plays) > SEEDS // 2
     assert sum(play.replayed > 0 for play in plays) > SEEDS // 2
+    assert sum(bool(play.discarded) for play in plays) > SEEDS // 10
 
 
 @pytest.mark.parametrize("kind", SPOUTS)
@@ -70,9 +73,16 @@ def keep_no_record(index, commit, *, quarantine=redis_arguments._quarantine):
     return [] if commit.set_aside is not None else quarantine(index, commit)
 
 
+TAKES_WHAT_IS_THERE = Patch(
+    LIBRARY,
+    "  if redis.call('HEXISTS', section.key, txid) == 0 then\n    return {'GONE', txid}\n  end\n",
+    "",
+)
+
 BUGS: dict[str, tuple[str, Any]] = {
     "a replay leaves the record": ("", mock.patch.object(redis_arguments, "_quarantine", take_nothing)),
     "poison leaves no record": ("", mock.patch.object(redis_arguments, "_quarantine", keep_no_record)),
+    "a batch is published that an operator has removed": ("", planted_in_source((TAKES_WHAT_IS_THERE,))),
     "replays are counted by the spout": ("cut", mock.patch.object(MetadataLog, "carried_to", return_value={})),
     "nobody asks where a batch ends": ("opaque", mock.patch.object(failures, "reach_of", return_value=None)),
 }
