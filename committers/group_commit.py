@@ -14,7 +14,7 @@ phase for a shorter prefix, or transaction by transaction. The shuffled data is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import xor
@@ -22,12 +22,14 @@ from operator import xor
 from committers.task_report import TaskReport
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
 from state.attempt import TransactionAttempt
-from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, too_many_letters
+from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits, add_letters, too_many_letters
 from state.commits.state_writes import OrderMattersError
 from state.commits.write_set import WriteSet, compose
 from state.values.state_kind import Field
 
 Read = tuple[str, Field]
+TaskLetters = Mapping[int, Sequence[bytes]]
+"""Task id -> the tuples that the task refused, packed, in order."""
 _READ_OTHER = "commit tasks did not read what the processing phase sent"
 
 
@@ -83,8 +85,9 @@ class Group:
         component_order: component ids in the order in which their changes are composed.
         operations_max: most changes of a group with more than one transaction.
         is_flat: commit tasks send nothing to one another, so what they read is known even if one of them failed.
-        letter_counts: attempt -> tuples refused in its processing phase, 0 if it is missing.
-        letters_max: most tuples that one attempt may refuse in both phases.
+        letters: attempt -> task id -> tuples refused in its processing phase, if there are any.
+        letter_limits: how many tuples an attempt may refuse in both phases, and how many letters may be stored.
+        letters_taken: stored letters that the group publishes.
     """
 
     attempts: tuple[TransactionAttempt, ...]
@@ -93,8 +96,9 @@ class Group:
     component_order: Sequence[str]
     operations_max: int
     is_flat: bool = False
-    letter_counts: Mapping[TransactionAttempt, int] = field(default_factory=dict)
-    letters_max: int = DEFAULT_LETTER_LIMITS.per_transaction
+    letters: Mapping[TransactionAttempt, TaskLetters] = field(default_factory=dict)
+    letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    letters_taken: Sequence[bytes] = ()
 
 
 def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
@@ -103,7 +107,11 @@ def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
     ordered = sorted(reports, key=lambda report: (rank[report.component_id], report.task_id))
     good, failure = _good_prefix(group, ordered)
     failed = None if failure is None else (group.attempts[good], failure)
-    return GroupDecision(_step(group, ordered, good), failed)
+    step = _step(group, ordered, good)
+    if isinstance(step, PublishStep):
+        letters = _letters(group, step.attempts, ordered)
+        add_letters(step.write_set, letters, group.letter_limits.total, taken=group.letters_taken)
+    return GroupDecision(step, failed)
 
 
 def _step(group: Group, reports: Sequence[TaskReport], good: int) -> PublishStep | Again:
@@ -132,18 +140,35 @@ def _good_prefix(group: Group, reports: Sequence[TaskReport]) -> tuple[int, Fail
         is_whole = place < len(reported) or not reports
         edges = group.residues[attempt] ^ (reported[place] if place < len(reported) else 0)
         failures = _failures(reports, place, attempt) if place >= len(reported) - 1 else []
-        letter_count = group.letter_counts.get(attempt, 0)
-        for report in reports:
-            if place in report.results.letters:
-                letter_count += sum(map(len, report.results.letters[place].values()))
-        if letter_count > group.letters_max:
-            failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, group.letters_max)))
+        letter_count = sum(len(letters) for _, letters in _letters_at(group, place, reports))
+        most = group.letter_limits.per_transaction
+        if letter_count > most:
+            failures.append(Failure(FailureKind.RECORD, "commit", 0, too_many_letters(letter_count, most)))
         has_read_other = edges != 0 and (group.is_flat or not failures)
         if has_read_other and is_whole:
             return place, _incomplete(_READ_OTHER, failures)  # what user code said of such input does not count
         if failures:
             return place, most_telling(failures)
     return len(group.attempts), None
+
+
+def _letters(
+    group: Group, prefix: Sequence[TransactionAttempt], reports: Sequence[TaskReport]
+) -> Iterator[tuple[int, list[tuple[int, Sequence[bytes]]]]]:
+    """Yields the txid and the letters of each attempt that is published and has any."""
+    for place, attempt in enumerate(prefix):
+        if found := _letters_at(group, place, reports):
+            yield attempt.txid, found
+
+
+def _letters_at(group: Group, place: int, reports: Sequence[TaskReport]) -> list[tuple[int, Sequence[bytes]]]:
+    """Returns what each task has refused of the attempt at a place, in either phase."""
+    attempt = group.attempts[place]
+    found = [*group.letters[attempt].items()] if attempt in group.letters else []
+    for report in reports:  # which may report on later attempts too
+        if place in report.results.letters:
+            found += report.results.letters[place].items()
+    return found
 
 
 def _failures(reports: Sequence[TaskReport], place: int, attempt: TransactionAttempt) -> list[Failure]:

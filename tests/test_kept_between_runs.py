@@ -23,8 +23,8 @@ from coordinator.sources.files.stores.local_store import LocalStore
 from coordinator.sources.kafka import worker_readers
 from coordinator.sources.kafka.client_settings import ClientSettings, FromEnvironment, FromFile
 from coordinator.sources.kafka.worker_readers import ReaderPool
+from coordinator.sources.redis_streams.stream_reader import _process_client
 from state.redis_topology.reader import _process_connection
-from state.redis_topology.stream_reader import _process_client
 
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 KEEPS = re.compile(r"@cache\b|lru_cache\(|^_\w+(: .*)? = (\{\}|\w*Dict\w*\(\))", re.MULTILINE)
@@ -37,10 +37,9 @@ KEPT = {
     "coordinator/sources/files/stores/compressed_file.py": "unpackers, by path, stamp and topology",
     "coordinator/sources/kafka/worker_readers.py": "readers, by everything a client is made with",
     "coordinated_bolt/user_code.py": "whose code a file is, by its name",
-    "state/kinds/handles.py": "what a class declares, by the class",
     "state/redis_client/function_library.py": "a text of ours",
     "state/redis_topology/reader.py": "connections, by address, key and process",
-    "state/redis_topology/stream_reader.py": "connections, by address and process",
+    "coordinator/sources/redis_streams/stream_reader.py": "connections, by address and process",
 }
 """Module -> what it keeps for as long as its process lives."""
 

@@ -8,7 +8,7 @@ all its acks, which is all that an acker makes of them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -78,7 +78,9 @@ class _HeldMessages:
 
 
 class MessagePacker:
-    """The `TreeOutbox` of a task for one wave: packs what it sends into frames.
+    """The outbox of a task for one wave: packs what it sends into frames.
+
+    What there is to say of a root goes to one acker, which every sender chooses alike.
 
     Args:
         wave_id: the wave.
@@ -231,6 +233,19 @@ def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
     """
     held, _, _ = _content(frame)
     return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
+
+
+def messages_in(frame: WaveFrame) -> Iterator[Message]:
+    """Returns all that a frame holds, as messages one by one; for an engine whose frames hold one each.
+
+    Raises:
+        CodecError: the frame does not hold messages.
+    """
+    for each in contents_of(frame):
+        yield from each.messages() if isinstance(each, TupleStretch) else (each,)
+    for kind, (roots, edges) in zip((MessageKind.INIT, MessageKind.ACK), trees_of(frame), strict=True):
+        for pair in zip(roots, edges, strict=True):
+            yield Message(frame.sender, frame.target, kind, pair)
 
 
 def trees_of(frame: WaveFrame) -> Trees:

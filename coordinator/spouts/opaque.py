@@ -16,9 +16,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
-from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
-from coordinator.spouts.partitioned import PartitionedCoordinator
+from coordinator.spouts.transactional import SpoutSpec
 from state.attempt import TransactionAttempt
 
 
@@ -59,7 +58,7 @@ class OpaquePartitionedEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class IOpaquePartitionedTransactionalSpout(IComponent):
+class IOpaquePartitionedTransactionalSpout(SpoutSpec):
     """The spec of a spout whose batches are cut partition by partition, and again for every attempt.
 
     Choose it if the input cannot promise that a replay reads the same; otherwise choose
@@ -67,10 +66,6 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
 
     Source: backtype.storm.transactional.partitioned.IOpaquePartitionedTransactionalSpout.
     """
-
-    @abstractmethod
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
-        """Makes the coordinator (driver, once a run)."""
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> OpaquePartitionedEmitter:
@@ -84,7 +79,3 @@ class IOpaquePartitionedTransactionalSpout(IComponent):
             metadata: what the emitter has returned.
         """
         return ()
-
-    def fingerprint(self) -> str:
-        """Returns one readable line that changes with the input; see `ITransactionalSpout.fingerprint`."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"

@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
-from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.spouts.answers import expect_count
-from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.spouts.transactional import SpoutCoordinator, SpoutSpec
 from state.attempt import TransactionAttempt
 
 
@@ -92,15 +91,11 @@ class PartitionedEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class IPartitionedTransactionalSpout(IComponent):
+class IPartitionedTransactionalSpout(SpoutSpec):
     """The spec of a spout whose batches are cut partition by partition.
 
     Source: backtype.storm.transactional.partitioned.IPartitionedTransactionalSpout.
     """
-
-    @abstractmethod
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
-        """Makes the coordinator (driver, once a run)."""
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedEmitter:
@@ -114,7 +109,3 @@ class IPartitionedTransactionalSpout(IComponent):
             metadata: what the emitter has returned.
         """
         return ()
-
-    def fingerprint(self) -> str:
-        """Returns one readable line that changes with the input; see `ITransactionalSpout.fingerprint`."""
-        return f"{type(self).__module__}.{type(self).__qualname__}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
@@ -149,17 +150,37 @@ class SpoutEmitter(ABC):
         """Called once, after the last batch."""
 
 
-class ITransactionalSpout(IComponent):
-    """The spec of a spout whose batches are cut by one coordinator.
+class SpoutSpec(IComponent):
+    """What the specs of all kinds of spout share.
 
-    The object is made on the driver and shipped, so it must pickle; its two methods make the live objects.
+    The object is made on the driver and shipped, so it must pickle; its methods make the live objects. A class that is
+    a coordinator too needs no `get_coordinator`: each run then asks a copy of the object.
+    """
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        """Makes the coordinator (driver, once a run)."""
+        return copy(self)  # type: ignore[return-value] # the builder has refused a spec that is none
+
+    def fingerprint(self) -> str:
+        """Returns one readable line that changes with the input; called once a run, on the driver.
+
+        It is stored with the first write. A later start with another line is refused unless the user accepts what
+        `SpoutCoordinator.compare` reports. The default names the class, which says nothing about the input: override
+        it.
+        """
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
+
+def lacks_coordinator(spec: SpoutSpec) -> bool:
+    """Returns whether a spec neither makes a coordinator nor is one."""
+    return type(spec).get_coordinator is SpoutSpec.get_coordinator and not isinstance(spec, SpoutCoordinator)
+
+
+class ITransactionalSpout(SpoutSpec):
+    """The spec of a spout whose batches are cut by one coordinator.
 
     Source: backtype.storm.transactional.ITransactionalSpout.
     """
-
-    @abstractmethod
-    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
-        """Makes the coordinator (driver, once a run)."""
 
     @abstractmethod
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
@@ -190,12 +211,3 @@ class ITransactionalSpout(IComponent):
             metadata: of the transaction, as the coordinator made it.
         """
         return ()
-
-    def fingerprint(self) -> str:
-        """Returns one readable line that changes with the input; called once a run, on the driver.
-
-        It is stored with the first write. A later start with another line is refused unless the user accepts what
-        `SpoutCoordinator.compare` reports. The default names the class, which says nothing about the input: override
-        it.
-        """
-        return f"{type(self).__module__}.{type(self).__qualname__}"

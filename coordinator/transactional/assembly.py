@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.row_spout import RowSpout
@@ -16,23 +14,24 @@ from coordinator.spouts.transactional import SpoutCoordinator
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_description import fingerprint_of
 from coordinator.topology.planning.plan import Plan
-from coordinator.transactional.coordinator import CommitLimit, Coordinator
+from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
-from coordinator.transactional.machine.metadata_log import MetadataLog, Notes
 from coordinator.transactional.machine.poison import to_keep
-from coordinator.transactional.machine.republication import Republication
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.machine.run_plan import RunPlan
 from coordinator.transactional.machine.transaction_record import TransactionRecord
 from coordinator.transactional.options import RunOptions, adopted_words
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
-from coordinator.transactional.spout_side import RepublishSide, SpoutSide
+from coordinator.transactional.republished_input import RepublishedInput
+from coordinator.transactional.run_spout import RunSpout
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
 from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.transactional.start.takeover import TakenOver, Takeover
-from coordinator.watching.run_observer import Observer, Observers, RunBegan
+from coordinator.transactional.surroundings import Surroundings
+from coordinator.transactional.telling import Telling
+from coordinator.watching.run_observer import RunBegan
 from state.attempt import Attempts
+from state.commits.quarantine import QuarantineRecord
 from state.records.durability import DurabilityLevel
 from state.records.transaction_history import RECEIPTS_KEPT
 from state.redis_topology.store import RedisStore
@@ -40,73 +39,53 @@ from state.values.own_copy import own_copy
 
 
 @contextmanager
-def assembled(  # noqa: D417 - the others are what their names say
+def assembled(
     topology: Topology,
     plan: Plan,
     store: RedisStore,
     engine: Engine,
     options: RunOptions,
     *,
-    nonce: str,
-    new_generation: str,
-    clock: Callable[[], float],
-    draw_bits: Callable[[int], int],
-    pause: Callable[[float], None] | None = None,
-    commit_limit: CommitLimit | None = None,
-    wall_clock: Callable[[], float] | None = None,
-    replay: RepublishChoice | LetterChoice | None = None,
-    observers: Sequence[Observer] = (),
-    cancel_later_s: float = 0.0,
-    begin: Callable[[], None] | None = None,
+    around: Surroundings,
+    choice: RepublishChoice | LetterChoice | None = None,
 ) -> Iterator[Coordinator]:
     """Becomes the owner of a topology and yields the coordinator of a run that continues where the last one ended.
 
     Args:
+        topology: to be run.
+        plan: of it.
         store: holds its state; the server was checked.
         engine: runs its waves; closed by the caller.
-        nonce: 128 random bits, hexadecimal, as of `new_generation`; the engine's readers of state have the same one.
-        clock: seconds, monotonic; `wall_clock` since the epoch, for quarantined batches, as it by default.
-        draw_bits: number of bits -> a random number, for attempt ids. It may be seeded; `nonce` must never be.
-        pause: waits for that many seconds before a failed start of the spout is tried again; None does not wait.
-        replay: quarantined batches or dead letters to replay, instead of reading the input.
-        observers: hear what happens, from when the run owns the topology to its end.
-        begin: called before the topology is owned, unless its input is empty.
+        options: of the run.
+        around: see there.
+        choice: quarantined batches or dead letters to replay, instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.
     """
-    options, notified = fitting(topology, options), Observers(observers)
-    start = _spout_start(topology, plan, options, pause or _ignore)
+    options = fitting(topology, options)
+    start = _spout_start(topology, plan, options, around.pause)
     with ExitStack() as resources:
         spout = start.coordinator(resources)
         committer = start.committer(resources) if options.tells_spout else None
-        if begin is not None and not start.is_empty(spout):
-            begin()
-        found = Takeover(topology, store, start, spout, options, choice=replay)
-        taken = found.take(nonce=nonce, new_generation=new_generation)
-        resources.enter_context(notified.until_the_end())
+        if around.begin is not None and not start.is_empty(spout):
+            around.begin()
+        found = Takeover(topology, store, start, spout, options, choice=choice)
+        taken = found.take(nonce=around.nonce, new_generation=around.new_generation)
+        resources.enter_context(around.observers.until_the_end())
         coordinator = new_coordinator(
-            plan=plan,
+            topology,
+            plan,
+            engine,
+            options,
+            around=around,
+            start=start,
             spout=spout,
-            engine=engine,
-            metadata=taken.metadata,
-            committed_txid=taken.committed_txid,
-            new_attempt_id=lambda: draw_bits(64),
-            options=options,
-            clock=clock,
-            message_timeout_s=topology.message_timeout_s,
-            cancel_later_s=cancel_later_s,
-            publisher=_publisher(store, taken, options, clock, wall_clock or clock),
+            publisher=_publisher(store, taken, options, around),
+            taken=taken,
             committer=committer,
             untold=store.last_group() if committer is not None else (),
-            withheld={record.txid for record in store.quarantined()} if committer is not None else (),
-            quarantined=lambda: [to_keep(each.batch, is_opaque=start.kind.is_opaque) for each in store.quarantined()],
-            notices=taken.notices,
-            earlier_notes=taken.notes,
-            start=start,
-            commit_limit=commit_limit,
-            observers=notified,
-            republications=taken.republications,
+            quarantined=store.quarantined,
         )
         coordinator.statistics.durability = store.durability
         yield coordinator
@@ -134,63 +113,57 @@ def refuse_early(
 
 
 def new_coordinator(
-    *,
+    topology: Topology,
     plan: Plan,
+    engine: Engine,
+    options: RunOptions,
+    *,
+    around: Surroundings,
     start: SpoutStart,
     spout: SpoutCoordinator,
-    engine: Engine,
     publisher: Publisher,
-    metadata: MetadataLog,
-    committed_txid: int,
-    new_attempt_id: Callable[[], int],
-    options: RunOptions,
-    clock: Callable[[], float],
-    message_timeout_s: float,
-    cancel_later_s: float = 0.0,
+    taken: TakenOver,
     committer: SpoutCommitter | None = None,
     untold: Attempts = (),
-    withheld: Collection[int] = (),
-    quarantined: Callable[[], Collection[Any]] = tuple,
-    notices: tuple[str, ...] = (),
-    earlier_notes: Notes | None = None,
-    commit_limit: CommitLimit | None = None,
-    observers: Observers | None = None,
-    republications: tuple[Republication, ...] | None = None,
+    quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
-    spout_id = plan.wirings[plan.emitter_tasks[0]].component_id
-    observers = observers or Observers()
-    guarded = GuardedSpout(spout, spout_id, _run_so_far(metadata, committed_txid, earlier_notes or {}))
+    run_spout = RunSpout(spout, start.calls, around.clock, _run_so_far(taken))
     machine = RunMachine(
-        replace(_run_plan(plan, engine, start, publisher, message_timeout_s), cancel_later_s=cancel_later_s),
+        _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around),
         options,
-        metadata,
-        committed_txid=committed_txid,
-        new_attempt_id=new_attempt_id,
-        earlier=_earlier(metadata.coordinator, guarded, earlier_notes or {}),
+        taken.metadata,
+        committed_txid=taken.committed_txid,
+        new_attempt_id=around.new_attempt_id,
+        earlier=_earlier(taken, run_spout),
     )
-    guarded.positions = machine.positions
-    start.resume(guarded)
-    machine.statistics.notices = notices
-    spout_side = partial(SpoutSide if republications is None else partial(RepublishSide, republications), guarded)
+    run_spout.how_far = machine.positions
+    start.calls.patiently("resume", lambda: run_spout.informed().resume())
+    machine.statistics.notices = taken.notices
+    found = {record.txid for record in quarantined()} if committer is not None else set()
     coordinator = Coordinator(
         machine=machine,
-        spout=spout_side(
-            GuardedSpoutCommitter(committer, spout_id),
-            clock=clock,
-            metadata=metadata,
-            notes_of=lambda given: start.notes(spout, given),
+        spout=run_spout,
+        telling=Telling(
+            committer,
+            start.calls,
+            inform=run_spout.informed,
+            told_as=taken.metadata.told_as,
             untold=untold,
-            withheld=lambda: {*withheld, *machine.statistics.quarantined},
-            quarantined=quarantined,
+            withheld=lambda: found.union(machine.statistics.quarantined),
+            quarantined=lambda: [to_keep(each.batch, is_opaque=start.kind.is_opaque) for each in quarantined()],
         ),
         engine=engine,
         publisher=publisher,
-        observers=observers,
-        clock=clock,
-        commit_limit=commit_limit,
+        observers=around.observers,
+        clock=around.clock,
+        republished=(
+            None if taken.republications is None else RepublishedInput(taken.republications, run_spout, around.clock)
+        ),
+        commit_limit=around.commit_limit,
     )
-    observers.notify(RunBegan(plan.topology_id, machine.statistics, message_timeout_s, coordinator.condition))
+    began = RunBegan(plan.topology_id, machine.statistics, topology.message_timeout_s, coordinator.condition)
+    around.observers.notify(began)
     return coordinator
 
 
@@ -199,58 +172,56 @@ def _spout_start(topology: Topology, plan: Plan, options: RunOptions, pause: Cal
     return SpoutStart(topology, context, tries=options.max_attempts, pause=pause)
 
 
-def _publisher(
-    store: RedisStore,
-    taken: TakenOver,
-    options: RunOptions,
-    clock: Callable[[], float],
-    wall_clock: Callable[[], float],
-) -> Publisher:
+def _publisher(store: RedisStore, taken: TakenOver, options: RunOptions, around: Surroundings) -> Publisher:
     return Publisher(
         store,
         store.keys.topology_id,
-        clock=clock,
+        clock=around.clock,
         history=options.history,
         origin=QuarantineOrigin(
-            wall_clock,
+            around.wall_time,
             topology_fingerprint=fingerprint_of(taken.description),
             source_fingerprint=taken.source_fingerprint,
             limit=options.max_quarantined,
         ),
-        server_watch=store.watch(clock),
+        server_watch=store.watch(around.clock),
         barriers=store if options.asked_durability().level is not DurabilityLevel.MEMORY else None,
     )
 
 
-def _run_so_far(metadata: MetadataLog, committed_txid: int, earlier_notes: Notes) -> RunSoFar:
+def _run_so_far(taken: TakenOver) -> RunSoFar:
+    metadata, committed_txid = taken.metadata, taken.committed_txid
     last_txid, number_of = max(metadata.coordinator, default=committed_txid), metadata.number_of
-    notes = {name: own_copy(note) for name, note in metadata.notes(earlier_notes).items() if note is not None}
+    notes = {name: own_copy(note) for name, note in metadata.notes(taken.notes).items() if note is not None}
     last = metadata.coordinator.get(last_txid)
     return RunSoFar(number_of(last_txid), last, number_of(committed_txid), notes=notes)
 
 
-def _run_plan(plan: Plan, engine: Engine, start: SpoutStart, publisher: Publisher, message_timeout_s: float) -> RunPlan:
+def _run_plan(
+    topology: Topology, plan: Plan, engine: Engine, publisher: Publisher, *, kind: SpoutKind, around: Surroundings
+) -> RunPlan:
     made = RunPlan(
         commit_tasks=plan.commit_tasks,
         component_order=tuple(plan.component_order),
-        spout_id=plan.wirings[plan.emitter_tasks[0]].component_id,
-        has_partitions=start.kind.has_partitions,
-        is_opaque=start.kind.is_opaque,
+        spout_id=topology.spout.component_id,
+        has_partitions=kind.has_partitions,
+        is_opaque=kind.is_opaque,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
         engine_queues=engine.queues and plan.has_independent_batches,
-        message_timeout_s=message_timeout_s,
+        message_timeout_s=topology.message_timeout_s,
+        cancel_later_s=around.cancel_later_s,
         letter_limits=plan.letter_limits,
     )
     timeout_s = publisher.barrier_timeout_s
     return made if timeout_s is None else replace(made, barrier_timeout_s=timeout_s)
 
 
-def _earlier(stored: Mapping[int, Any], spout: GuardedSpout, notes: Notes) -> list[TransactionRecord]:
+def _earlier(taken: TakenOver, spout: RunSpout) -> list[TransactionRecord]:
     """Returns the transactions that earlier runs cut and did not commit, and the last that they committed."""
     return [
-        TransactionRecord(txid, value, spout.estimated_bytes(value), notes.get(txid, {}))
-        for txid, value in stored.items()
+        TransactionRecord(txid, value, spout.estimated_bytes(value), taken.notes.get(txid, {}))
+        for txid, value in taken.metadata.coordinator.items()
     ]
 
 
@@ -272,7 +243,3 @@ def group_max(topology: Topology, options: RunOptions) -> int:
         return 1
     has_committer = SpoutKind(topology.spout.spec).has_committer
     return min(options.commit_group_max, RECEIPTS_KEPT) if has_committer else options.commit_group_max
-
-
-def _ignore(_: object) -> None:
-    """Does nothing; stands in for a callback that was not given."""

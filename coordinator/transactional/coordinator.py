@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from coordinator.transactional.engine import Engine, Event, PhaseWaits, WaveCrashed, WaveProcessed
+from coordinator.transactional.engine import Engine, Event, GroupExecuted, PhaseWaits, WaveCrashed, WaveProcessed
 from coordinator.transactional.machine.run_events import (
     AskBarrier,
     AskForEnd,
@@ -31,7 +31,9 @@ from coordinator.transactional.machine.run_events import (
 )
 from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.publisher import Publisher
-from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.republished_input import RepublishedInput
+from coordinator.transactional.run_spout import RunSpout
+from coordinator.transactional.telling import Telling
 from coordinator.watching.run_observer import (
     AttemptRetried,
     AttemptsFailed,
@@ -63,11 +65,13 @@ class Coordinator:
 
     Args:
         machine: makes the decisions.
-        spout: cuts transactions, and is told what is durable.
+        spout: can be paused and drained, and cuts transactions unless `republished` does.
+        telling: tells the spout's committer what is durable.
         engine: runs waves.
         publisher: stores and commits, as the owner of the topology.
         observers: notified of what happens.
         clock: seconds, monotonic.
+        republished: takes the place of the spout's input, if the run reads none.
         commit_limit: makes groups smaller, or holds them; asked every turn.
     """
 
@@ -75,19 +79,24 @@ class Coordinator:
         self,
         *,
         machine: RunMachine,
-        spout: SpoutSide,
+        spout: RunSpout,
+        telling: Telling,
         engine: Engine,
         publisher: Publisher,
         observers: Observers,
         clock: Callable[[], float],
+        republished: RepublishedInput | None = None,
         commit_limit: CommitLimit | None = None,
     ) -> None:
         self._machine = machine
-        self._spout, self._engine, self._publisher = spout, engine, publisher
+        self._spout, self._telling = spout, telling
+        self._input = spout if republished is None else republished
+        self._engine, self._publisher = engine, publisher
         self._observers = observers
         self._clock = clock
         self._commit_limit = commit_limit
         self._waves: dict[int, tuple[Attempts, float]] = {}
+        self._executed_early: GroupExecuted | None = None
         self._is_done = False
 
     @property
@@ -97,19 +106,19 @@ class Coordinator:
 
     def drain(self) -> None:
         """Cuts no new transactions; the run ends when those in flight are committed. Any thread."""
-        self._spout.guarded.draining = True
+        self._spout.draining = True
 
     def condition(self) -> RunCondition:
         """Returns how the run stands; called on the run's thread."""
-        return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.guarded.draining)
+        return RunCondition(self._machine.window(), self._machine.is_blocked(), self._spout.draining)
 
     def deactivate(self) -> None:
         """Cuts no new transactions until `activate`; those in flight commit, and the run waits. Any thread."""
-        self._spout.guarded.active = False
+        self._spout.active = False
 
     def activate(self) -> None:
         """Cuts transactions again after `deactivate`. Any thread."""
-        self._spout.guarded.active = True
+        self._spout.active = True
 
     def run(self) -> RunStatistics:
         """Runs to the end of the input, or until it is drained.
@@ -153,28 +162,27 @@ class Coordinator:
 
     def _turn(self, *, is_awaited: bool) -> bool:
         machine, clock = self._machine, self._clock
-        for due in (self._spout.resume(), self._spout.first_positions(), self._publisher.barrier_answer()):
+        for due in (self._telling.resume(), self._spout.first_positions(), self._publisher.barrier_answer()):
             if due is not None:
                 self._handle(due)
         if not machine.is_halted():
             self._publisher.look()
             self._note_absences()
-            self._spout.guarded.tell_activity()
-        self._spout.note_committed(machine.currtx - 1)
+            self._spout.tell_activity()
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
             self._publisher.finish(self.statistics.released_txid)
             self._note_absences()
             return True
-        event = None if machine.has_judged_early else self._next_event()  # else the next group may be ready
+        event = self._next_event()
         if event is not None:
             self._handle(event)
-        has_progressed = machine.has_judged_early or not isinstance(event, PhaseWaits | None)
+        has_progressed = not isinstance(event, PhaseWaits | None)
         if has_progressed:
             self.statistics.active = machine.active_count()
             self.statistics.cut_txid = machine.last_txid()
-            self.statistics.fraction = self._spout.progress()
+            self.statistics.fraction = self._input.progress()
         self._handle(TimePassed(clock()))
         if self._observers:
             self._observers.notify(TurnEnded(machine.is_idle(), has_progressed))
@@ -184,6 +192,9 @@ class Coordinator:
 
     def _next_event(self) -> RunEvent | None:
         """Waits for whatever can happen next; a run that can only wait for a barrier waits for its answer."""
+        executed, self._executed_early = self._executed_early, None
+        if executed is not None:  # judged now, so that the wave that has just started runs meanwhile
+            return executed
         is_idle = self._machine.is_idle()
         if not self._publisher.awaits_barrier or not (is_idle or self._machine.is_blocked()):
             return self._engine_event(self._wait_s(is_idle=is_idle))
@@ -224,13 +235,15 @@ class Coordinator:
         """Carries out a decision; returns the answer, None if there is none."""
         match decision:
             case Cut():
-                return self._spout.cut(decision)
+                return self._input.cut(decision)
             case StoreMetadata(entries):
                 self._publisher.store_metadata(entries)
             case AttemptsIssued() | AttemptsFailed() | AttemptRetried():
                 self._observers.notify(decision)
             case StartWave():
                 self._start_wave(decision)
+            case StartCommit(executed=GroupExecuted() as executed):
+                self._executed_early = executed
             case StartCommit(wave_id, attempts, composed):
                 reached("group.submitting")
                 self._engine.commit(wave_id, attempts, composed=composed)
@@ -240,14 +253,14 @@ class Coordinator:
             case AskBarrier():
                 self._publisher.ask_barrier(decision)
             case Tell(attempts):
-                return self._spout.tell(attempts)
+                return self._telling.tell(attempts)
             case CancelWave(wave_id):
                 self._engine.cancel(wave_id)
             case ReleaseWave(wave_id):
                 reached("wave.releasing")
                 self._engine.release(wave_id)
             case AskForEnd():
-                return self._spout.input_state()
+                return self._input.input_state()
             case Done():
                 self._is_done = True
             case Halt(error):

@@ -236,7 +236,7 @@ inline make_set_aside(own, as, rows_of_batch) {
   own.call.digest = own.call.digest + 128
 }
 
-/* spout_side.py: RepublishSide.cut; metadata_log.py: MetadataLog.carried_to: a quarantined batch is the next
+/* republished_input.py: RepublishedInput.cut; metadata_log.py: MetadataLog.carried_to: a quarantined batch is the next
    transaction; the one after it is cut from where the one before it ended */
 inline make_republished(own, which, as, rows_of_batch) {
   own.attempt[as] = own.nonce * EPOCHS + own.epoch;

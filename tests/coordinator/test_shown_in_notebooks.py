@@ -10,8 +10,8 @@ import pytest
 
 from coordinated_bolt import BaseBatchBolt
 from coordinator import FixedBatchesSpout, LocalCluster, PlainStatistics, RunStatistics, TransactionalTopologyBuilder
-from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.topology.planning.plan import make_plan
+from coordinator.trying.bolt_trial import run_bolt
 from coordinator.watching.statistics.run_report import tables_of
 from examples.word_count import CountWords, StoreCounts
 from state.redis_topology.snapshots import Snapshot

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.clickstream import expected
-from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
+from coordinator.trying.bolt_trial import run_bolt
 from examples.clickstream import DAY_S, PAUSE_S, CountVisits, date_of, make_data, topology
 
 MIDNIGHT = 20_455 * DAY_S

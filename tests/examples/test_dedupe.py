@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.transactional.options import RunOptions
+from coordinator.trying.bolt_trial import run_bolt
 from examples.dedupe import AddOnce, make_data, topology
 from tests.support.examples.answers import dedupe
 

@@ -9,8 +9,8 @@ from unittest import mock
 
 import pytest
 
+from committers import group_commit
 from coordinator.engines.simulated.timeline import SimulationStuckError
-from coordinator.transactional.machine import commits
 from coordinator.transactional.machine.releases import Releases
 from state.commits.dead_letters import add_letters
 from tests.simulation.aside import LEVELS, AsideSimulation
@@ -65,8 +65,8 @@ def lose_letters(write_set, letters, total_max, *, taken=(), add=add_letters):
 
 
 BUGS: dict[str, tuple[str, Any]] = {
-    "a replay leaves its letters": ("", mock.patch.object(commits, "add_letters", leave_taken)),
-    "letters are forgotten": ("", mock.patch.object(commits, "add_letters", lose_letters)),
+    "a replay leaves its letters": ("", mock.patch.object(group_commit, "add_letters", leave_taken)),
+    "letters are forgotten": ("", mock.patch.object(group_commit, "add_letters", lose_letters)),
     "released before it is confirmed": ("told cut", mock.patch.object(Releases, "published", released_at_once)),
 }
 

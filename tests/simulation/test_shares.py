@@ -8,8 +8,7 @@ from unittest import mock
 
 import pytest
 
-from coordinator.engines.simulated import sim_engine
-from coordinator.engines.spark import shares
+from coordinator.engines.spark import shares, wave
 from coordinator.engines.spark.shares import Share
 from coordinator.engines.spark.stage import WaveInput
 from coordinator.topology.planning.plan import Plan
@@ -26,8 +25,8 @@ SEEDS = 4
 def test_every_schedule_with_shares_keeps_every_invariant_and_ends(tasks: int):
     met: Counter[int] = Counter()
 
-    def noted(plan: Plan, wave: WaveInput, early: EarlyCommit) -> tuple[Share, ...]:
-        found = shares.shares_of(plan, wave, early)
+    def noted(plan: Plan, given: WaveInput, early: EarlyCommit) -> tuple[Share, ...]:
+        found = shares.shares_of(plan, given, early)
         met[len(found)] += 1
         return found
 
@@ -35,7 +34,7 @@ def test_every_schedule_with_shares_keeps_every_invariant_and_ends(tasks: int):
     with (
         mock.patch.object(shares, "LEAST_ATTEMPTS", 1),
         mock.patch.object(Plan, "in_slots", lambda plan, _: replace(plan, slots=2)),
-        mock.patch.object(sim_engine, "shares_of", noted),
+        mock.patch.object(wave, "shares_of", noted),
     ):
         violations = [simulate(scenario).violation for scenario in scenarios]
     assert violations == [""] * len(scenarios)

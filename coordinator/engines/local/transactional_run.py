@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -22,6 +23,8 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.engine import Event, PhaseWaits
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice
+from coordinator.transactional.surroundings import Surroundings
+from coordinator.watching.run_observer import Observers
 from coordinator.watching.statistics.run_report import tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from coordinator.watching.telemetry.run_logs import RetryLog
@@ -99,13 +102,15 @@ class TransactionalRun:
                 store,
                 self._engine,
                 replace(options, commit_target_s=None),  # nothing depends on how fast this machine is
-                nonce=nonce,
-                new_generation=new_generation,
-                clock=lambda: self._timers.now_s,
-                draw_bits=random.getrandbits,
-                commit_limit=self._book.commit_limit,
-                replay=replay,
-                observers=[self._book, RetryLog(lambda: self._timers.now_s)],
+                around=Surroundings(
+                    nonce=nonce,
+                    new_generation=new_generation,
+                    clock=lambda: self._timers.now_s,
+                    new_attempt_id=partial(random.getrandbits, 64),
+                    commit_limit=self._book.commit_limit,
+                    observers=Observers([self._book, RetryLog(lambda: self._timers.now_s)]),
+                ),
+                choice=replay,
             )
         )
 

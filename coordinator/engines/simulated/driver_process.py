@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, RepublishChoice
+from coordinator.transactional.surroundings import Surroundings
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
 from state.redis_topology.store import RedisStore
@@ -123,12 +125,14 @@ class DriverProcess(Process):
                 store,
                 self.engine,
                 options,
-                nonce=self.nonce,
-                new_generation=f"{random.getrandbits(128):032x}",
-                clock=lambda: timeline.now_s,
-                draw_bits=random.getrandbits,
-                pause=self.wait,
-                replay=self._replay,
+                around=Surroundings(
+                    nonce=self.nonce,
+                    new_generation=f"{random.getrandbits(128):032x}",
+                    clock=lambda: timeline.now_s,
+                    new_attempt_id=partial(random.getrandbits, 64),
+                    pause=self.wait,
+                ),
+                choice=self._replay,
             )
         )
         self.later(self._turn)

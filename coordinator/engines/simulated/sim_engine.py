@@ -7,36 +7,30 @@ never resumed. What becomes of its tasks and frames is in `executors`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
-from coordinator.engines.simulated.executors import Executors, Output, Stage, TaskDiedError
+from coordinator.engines.simulated.executors import Executors, Output, TaskDiedError
 from coordinator.engines.simulated.fault_plan import FaultPlan
+from coordinator.engines.simulated.task_stages import TaskStages
 from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.shares import ShareStage, shares_of, shares_processed
-from coordinator.engines.spark.stage import (
-    CommitStage,
-    EmitterStage,
-    MeetingStage,
-    ProcessingStage,
-    Reading,
-    WaveInput,
-    reports_among,
-    wave_processed,
-)
+from coordinator.engines.spark.frame_jobs import StageFunction
+from coordinator.engines.spark.stage import CommitStage, MeetingStage, Reading, WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
+from coordinator.engines.spark.wave import Steps, Wave
 from coordinator.spouts.batch_emitters import Batch
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import EarlyCommit, Event, GroupCrashed, GroupExecuted, WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
-from state.attempt import TransactionAttempt
+from state.attempt import Attempts
 from state.codec import CodecError
 
 STEP_S = 0.02
 FOREVER_S = 1e6
+T = TypeVar("T")
 
 
 @dataclass(slots=True, eq=False)
@@ -53,16 +47,54 @@ class Job:
         self.executors.reach(point)
 
 
+class WaveLostError(Exception):
+    """The job of a wave was given up as a whole."""
+
+    def __init__(self, kind: CrashKind) -> None:
+        super().__init__(kind)
+        self.kind = kind
+
+
+class SimStages(TaskStages):
+    """The stages of one wave, which may be lost, or run again after somebody has read what they wrote."""
+
+    def __init__(self, plan: Plan, executors: Executors) -> None:
+        super().__init__(plan, executors)
+        self._faults, self._ran = executors.faults, list[tuple[StageFunction, int]]()
+
+    def seeded(self, stage: StageFunction, count: int) -> list[Output]:
+        self._may_be_lost()
+        return super().seeded(stage, count)
+
+    def run(self, rows: list[Output], stage: StageFunction, index: int, partitions: Sequence[int] = ()) -> list[Output]:
+        if isinstance(stage, MeetingStage):
+            self._may_be_lost()
+        elif not isinstance(stage, CommitStage):
+            self._ran.append((stage, index))
+        elif index == self._plan.meeting_stage:
+            rows = self._recomputed(rows)
+            if self._faults.strikes("wave.is_lost"):
+                raise WaveLostError(CrashKind.LOST)
+        return super().run(rows, stage, index, partitions)
+
+    def _may_be_lost(self) -> None:
+        if self._faults.strikes("wave.is_lost"):
+            raise WaveLostError(self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE]))
+
+    def _recomputed(self, rows: list[Output]) -> list[Output]:
+        if not self._faults.strikes("stage.is_recomputed"):
+            return rows
+        again: list[Output] = []
+        for stage, index in self._ran[-self._plan.meeting_stage :]:
+            again = super().run(again, stage, index)
+        return self._executors.mixed(rows, again, self._faults.drawn("stage.is_recomputed"))
+
+
 @dataclass(slots=True)
 class _KeptWave:
-    """What executors keep of a wave until it is released.
+    """What executors keep of a wave until it is released, and the job that runs for it."""
 
-    Attributes:
-        shuffled: what each task of the last processing stage wrote; None if it has not written anything.
-    """
-
-    given: WaveInput
-    shuffled: list[Output] | None = None
+    wave: Wave[list[Output]]
     job: Job | None = None
 
 
@@ -108,13 +140,15 @@ class SimEngine:
         early: EarlyCommit,
     ) -> None:
         copied = {scope: dict(values) for scope, values in stored.items()}
-        wave = self.waves[wave_id] = _KeptWave(WaveInput(wave_id, batches, copied))
-        self._begin(wave, self._processing(wave, early), WaveCrashed(wave_id, "cancelled"))
+        stages, given = SimStages(self._plan, self._executors), WaveInput(wave_id, batches, copied)
+        kept = _KeptWave(Wave(self._plan, stages, given, self._entry, self._reading))
+        self.waves[wave_id] = kept
+        self._begin(kept, self._processing(kept, early), WaveCrashed(wave_id, "cancelled"))
 
-    def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
+    def commit(self, wave_id: int, attempts: Attempts, *, composed: bool) -> None:
         wave = self.waves[wave_id]
         crashed = GroupCrashed(wave_id, attempts, "cancelled")
-        self._begin(wave, self._committing(wave, attempts, composed=composed), crashed)
+        self._begin(wave, self._committing(wave, wave_id, attempts, composed=composed), crashed)
 
     def cancel(self, wave_id: int) -> None:
         job = self.waves[wave_id].job
@@ -150,6 +184,9 @@ class SimEngine:
         except CodecError as error:  # as on Spark, where whatever a job raises makes it a crash
             self._events.append(replace(job.crashed, reason=str(error)))
             seconds = None
+        except WaveLostError as error:
+            self._events.append(replace(job.crashed, reason="a worker died", kind=error.kind))
+            seconds = None
         except TaskDiedError:
             self._events.append(replace(job.crashed, reason="a worker died again and again", kind=CrashKind.LOST))
             seconds = None
@@ -163,70 +200,25 @@ class SimEngine:
         if wave.job is not None and not wave.job.is_over:
             self._events.append(event)
 
-    def _processing(self, wave: _KeptWave, early: EarlyCommit) -> Iterator[float]:
-        plan, wave_id = self._plan, wave.given.wave_id
+    def _processing(self, kept: _KeptWave, early: EarlyCommit) -> Iterator[float]:
         if self._faults.strikes("wave.hangs"):
             yield FOREVER_S
-        shares = shares_of(plan, wave.given, early)
-        if not shares:
-            for outputs in self._chain(wave):
-                wave.shuffled = outputs
-                yield STEP_S
-        if self._faults.strikes("wave.is_lost"):
-            kind = self._faults.drawn("wave.is_lost").choice([CrashKind.LOST, CrashKind.OVERDUE])
-            self._over(wave, WaveCrashed(wave_id, "a worker died", kind))
-            return
-        if shares:
-            run = ShareStage.of(self._entry, shares)
-            answers = [answer for place in range(len(shares)) for answer in self._executors.run(run, place, [])]
-            processed = shares_processed(plan, shares, early, answers)
-        else:
-            meeting = MeetingStage(self._entry, wave.given, early)
-            partitions = plan.meeting_partitions(with_commit=bool(early.groups))
-            records = self._executors.read(wave.shuffled or [])
-            verdicts = [v for p in partitions for v in self._executors.run(meeting, p, records.get(p, []))]
-            processed = wave_processed(plan, wave_id, early, verdicts)
+        processed = yield from _timed(kept.wave.process(early))
+        self._over(kept, processed)
+
+    def _committing(self, kept: _KeptWave, wave_id: int, attempts: Attempts, *, composed: bool) -> Iterator[float]:
+        if self._faults.strikes("wave.hangs"):
+            yield FOREVER_S
+        reports = yield from _timed(kept.wave.commit(attempts, composed=composed))
+        self._over(kept, GroupExecuted(wave_id, attempts, tuple(reports)))
+
+
+def _timed(steps: Steps[T]) -> Generator[float, None, T]:
+    """Says how long each step takes."""
+    while True:  # bounded by the stages of the plan
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
         yield STEP_S
-        self._over(wave, processed)
-
-    def _committing(
-        self, wave: _KeptWave, attempts: tuple[TransactionAttempt, ...], *, composed: bool
-    ) -> Iterator[float]:
-        plan = self._plan
-        if self._faults.strikes("wave.hangs"):
-            yield FOREVER_S
-        if wave.shuffled is None:  # all was in the memory of one task
-            for outputs in self._chain(wave):
-                wave.shuffled = outputs
-                yield STEP_S
-        shuffled = wave.shuffled or []
-        if self._faults.strikes("stage.is_recomputed"):
-            for outputs in self._chain(wave):
-                again = outputs
-                yield STEP_S
-            shuffled = self._executors.mixed(shuffled, again, self._faults.drawn("stage.is_recomputed"))
-        if self._faults.strikes("wave.is_lost"):
-            self._over(wave, GroupCrashed(wave.given.wave_id, attempts, "a worker died", CrashKind.LOST))
-            return
-        given = wave.given.attempts().attempts
-        for index in range(plan.meeting_stage, len(plan.stages)):
-            stage = CommitStage(self._entry, index, given, attempts, composed, self._reading)
-            records = self._executors.read(shuffled)
-            shuffled = [
-                self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].partitions))
-            ]
-            yield STEP_S
-        reports = reports_among(packed for output in shuffled for _, packed in output)
-        self._over(wave, GroupExecuted(wave.given.wave_id, attempts, tuple(reports)))
-
-    def _chain(self, wave: _KeptWave) -> Iterator[list[Output]]:
-        """Runs the processing stages one after another; gives what the tasks of each wrote."""
-        plan, lean = self._plan, wave.given.without_content()
-        outputs: list[Output] = []
-        for index in range(plan.meeting_stage):
-            stage: Stage = ProcessingStage(self._entry, lean, index) if index else EmitterStage(self._entry, wave.given)
-            records = self._executors.read(outputs)
-            outputs = [
-                self._executors.run(stage, p, records.get(p, [])) for p in range(len(plan.stages[index].partitions))
-            ]
-            yield outputs

@@ -14,7 +14,7 @@ from typing import Any
 
 from committers.committer_executor import CommitTask, RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.chained_tasks import ChainedTasks
@@ -187,7 +187,7 @@ class MeetingStage:
                 continue  # its attempts lack the report and fail
             if block.kind is FrameKind.ACK and block.wave_key == wave.key:
                 acker.receive(block.sender, wave.attempts, block.payload)
-        return [outcome.to_wire() for outcome in acker.outcomes()]
+        return ResultTable(acker.outcomes()).to_wire()
 
     def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
         inbox = Inbox(blocks, wave)
@@ -279,7 +279,7 @@ def wave_processed(
         if task_id in plan.commit_tasks:
             reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
-            outcomes += [AttemptResult.from_wire(wire) for wire in wires]
+            outcomes += ResultTable.from_wire(wires)
     groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
     executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
     return WaveProcessed(wave_id, tuple(outcomes), executed)

@@ -3,11 +3,13 @@
 Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from what the
 meeting stage was sent. Committers that only write run in job 1 already, together with the ackers, and there is no job 2
 unless something went wrong. A wave of many attempts is then dealt in `shares`, and nothing is moved at all.
+
+A job pauses after each stage, where time may pass in a simulation, and a wave be cancelled; Spark runs it `at_once`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Generic, Protocol, TypeVar
@@ -31,6 +33,21 @@ from coordinator.transactional.engine import EarlyCommit, WaveProcessed
 from state.attempt import TransactionAttempt
 
 RowsT = TypeVar("RowsT")
+T = TypeVar("T")
+
+
+Steps = Generator[None, None, T]
+"""A job in steps, each as long as it takes; what it returns is its result."""
+
+
+def at_once(steps: Steps[T]) -> T:
+    """Runs a job to its end."""
+    while True:  # bounded by the stages of the plan
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
 
 class WaveStages(Protocol[RowsT]):
@@ -87,7 +104,7 @@ class Wave(Generic[RowsT]):
         self._entry, self._reading = entry, reading
         self._kept: RowsT | None = None
 
-    def process(self, early: EarlyCommit, deadline: Deadline | None = None) -> WaveProcessed:
+    def process(self, early: EarlyCommit, deadline: Deadline | None = None) -> Steps[WaveProcessed]:
         """Job 1: the processing phase of all attempts, and the commit phase of `early`."""
         plan, stages, wave, entry = self._plan, self._stages, self._input, replace(self._entry, deadline=deadline)
         partitions = plan.meeting_partitions(with_commit=bool(early.groups))
@@ -100,24 +117,27 @@ class Wave(Generic[RowsT]):
             processed = shares_processed(plan, shares, early, answers)
         else:
             meeting = MeetingStage(entry, wave, early)
-            verdicts = stages.run(self._arriving(entry), meeting, plan.meeting_stage, partitions)
+            arriving = yield from self._arriving(entry)
+            verdicts = stages.run(arriving, meeting, plan.meeting_stage, partitions)
             found = stages.collected(verdicts, partitions)
             stages.check((task_id for task_id, _ in found), asked)
             processed = wave_processed(plan, wave.wave_id, early, found)
+        yield
         if not stages.keeps:  # the commit phase begins at the input again, and reads what was cut of it now
             self._input = wave.with_cuts(processed.outcomes)
         return stages.checked(wave, processed)
 
     def commit(
         self, attempts: tuple[TransactionAttempt, ...], *, composed: bool, deadline: Deadline | None = None
-    ) -> list[TaskReport]:
+    ) -> Steps[list[TaskReport]]:
         """Job 2: the commit phase of some attempts, in order."""
         plan, stages, entry = self._plan, self._stages, replace(self._entry, deadline=deadline)
         wave, first, last = self._input.attempts().attempts, plan.meeting_stage, len(plan.stages) - 1
-        rows = self._arriving(entry)
+        rows = yield from self._arriving(entry)
         for index in range(first, last + 1):
             stage = CommitStage(entry, index, wave, attempts, composed, self._reading)
             rows = stages.run(rows if index == first else stages.moved(rows, index), stage, index)
+            yield
         partitions = plan.commit_partitions() if first == last else range(len(plan.stages[last].partitions))
         reports = reports_among(packed for _, packed in stages.collected(rows, partitions))
         stages.check((report.task_id for report in reports), plan.commit_tasks)
@@ -127,14 +147,16 @@ class Wave(Generic[RowsT]):
         """Deletes what Spark keeps of the wave; nothing of it can be run again."""
         self._stages.release()
 
-    def _arriving(self, entry: StageEntry[Plan]) -> RowsT:
+    def _arriving(self, entry: StageEntry[Plan]) -> Steps[RowsT]:
         """Returns what the meeting stage reads; both jobs read the same where it is kept."""
         if self._kept is not None:
             return self._kept
         plan, stages, lean = self._plan, self._stages, self._input.without_content()
         rows = stages.first(entry, self._input)
+        yield
         for index in range(1, plan.meeting_stage):
             rows = stages.run(stages.moved(rows, index), ProcessingStage(entry, lean, index), index)
+            yield
         rows = stages.moved(rows, plan.meeting_stage)
         if stages.keeps:
             self._kept = rows

@@ -14,12 +14,12 @@ from coordinator.sources.records.record_output import OnBadRecord, RecordOutput
 from coordinator.sources.redis_streams.stream_coordinator import StreamCoordinator, StreamTrimmer
 from coordinator.sources.redis_streams.stream_emitter import StreamEmitter
 from coordinator.sources.redis_streams.stream_range import words_of
+from coordinator.sources.redis_streams.stream_reader import StreamReader
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, PartitionedCoordinator, PartitionedEmitter
 from state.codec import unpack
 from state.errors import TopologyError
 from state.redis_client.address import check_address, from_environment, redact, secrets_in
-from state.redis_topology.stream_reader import StreamReader
 
 URL_VARIABLE = "TXBATCH_STREAMS_URL"
 ORIGIN_FIELDS = ("stream", "entry_id")

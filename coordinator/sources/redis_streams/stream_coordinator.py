@@ -9,13 +9,13 @@ from typing import Any
 
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
+from coordinator.sources.redis_streams.stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
 from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from state.attempt import TransactionAttempt
 from state.errors import FailedException, SourceError
 from state.printable import said_by
-from state.redis_topology.stream_reader import BEGINNING, StreamFacts, StreamReader, id_order
 
 _LOG = logging.getLogger("txbatch")
 

@@ -9,11 +9,11 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.records.record_output import RecordOutput
 from coordinator.sources.redis_streams.stream_range import StreamRange, digest_of_entries
+from coordinator.sources.redis_streams.stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
 from coordinator.spouts.partitioned import PartitionedEmitter
 from state.attempt import TransactionAttempt
 from state.codec import pack
 from state.errors import SourceError
-from state.redis_topology.stream_reader import BEGINNING, Entry, StreamFacts, StreamReader, id_order
 from state.troubles import Trouble
 
 EMITTED_ENTRIES = 1024

@@ -25,6 +25,7 @@ from coordinated_bolt.streams.groupings import (
     ShuffleGrouping,
 )
 from coordinator.spouts.spout_kind import Spout
+from coordinator.spouts.transactional import lacks_coordinator
 from coordinator.topology.building.component_configuration import (
     ComponentConfigurationDeclarer,
     SpoutDeclarer,
@@ -238,6 +239,11 @@ class TransactionalTopologyBuilder(GraphBuilder):
             raise TopologyError(
                 f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
                 f"IPartitionedTransactionalSpout or IOpaquePartitionedTransactionalSpout{_plain_way(spout)}"
+            )
+        if lacks_coordinator(spout):
+            raise TopologyError(
+                f"spout {spout_id!r} has no coordinator; define get_coordinator in class {type(spout).__name__}, or "
+                "derive it from SpoutCoordinator too (from PartitionedCoordinator, if it has partitions)"
             )
         self.spout_declarer = SpoutDeclarer(spout_id)
         self._add(ComponentKind.SPOUT, spout, parallelism, self.spout_declarer)

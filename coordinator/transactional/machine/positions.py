@@ -83,6 +83,14 @@ class Positions:
             return max(self.uncommitted(), default=committed_txid)
         return max(self._metadata.last_cut_txid, committed_txid)
 
+    def number_of(self, txid: int) -> int:
+        """Returns what the spout knows a transaction by."""
+        return self._metadata.number_of(txid)
+
+    def committed_number(self) -> int:
+        """Returns what the spout knows the last committed one by."""
+        return self.number_of(self._transactions.currtx - 1)
+
     def last_cut_number(self) -> int:
-        """Returns what the spout knows that transaction by."""
-        return self._metadata.number_of(self.last_cut_txid())
+        """Returns what the spout knows that of `last_cut_txid` by."""
+        return self.number_of(self.last_cut_txid())

@@ -28,6 +28,11 @@ class Republication:
     batch: BatchInput
     letters: tuple[bytes, ...] = ()
 
+    @property
+    def told_as(self) -> int:
+        """What the spout knows the batch by; 0 for dead letters, of which it is never told."""
+        return 0 if self.letters else self.batch.number
+
     def continues_from(self, txid: int, *, is_opaque: bool) -> Mapping[str, Mapping[int, Any]]:
         """Returns what its emitters are given in place of the topology's positions, for an attempt at `txid`.
 

@@ -168,11 +168,6 @@ class RunMachine:
         """The most transactions of a group, according to the options."""
         return self._books.options.commit_group_max
 
-    @property
-    def has_judged_early(self) -> bool:
-        """Whether this turn judged a group that had run with its wave; the next turn is then due at once."""
-        return self._commits.has_judged_early
-
     def is_halted(self) -> bool:
         """Returns whether the next turn ends the run with an error."""
         return self._failures.is_halted()
@@ -262,7 +257,6 @@ class RunMachine:
             yield from self._processing.start()
         if self.is_idle() and not self._cutting.has_rest and self._failures.poison is None:
             yield Done() if self._is_complete() else AskForEnd()
-        yield from self._commits.judge_early()  # last: what fails in it is cut again by the next turn
 
     # The end
 

@@ -241,7 +241,7 @@ class Takeover:
     def _notes(self, metadata: MetadataLog, committed_txid: int) -> Notes:
         """Returns what to remember of transactions that were cut and are not committed."""
         stored = metadata.coordinator
-        return {txid: self._start.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
+        return {txid: self._start.calls.notes(self._spout, stored[txid]) for txid in stored if txid > committed_txid}
 
     def _check_metadata(self, metadata: MetadataLog, committed_txid: int) -> None:
         """Refuses metadata with a hole; that of an opaque spout, which stores nothing ahead, cannot have one."""

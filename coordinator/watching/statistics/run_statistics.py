@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -133,13 +133,16 @@ class RunStatistics(WaveStatistics):
         for component_id, work in reports:
             self.component(component_id).add(work, is_committed=is_committed)
 
-    def committed_group(self, now_s: float, changes: int, counted: Iterable[Mapping[str, int]]) -> None:
-        """Counts a group that was committed; `counted` has the counters of its committers."""
+    def committed_group(self, now_s: float, changes: int, reports: Sequence[TaskReport] = (), count: int = 0) -> None:
+        """Counts a group of `count` transactions that was committed, and the work of its committers."""
         self.commit_groups += 1
         self.changes += changes
         self.last_result_s = now_s
-        for counters in filter(None, counted):
-            self.counters.update(counters)
+        for report in reports:
+            for place, counters in report.results.counters.items():
+                if place < count and counters:
+                    self.counters.update(counters)
+        self.worked(work_of(reports, slice(count)), is_committed=True)
         self.moment(now_s, self.committed, self.failed_attempts)
 
     def processed(self, now_s: float, seconds: float, attempt_count: int) -> None:
@@ -240,7 +243,7 @@ class RunStatistics(WaveStatistics):
 def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
     """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
-        yield report.component_id, report.results.work.total(places)
+        yield report.component_id, report.results.work(report.component_id, places)
 
 
 def expired_when_written(count: int) -> str:

@@ -16,13 +16,6 @@ from tests.support.tasks.wirings import Calls, Sent, attempt, origin_of, wire
 A, B = attempt(1), attempt(2)
 
 
-@pytest.fixture(autouse=True)
-def calls():
-    Calls.take()
-    yield
-    Calls.take()
-
-
 class Upper(BaseBasicBolt):
     """Passes every tuple on in capitals, and counts how many its instance has seen."""
 

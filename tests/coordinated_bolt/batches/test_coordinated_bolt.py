@@ -20,13 +20,6 @@ from tests.support.tasks.wirings import Calls, RecordingBolt, Sent, attempt, ori
 A = attempt(1)
 
 
-@pytest.fixture(autouse=True)
-def calls():
-    Calls.take()
-    yield
-    Calls.take()
-
-
 class Task:
     """One coordinated bolt and what it has sent."""
 

@@ -48,11 +48,6 @@ class Store(BaseBatchBolt, ICommitter):
         self.counts.increment("all", self.number)
 
 
-@pytest.fixture(autouse=True)
-def fresh_calls():
-    Calls.take()
-
-
 def task_of(bolt, *, skips=True):
     """A task with two upstream and two downstream, and what it has sent."""
     sent = Sent()

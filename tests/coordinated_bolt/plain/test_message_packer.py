@@ -6,9 +6,10 @@ import pytest
 
 from coordinated_bolt.plain import message_packer as module
 from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, trees_of
-from coordinated_bolt.plain.messages import MessageKind, TupleStretch, edges_message, tree_message, tuple_message
+from coordinated_bolt.plain.messages import MessageKind, TupleStretch, tree_message
 from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
 from state.codec import CodecError
+from tests.support.tasks.messages import edges_message, tuple_message
 from tests.support.tasks.wire import messages_of
 
 WAVE = WaveId(3, 7)

@@ -21,13 +21,6 @@ A, B = attempt(1), attempt(2)
 DIRECT = StreamSpec("direct", ("value",), direct=True)
 
 
-@pytest.fixture(autouse=True)
-def calls():
-    Calls.take()
-    yield
-    Calls.take()
-
-
 class Hook(ITaskHook):
     def __init__(self, name="hook", raising=None):
         self.name, self.raising = name, raising

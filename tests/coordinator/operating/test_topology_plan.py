@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.streams.groupings import CustomGrouping
 from coordinator.operating.topology_plan import plan
 from coordinator.plain.plain_topology_builder import TopologyBuilder
@@ -14,17 +13,11 @@ from state.errors import TopologyError
 from tests.simulation.workload import PartitionedSpout
 from tests.support.topologies.components import Commit, Count, Lines, Pass, build
 from tests.support.topologies.example_topologies import EXAMPLES
+from tests.support.topologies.plain_components import Identity
 
 
 class Mail(Commit):
     external_effects = True
-
-
-class PassOn(BaseBasicBolt):
-    output_fields = ("value",)
-
-    def execute(self, tup, collector):
-        collector.emit(tup.values)
 
 
 class ByLength(CustomGrouping):
@@ -116,8 +109,8 @@ def test_chained_bolts_of_a_plain_topology_share_a_stage_unless_one_of_them_is_k
     def stages_with(*, is_chained):
         builder = TopologyBuilder("plain")
         builder.set_spout("feed", FeederSpout(("value",)))
-        builder.set_bolt("first", PassOn(), 2).shuffle_grouping("feed")
-        second = builder.set_bolt("second", PassOn(), 2).shuffle_grouping("first")
+        builder.set_bolt("first", Identity(), 2).shuffle_grouping("feed")
+        second = builder.set_bolt("second", Identity(), 2).shuffle_grouping("first")
         if not is_chained:
             second.disable_chaining()
         return stages(builder.build())

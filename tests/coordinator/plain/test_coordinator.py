@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
@@ -22,14 +21,8 @@ from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
 from tests.support.tasks.wire import messages_of
 from tests.support.topologies.components import Count, build
+from tests.support.topologies.plain_components import Sink
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned
-
-
-class Sink(BaseBasicBolt):
-    """Takes every tuple."""
-
-    def execute(self, tup, collector):
-        pass
 
 
 class Answering:

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.transport.edges import DRIVER
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.planning.stages import Stage
+from tests.support.topologies.plain_components import Identity
 from tests.support.topologies.plain_jobs import planned
-
-
-class Pass(BaseBasicBolt):
-    """Passes on."""
-
-    output_fields = ("value",)
-
-    def execute(self, tup, collector):
-        collector.emit(tup.values)
 
 
 def jump(ackers=1):
     """spout(1, 2) -> a(3, 4) -> b(5) -> c(6, 7); spout and a feed c as well. Ackers from 8."""
     builder = TopologyBuilder("test")
     builder.set_spout("spout", FeederSpout(("value",)), 2)
-    builder.set_bolt("c", Pass(), 2).shuffle_grouping("spout").shuffle_grouping("a").shuffle_grouping("b")
-    builder.set_bolt("a", Pass(), 2).shuffle_grouping("spout")
-    builder.set_bolt("b", Pass(), 1).shuffle_grouping("a")
+    builder.set_bolt("c", Identity(), 2).shuffle_grouping("spout").shuffle_grouping("a").shuffle_grouping("b")
+    builder.set_bolt("a", Identity(), 2).shuffle_grouping("spout")
+    builder.set_bolt("b", Identity(), 1).shuffle_grouping("a")
     builder.set_acker_count(ackers)
     return planned(builder.build())
 

@@ -16,7 +16,6 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.batches import MAX_BATCH_BYTES, Batches
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
@@ -63,12 +62,6 @@ def run(cluster, make, **more):
     submitted = cluster.submit(topology(make, **more), options=options)
     submitted.run_until_idle()
     return submitted
-
-
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=3) as made:
-        yield made
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3])

@@ -13,11 +13,11 @@ import redis
 
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
+from coordinator.sources.redis_streams import stream_reader
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state.errors import ReplayLimitError, SourceError, StateRefusedError, TopologyError
-from state.redis_topology import stream_reader
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend, redis_program, running_server, valkey_program
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
@@ -93,12 +93,6 @@ class TestRedisStreamsThatAreTrimmed(SourceContract):
 @pytest.fixture(autouse=True)
 def forget():
     Keep.given, Keep.fail_once, Keep.stop_at = {}, set(), 0
-
-
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=5) as made:
-        yield made
 
 
 def submit(cluster, spout, *, adopt=False, max_pending=3):

@@ -15,8 +15,9 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import group_max
-from coordinator.transactional.guarded_spout import GuardedSpoutCommitter
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.spout_calls import SpoutCalls
+from coordinator.transactional.telling import Telling
 from state.attempt import TransactionAttempt
 from state.commits.commit import CommitReply, CommitStatus
 from state.errors import FailedException, FencedError, SourceError, TopologyError, UserCodeError
@@ -80,6 +81,11 @@ def topology(spout: Any):
     builder.set_bolt("pass", Pass(), 2).shuffle_grouping("lines")
     builder.set_bolt("count", Count0(), 2).fields_grouping("pass", ["line"])
     return builder.build()
+
+
+def telling(committer: SpoutCommitter | None, **more: Any) -> Telling:
+    calls = SpoutCalls("lines", tries=1, pause=lambda seconds: None)
+    return Telling(committer, calls, inform=lambda: None, told_as=lambda txid: txid, **more)
 
 
 def told(method="commit"):
@@ -177,7 +183,7 @@ def test_after_it_raised_no_further_commit_phase_is_begun():
     begin(MemoryStore())
     Told.raising["commit", 1] = [ValueError("mine")]
     scripted = Run(6, max_spout_pending=4, commit_group_max=1)
-    scripted.coordinator._spout._committer = GuardedSpoutCommitter(Committer(), "lines")
+    scripted.coordinator._telling = telling(Committer())
     with pytest.raises(UserCodeError):
         scripted()
     assert scripted.lines("commit", "publish") == [("commit", 1, [1]), ("publish", [1])]
@@ -222,15 +228,15 @@ def test_what_is_told_is_not_a_tuple_and_starts_no_second_round_of_coords():
 
 
 def test_without_a_committer_nothing_is_told():
-    assert GuardedSpoutCommitter(None, "lines").tell((TransactionAttempt(1, 1),)) is None
+    assert telling(None).tell((TransactionAttempt(1, 1),)).error is None
 
 
 def test_a_source_error_is_the_error_of_the_run():
     begin(MemoryStore())
     error = SourceError("the broker forgot the topic")
     Told.raising["commit", 1] = [error]
-    assert GuardedSpoutCommitter(Committer(), "lines").tell((TransactionAttempt(1, 1),)) is error
-    assert GuardedSpoutCommitter(Committer(), "lines").tell(()) is None
+    assert telling(Committer()).tell((TransactionAttempt(1, 1),)).error is error
+    assert telling(Committer()).tell(()).error is None
 
 
 class KeepsNothing(Committer):
@@ -242,7 +248,8 @@ class KeepsNothing(Committer):
 
 def test_what_is_to_be_kept_is_said_before_anything_is_told_and_an_error_of_that_ends_the_run():
     begin(MemoryStore())
-    error = GuardedSpoutCommitter(KeepsNothing(), "lines").tell((TransactionAttempt(1, 1),), ["batch 2"])
+    keeps = telling(KeepsNothing(), withheld=lambda: {2}, quarantined=lambda: ["batch 2"])
+    error = keeps.tell((TransactionAttempt(1, 1),)).error
     assert isinstance(error, SourceError)
     assert "what are ['batch 2']?" in str(error)
 

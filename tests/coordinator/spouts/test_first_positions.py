@@ -8,7 +8,6 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.spouts.opaque import (
@@ -117,12 +116,6 @@ class Keep(BaseBatchBolt, ICommitter):
 @pytest.fixture(params=[OpaqueLog, PartitionedLog])
 def spout(request):
     return request.param()
-
-
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=1) as made:
-        yield made
 
 
 def submit(cluster, spout):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -11,8 +10,9 @@ from coordinator.spouts.committing import SpoutCommitter
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.spouts.transactional import SpoutCoordinator
-from coordinator.transactional.guarded_spout import GuardedSpout, GuardedSpoutCommitter
-from coordinator.transactional.spout_side import SpoutSide
+from coordinator.transactional.run_spout import RunSpout
+from coordinator.transactional.spout_calls import SpoutCalls
+from coordinator.transactional.telling import Telling
 from state.attempt import TransactionAttempt
 from state.errors import FailedException
 
@@ -50,10 +50,19 @@ class Known:
     def last_cut_number(self):
         return self.last_txid
 
+    def committed_number(self):
+        return 0
 
-def guarded(user: PartitionedCoordinator, last_txid: int = 0, **positions: Any) -> tuple[GuardedSpout, Known]:
-    made, known = GuardedSpout(user, "log", RunSoFar(last_txid)), Known(last_txid, **positions)
-    made.positions = known
+    def number_of(self, txid):
+        return txid
+
+
+CALLS = SpoutCalls("log", tries=1, pause=lambda seconds: None)
+
+
+def guarded(user: PartitionedCoordinator, last_txid: int = 0, **positions: Any) -> tuple[RunSpout, Known]:
+    made = RunSpout(user, CALLS, lambda: 0.0, RunSoFar(last_txid))
+    made.how_far = known = Known(last_txid, **positions)
     return made, known
 
 
@@ -184,9 +193,7 @@ def test_a_committer_finds_positions_as_they_are_when_it_is_told():
     source, known = guarded(user)
     assert source.is_ready()
     known.positions = {"partition.0": 40}
-    looks, numbers = Looks(user), SimpleNamespace(told_as=lambda txid: txid)
-    side = SpoutSide(
-        source, GuardedSpoutCommitter(looks, "log"), clock=lambda: 0.0, metadata=cast(Any, numbers), notes_of=dict
-    )
-    assert side.tell((TransactionAttempt(1, 1),)).error is None
+    looks = Looks(user)
+    telling = Telling(looks, CALLS, inform=source.informed, told_as=lambda txid: txid)
+    assert telling.tell((TransactionAttempt(1, 1),)).error is None
     assert looks.seen == [{0: 40}]

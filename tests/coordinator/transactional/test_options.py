@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from committers.task_report import TaskReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -66,7 +67,11 @@ def test_seconds_run_from_the_first_issue_to_the_last_commit():
     assert statistics.seconds == 0.0
     statistics.started(2, 11.0)
     statistics.committed_one(7, AttemptResult(TransactionAttempt(7, 1), tuple_count=9, counters=Counter(lines=9)))
-    statistics.committed_group(15.5, 3, [{"lines": 1}, {}])
+    report = TaskReport(2, "count")
+    report.results.append(AttemptResult(TransactionAttempt(7, 1), counters=Counter(lines=1)))
+    report.results.append(AttemptResult(TransactionAttempt(8, 1), counters=Counter(lines=100)))
+    statistics.committed_group(15.5, 3, [report], 1)
+    del statistics.components["count"]
     assert statistics.seconds == 5.5
     assert statistics.to_dict("job") == {
         "topology": "job",

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from coordinator.transactional.guarded_spout import GuardedSpout
 from state.errors import FailedException, UserCodeError
 from tests.support.runs.scripted import Run
 from tests.support.topologies.components import LinesCoordinator
@@ -129,7 +128,7 @@ def test_a_hook_that_asks_for_later_is_told_again_before_anything_is_cut():
 
 
 def test_by_default_a_spout_takes_no_notice():
-    source = GuardedSpout(LinesCoordinator(1), "lines")
+    source = Run(1).coordinator._spout
     source.active = False
     source.tell_activity()
     assert not source.is_ready()

@@ -144,11 +144,10 @@ TOLD_FIRST = Mutant(
     (
         Patch(
             COMMITS,
-            "            yield self._publish(phase, step, event.reports)",
+            "            yield phase.publish",
             "            from coordinator.transactional.machine.run_events import Tell\n\n"
-            "            publish = self._publish(phase, step, event.reports)\n"
             "            yield Tell(step.attempts)\n"
-            "            yield publish",
+            "            yield phase.publish",
         ),
     ),
 )

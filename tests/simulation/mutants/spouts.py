@@ -9,7 +9,7 @@ from tests.simulation.mutants.patch import Patch
 CHAIN = "coordinator/transactional/machine/positions.py"
 OPAQUE = "coordinator/spouts/batch_emitters.py"
 PARTITIONED = "coordinator/spouts/batch_emitters.py"
-TOLD = "coordinator/transactional/guarded_spout.py"
+TOLD = "coordinator/transactional/telling.py"
 
 UNCHAINED = Mutant(
     "positions-unchained",
@@ -87,9 +87,9 @@ LAST_UNTOLD = Mutant(
     "A run does not tell the spout what the one before it committed last.",
     (
         Patch(
-            "coordinator/transactional/spout_side.py",
-            "        return None if has_resumed else Resumed(self._untold)",
-            "        return None if has_resumed else Resumed()",
+            TOLD,
+            "        return None if untold is None else Resumed(untold)",
+            "        return None if untold is None else Resumed()",
         ),
     ),
 )

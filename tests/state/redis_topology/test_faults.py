@@ -19,7 +19,7 @@ from state.values.state_kind import StateKind
 from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts, unchanged
 
 pytestmark = pytest.mark.redis
-SPIN = "local n = 0 for i = 1, 3e7 do n = n + i end return n"
+SPIN = "local began = os.clock() repeat until os.clock() - began > 0.8"
 
 
 @pytest.fixture
@@ -44,18 +44,24 @@ def store(url):
 @contextmanager
 def busy(client):
     """The server is busy with a script while the body runs, and done afterwards."""
-    connection = client.connection_pool.get_connection()
+    connection, asking = (client.connection_pool.get_connection() for _ in range(2))
     connection.send_command("EVAL", SPIN, 0)
     try:
+        asking.send_command("PING")
+        while asking.can_read(0.02):  # it has not begun
+            asking.read_response()
+            asking.send_command("PING")
         yield
     finally:
         connection.read_response()
-        client.connection_pool.release(connection)
+        asking.disconnect()
+        for each in (connection, asking):
+            client.connection_pool.release(each)
 
 
 def impatient(store, url, **options):
-    """The same owner through an open connection that gives up after 50 ms."""
-    other = RedisStore(f"{url}?socket_timeout=0.05", "wc", **options)
+    """The same owner through an open connection that gives up after 300 ms: well before the server is done."""
+    other = RedisStore(f"{url}?socket_timeout=0.3", "wc", **options)
     other._owned = store._owned
     other.status()
     return other

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,14 +76,20 @@ def moving(cluster: ClusteredServers, topology_id: str) -> Iterator[None]:
 
 
 def committed_while(
-    cluster: ClusteredServers, store: RedisStore, commit: Commit, act: Callable[[], None] = lambda: None
+    cluster: ClusteredServers,
+    store: RedisStore,
+    commit: Commit,
+    *,
+    moves_for_s: float = 0.3,
 ) -> tuple[CommitReply, bool]:
-    """Commits while the slot moves; returns the answer, and whether it came before the slot had moved."""
+    """Commits while the slot moves, until the answer has come or for so long.
+
+    Returns the answer, and whether it came before the slot had moved.
+    """
     with ThreadPoolExecutor(1) as pool:
         with moving(cluster, store.keys.topology_id):
             answer: Future[CommitReply] = pool.submit(store.commit, commit)
-            time.sleep(0.3)  # so that the call meets the moving slot; it may wait for its end
-            act()
+            wait([answer], moves_for_s)  # so that the call meets the moving slot; it may wait for its end
             was_early = answer.done()
         return answer.result(30.0), was_early
 
@@ -114,7 +120,9 @@ def test_a_commit_that_empties_nothing_does_not_wait(cluster: ClusteredServers, 
     for txid in (1, 2):
         change = WriteSet({"x": writes(L, STR, appends=["a"])})
         commit = commit_of(change, attempt(txid))
-        reply, was_early = (store.commit(commit), True) if txid == 1 else committed_while(cluster, store, commit)
+        reply, was_early = (
+            (store.commit(commit), True) if txid == 1 else committed_while(cluster, store, commit, moves_for_s=30.0)
+        )
         assert (reply.status, was_early) == (CommitStatus.OK, True)
 
 

@@ -79,10 +79,6 @@ UNRELEASED_MAX = 5
 """Few enough for a run to be blocked by a barrier that is not confirmed."""
 
 
-FOLLOWS_FROM_A_GROUP = (AttemptRetried, AttemptsFailed, CancelWave, StartCommit, Publish)
-"""What is decided once a group has run: its end, or that it runs again."""
-
-
 @dataclass(slots=True)
 class Wave:
     """One wave as the engine has it."""
@@ -252,15 +248,7 @@ class RandomRun:
         self.told_error: TransactionError | None = None
         self.ran_early: dict[int, GroupExecuted] = {}
         self.closed: dict[int, AttemptResult] = {}  # of the wave that ends
-        self.was_early = False
         self.taken: GroupExecuted | None = None
-        take = self.machine._commits.early.take
-
-        def note_taken(attempts: Attempts) -> GroupExecuted | None:
-            self.taken = take(attempts)
-            return self.taken
-
-        self.machine._commits.early.take = note_taken  # type: ignore[method-assign] # the only sign of it
         self.reads_early = False
         self.is_early_off = False
         self.nothing_more = False
@@ -347,9 +335,8 @@ class RandomRun:
         self.nothing_more, self.input_state = False, None
         limit = self.random.randint(0, self.options.commit_group_max) if self.by_hand and self._bad() else None
         self._feed(Turn(self.now_s, limit))
-        if self.was_early:
-            self.was_early = False
-            self._forget_group_without_future()
+        if self.taken is not None and self.ended is None:
+            self._judge_early(self.taken)
 
     def _late_event(self) -> None:
         if self.late:
@@ -659,22 +646,22 @@ class RandomRun:
             assert not any(map(self._is_alive, self.group.attempts)), "nothing followed"
             self.group = None
 
-    def _early_is_dealt_with(self) -> None:
-        """The machine has looked at the group that ran early and is next: what failed in it is void from here on."""
-        group, self.taken, self.was_early = self.ran_early.pop(self.books.committed + 1), None, True
-        self.events += 1  # as many as if it had been reported now
+    def _judge_early(self, group: GroupExecuted) -> None:
+        """The machine hears of the group that ran early and is next: what failed in it is void from here on."""
+        assert group is self.ran_early.pop(self.books.committed + 1)
+        self.taken = None
         self.kinds["early"] += 1
         assert not self.reads_early, "used though a committer reads"
         assert self.group is None
         self._check_group(group.attempts)
         self._judge(group.attempts, group.reports)
         self.group = Group(group.wave_id, group.attempts, composed=True, started_s=self.now_s, runs=False)
+        self._feed(group)
+        self._forget_group_without_future()
 
     # What is decided
 
     def _carry_out(self, decision: Decision) -> RunEvent | None:
-        if self.taken is not None and isinstance(decision, FOLLOWS_FROM_A_GROUP):
-            self._early_is_dealt_with()
         match decision:
             case Cut():
                 return self._cut(decision)
@@ -808,6 +795,9 @@ class RandomRun:
                     assert books.stored.get(f"{scope}:{attempt.txid}") == position, "committed before it was stored"
 
     def _start_commit(self, start: StartCommit) -> None:
+        if start.executed is not None:
+            self.taken = start.executed
+            return
         self._check_group(start.attempts)
         assert start.wave_id == self.books.wave_of[start.attempts[0].txid]
         stuck = 0

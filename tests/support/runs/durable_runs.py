@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 
@@ -14,6 +15,7 @@ from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.surroundings import Surroundings
 from state.redis_topology.store import RedisStore
 from tests.support.runs.forgetful_world import BATCHES, CONTROL, COUNTS, TOPOLOGY_ID, folded, topology_on
 from tests.support.runs.in_process_engine import InProcessEngine
@@ -59,10 +61,12 @@ def run_on(url: str, *, timeout_s: float = 60.0, **options: Any) -> Iterator[Coo
             store,
             InProcessEngine(made, random, nonce=nonce),
             bounds,
-            nonce=nonce,
-            new_generation="c" * 32,
-            clock=time.monotonic,
-            draw_bits=random.getrandbits,
+            around=Surroundings(
+                nonce=nonce,
+                new_generation="c" * 32,
+                clock=time.monotonic,
+                new_attempt_id=partial(random.getrandbits, 64),
+            ),
         ) as coordinator:
             yield coordinator
     finally:

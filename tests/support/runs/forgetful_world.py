@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import Any, ClassVar, Protocol
 from zlib import crc32
@@ -23,6 +24,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.surroundings import Surroundings
 from state import HashState, ValueState
 from state.errors import TransactionError
 from state.redis_client.connection import RedisConnection
@@ -191,10 +193,12 @@ class World:
                     store,
                     engine,
                     options,
-                    nonce=nonce,
-                    new_generation=f"{self.random.getrandbits(128):032x}",
-                    clock=lambda: self.now_s,
-                    draw_bits=self.random.getrandbits,
+                    around=Surroundings(
+                        nonce=nonce,
+                        new_generation=f"{self.random.getrandbits(128):032x}",
+                        clock=lambda: self.now_s,
+                        new_attempt_id=partial(self.random.getrandbits, 64),
+                    ),
                 )
             )
         except TransactionError as error:

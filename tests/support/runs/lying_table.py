@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from random import Random
 from typing import Any
 
+from coordinator.engines.simulated.executors import Executors, Output
+from coordinator.engines.simulated.task_stages import TaskStages
 from coordinator.engines.spark.intake.row_intake import Role, RowIntake, RowStage
-from coordinator.engines.spark.stage import ProcessingStage, WaveInput
+from coordinator.engines.spark.stage import WaveInput
+from coordinator.engines.spark.stage_entry import StageEntry
 from coordinator.sources.data_frame_batches import Catalogue, Unit
 from coordinator.topology.planning.plan import Plan
+from coordinator.transactional.engine import WaveProcessed
 from state.attempt import TransactionAttempt
 from state.codec import digest64, unpack
-from tests.support.runs.in_process_engine import InProcessEngine, Records
+from tests.support.runs.in_process_engine import InProcessEngine
 
 KIND, ROWS = "by column 'id'", 5
 
@@ -81,8 +85,36 @@ class LyingTable:
         return [f"{unit}.{version}.{number}" for number in range(count)]
 
 
+class TableStages(TaskStages):
+    """Feeds stage 0 with a table."""
+
+    has_task_partitions = False
+
+    def __init__(self, plan: Plan, executors: Executors, table: LyingTable, *, is_exact: bool) -> None:
+        super().__init__(plan, executors)
+        self._table, self._is_exact = table, is_exact
+        expected = (lambda metadata: Unit.from_plain(metadata, "").row_count) if is_exact else None
+        self._intake = RowIntake(("value",), lambda metadata: None, expected)  # type: ignore[arg-type, return-value]
+
+    def first(self, entry: StageEntry[Plan], wave: WaveInput) -> list[Output]:
+        tasks = self._plan.chain.stages[0].tasks
+        roles, partitions = [], []
+        for index, batch in enumerate(wave.batches):
+            unit = Unit.from_plain(unpack(batch.packed_metadata), "").first
+            assert isinstance(unit, int)
+            partitions += self._table.compute(unit, len(tasks))
+            roles += [(Role(index, task, (None,) * (1 + self._is_exact)),) for task in tasks]
+        rows = RowStage(entry, wave, tuple(roles), self._is_exact)
+        if not self._is_exact:
+            partitions = [[row[:1] for row in part] for part in partitions]  # type: ignore[misc] # no hash is asked for
+        return [list(rows(place, part)) for place, part in enumerate(partitions)]
+
+    def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
+        return self._intake.checked(wave, processed)
+
+
 class TableEngine(InProcessEngine):
-    """Feeds stage 0 with a table, and may have lost what was shuffled when the commit phase begins.
+    """Runs on a table, and may have lost what was shuffled when the commit phase begins.
 
     Args:
         plan: what to run.
@@ -93,42 +125,16 @@ class TableEngine(InProcessEngine):
             has; a micro-batch may differ from attempt to attempt.
     """
 
-    has_task_partitions = False
-
     def __init__(
         self, plan: Plan, random: Random, table: LyingTable, recomputes: Sequence[bool], *, is_exact: bool
     ) -> None:
         super().__init__(plan, random)
-        self._table, self._recomputes = table, list(recomputes)
-        expected = (lambda metadata: Unit.from_plain(metadata, "").row_count) if is_exact else None
-        self._intake = RowIntake(("value",), lambda metadata: None, expected)  # type: ignore[arg-type, return-value]
-        self._is_exact = is_exact
+        self._table, self._recomputes, self._is_exact = table, list(recomputes), is_exact
 
-    def process(self, wave_id: int, batches: Any, stored: Mapping[str, Mapping[int, Any]], early: Any) -> None:
-        super().process(wave_id, batches, stored, early)
-        processed: Any = self._events.pop()
-        self._events.append(self._intake.checked(self._waves[wave_id], processed))
+    def stages(self) -> TaskStages:
+        return TableStages(self._plan, self._executors, self._table, is_exact=self._is_exact)
 
     def commit(self, wave_id: int, attempts: tuple[TransactionAttempt, ...], *, composed: bool) -> None:
         if self._recomputes and self._recomputes.pop(0):
-            self._meetings.pop(wave_id, None)
+            self._waves[wave_id]._kept = None
         super().commit(wave_id, attempts, composed=composed)
-
-    def _processed(self, wave: WaveInput) -> Records:
-        plan, tasks = self._plan, self._plan.chain.stages[0].tasks
-        roles, partitions = [], []
-        for index, batch in enumerate(wave.batches):
-            unit = Unit.from_plain(unpack(batch.packed_metadata), "").first
-            assert isinstance(unit, int)
-            partitions += self._table.compute(unit, len(tasks))
-            roles += [(Role(index, task, (None,) * (1 + self._is_exact)),) for task in tasks]
-        rows = RowStage(self._entry, wave, tuple(roles), self._is_exact)
-        if not self._is_exact:
-            partitions = [[row[:1] for row in part] for part in partitions]  # type: ignore[misc] # no hash is asked for
-        records = self._shuffled(out for p, part in enumerate(partitions) for out in rows(p, part))
-        for index in range(1, plan.meeting_stage):
-            bolts = ProcessingStage(self._entry, wave.without_content(), index)
-            records = self._shuffled(
-                out for p in range(len(plan.stages[index].partitions)) for out in bolts(p, records.get(p, []))
-            )
-        return records

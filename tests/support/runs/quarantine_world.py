@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from random import Random
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from coordinator.topology.building.topology_builder import TransactionalTopology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.start.republish_choice import RepublishChoice
+from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state import HashState
 from state.errors import FailedException, StateRefusedError
@@ -215,12 +217,14 @@ class QuarantineWorld:
                 self.store(dies_at, made_of.topology_id, applied=applied),
                 InProcessEngine(made, self.random, nonce=nonce),
                 RunOptions(**(given | options)),
-                nonce=nonce,
-                new_generation="f" * 32,
-                clock=lambda: 0.0,
-                draw_bits=self.random.getrandbits,
-                wall_clock=lambda: 1_000.0,
-                replay=RepublishChoice.of(replay),
+                around=Surroundings(
+                    nonce=nonce,
+                    new_generation="f" * 32,
+                    clock=lambda: 0.0,
+                    new_attempt_id=partial(self.random.getrandbits, 64),
+                    wall_clock=lambda: 1_000.0,
+                ),
+                choice=RepublishChoice.of(replay),
             ) as coordinator,
         ):
             return coordinator.run()

@@ -23,6 +23,8 @@ from coordinator.transactional.machine.run_machine import RunMachine
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher
 from coordinator.transactional.start.spout_start import SpoutStart
+from coordinator.transactional.start.takeover import TakenOver
+from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.failure_cause import CrashKind
 from coordinator.watching.run_observer import Observer, Observers
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -263,20 +265,23 @@ class Run:
         all_observers: list[Observer] = [ProgressCallback(self._tell_progress), *observers]
         self.observers = Observers(all_observers)
         topology = build(("count", Count(), ["lines"]))
-        context = self.plan.wirings[self.plan.emitter_tasks[0]].context()
+        context, attempt_ids = self.plan.wirings[self.plan.emitter_tasks[0]].context(), count(1)
         self.coordinator = new_coordinator(
-            plan=self.plan,
-            spout=self.source,
-            engine=self.engine,
+            replace(topology, message_timeout_s=message_timeout_s),
+            self.plan,
+            self.engine,
+            self.options,
+            around=Surroundings(
+                nonce="",
+                new_generation="",
+                new_attempt_id=attempt_ids.__next__,
+                clock=lambda: self.engine.now_s,
+                observers=self.observers,
+            ),
             start=SpoutStart(topology, context, tries=1, pause=lambda seconds: None),
+            spout=self.source,
             publisher=Publisher(self.store, "test", clock=lambda: self.engine.now_s),
-            metadata=MetadataLog(self.store.metadata),
-            committed_txid=currtx - 1,
-            new_attempt_id=count(1).__next__,
-            options=self.options,
-            clock=lambda: self.engine.now_s,
-            message_timeout_s=message_timeout_s,
-            observers=self.observers,
+            taken=TakenOver(currtx - 1, MetadataLog(self.store.metadata), {}, "", ""),
         )
         self.machine = self.coordinator._machine
         validated(self.machine)

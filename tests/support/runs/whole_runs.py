@@ -24,6 +24,8 @@ from coordinator.transactional.machine.metadata_log import MetadataLog
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.publisher import Publisher, QuarantineOrigin
 from coordinator.transactional.start.spout_start import SpoutStart
+from coordinator.transactional.start.takeover import TakenOver
+from coordinator.transactional.surroundings import Surroundings
 from state import HashState
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
@@ -96,22 +98,21 @@ def run(
     metadata = MetadataLog(store.metadata, is_opaque=start.kind.is_opaque, committed_txid=store.committed_txid)
     given: dict[str, Any] = {"max_attempts": 1_000} | options
     run_options = RunOptions(**given)
+    attempt_ids = count(1 + 1_000 * len(store.calls))
     coordinator = new_coordinator(
-        plan=made,
+        topology,
+        made,
+        engine,
+        run_options,
+        around=Surroundings(nonce="", new_generation="", new_attempt_id=attempt_ids.__next__, clock=lambda: 0.0),
+        start=start,
         spout=source,
-        engine=engine,
         publisher=Publisher(
             store, "test", clock=lambda: 0.0, origin=QuarantineOrigin(lambda: 0.0, "", "", run_options.max_quarantined)
         ),
-        metadata=metadata,
-        committed_txid=store.committed_txid,
-        new_attempt_id=count(1 + 1_000 * len(store.calls)).__next__,
-        options=run_options,
-        clock=lambda: 0.0,
-        message_timeout_s=60.0,
+        taken=TakenOver(store.committed_txid, metadata, {}, "", ""),
         committer=start.committer(resources),
         untold=store.last_group(),
-        start=start,
     )
     validated(coordinator._machine)
     with resources, mock.patch.object(stage, "_LazyReader", return_value=store):
@@ -169,7 +170,7 @@ class RandomFaults:
 
 def _altered(frame: Frame) -> bytes:
     if frame.kind is FrameKind.ACK:
-        return with_other_cuts(frame.payload, 99)
+        return with_other_cuts(frame, 99)
     content = unpack(frame.payload)
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)

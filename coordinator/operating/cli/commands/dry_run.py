@@ -9,9 +9,6 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from coordinator.engines.local.dry_replay import replay_dry
-from coordinator.engines.local.dry_run import DryBatch, DryChange, DryWrites, runnable
-from coordinator.engines.local.dry_run import dry_run as dry_batches
 from coordinator.operating.cli.command import AsJson, FactoryTarget, Parameters, ServerOptions, command
 from coordinator.operating.cli.letter_json import json_of, json_value
 from coordinator.operating.cli.loading import load_topology
@@ -19,6 +16,9 @@ from coordinator.operating.cli.terminal import say, say_json, user_output_aside
 from coordinator.operating.inspection.wording import words_of_spout, words_or_values
 from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
+from coordinator.trying.dry_replay import replay_dry
+from coordinator.trying.dry_run import DryBatch, DryChange, DryWrites, runnable
+from coordinator.trying.dry_run import dry_run as dry_batches
 from coordinator.watching.statistics.run_statistics import expired_when_written
 from state.errors import TopologyError
 from state.printable import counted, one_line

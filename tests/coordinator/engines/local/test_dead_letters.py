@@ -8,13 +8,13 @@ import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.sources.files.line_files import JsonLines
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from coordinator.trying.bolt_trial import run_bolt
 from state.errors import FailedException, StateRefusedError, UserCodeError
 from state.troubles import Trouble
 from tests.support.topologies.batch_components import Requests

@@ -10,12 +10,12 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.dry_run import dry_run
 from coordinator.operating.cli.run_result import print_result
 from coordinator.proving.prove import prove
 from coordinator.server_choice import choose_server
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.trying.dry_run import dry_run
 from state import HashState
 
 SENTENCE = "had expired when written, by the server's clock"

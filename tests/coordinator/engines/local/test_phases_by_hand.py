@@ -30,12 +30,6 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=3) as made:
-        yield made
-
-
 def counting(transactions: int = 4, bolt: BaseBatchBolt | None = None):
     return build(("pass", bolt or Pass(), ["lines"], 2), ("count", Count(), ["pass"], 2), spout=Lines(transactions))
 

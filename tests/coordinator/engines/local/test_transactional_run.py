@@ -35,12 +35,6 @@ from tests.support.topologies.typed_states import typed_topology
 WIDE = RunOptions(max_spout_pending=8)
 
 
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=3) as made:
-        yield made
-
-
 class Open(Lines):
     """How many transactions there are is told while it runs; it has no end."""
 

@@ -19,6 +19,7 @@ from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinat
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import Interruption, UserCodeError
+from tests.support.topologies.plain_components import Sink
 
 CANCELLED = asyncio.CancelledError("user code was cancelled")
 RAISED = [SystemExit(3), GeneratorExit("done"), CANCELLED]
@@ -182,16 +183,11 @@ class LeavingBasicBolt(BaseBasicBolt):
         sys.exit(3)
 
 
-class Quiet(BaseBasicBolt):
-    def execute(self, tup, collector):
-        pass
-
-
 @pytest.mark.parametrize(
     ("spout", "bolt", "culprit"),
     [
-        (LeavingSpout("next_tuple"), Quiet(), "in"),
-        (LeavingSpout("ack"), Quiet(), "in"),
+        (LeavingSpout("next_tuple"), Sink(), "in"),
+        (LeavingSpout("ack"), Sink(), "in"),
         (LeavingSpout(""), LeavingRichBolt(), "work"),
         (LeavingSpout(""), LeavingBasicBolt(), "work"),
     ],

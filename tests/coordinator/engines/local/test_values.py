@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.transactional.options import RunOptions
@@ -14,12 +13,6 @@ from state.errors import TopologyError, UserCodeError
 from tests.support.case_names import shown
 from tests.support.topologies import value_jobs
 from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES
-
-
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=3) as made:
-        yield made
 
 
 def test_what_changes_after_it_was_emitted_arrives_as_it_was(cluster):

@@ -40,6 +40,11 @@ def stops() -> Iterator[list[int]]:
         numbers.append(error.signal_number)
 
 
+def bounds() -> set[threading.Thread]:
+    """The threads that wait for somebody's time to be up."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("txbatch-bound")}
+
+
 class Ended:
     """Stands in for the end of the process."""
 
@@ -92,11 +97,11 @@ def test_a_signal_while_spark_starts_is_answered_at_once() -> None:
 
 
 def test_ctrl_c_lets_a_drain_take_its_time() -> None:
-    ended, before = Ended(), set(threading.enumerate())  # some may be of a run that has ended just now
+    ended, before = Ended(), bounds()  # some may be of a run that has ended just now
     with DrainOnSignal(quiet, stop_timeout_s=SHORT_S, end=ended) as signals:
         signals.drain_by(lambda: None)
         send(signal.SIGINT)
-        assert [thread.name for thread in set(threading.enumerate()) - before] == []
+        assert bounds() - before == set()
 
     assert ended.by == []
 
@@ -104,12 +109,12 @@ def test_ctrl_c_lets_a_drain_take_its_time() -> None:
 def test_a_run_that_ends_in_time_is_left_alone() -> None:
     ended = Ended()
     before = signal.getsignal(signal.SIGTERM)
-    with DrainOnSignal(quiet, stop_timeout_s=SHORT_S, end=ended) as signals:
+    with DrainOnSignal(quiet, stop_timeout_s=FOR_EVER_S, end=ended) as signals:
         signals.drain_by(lambda: None)
         send(signal.SIGTERM)
-    for thread in threading.enumerate():
-        if thread.name.startswith("txbatch-bound"):
-            thread.join(FOR_EVER_S)
+    for thread in bounds():
+        thread.join(FOR_EVER_S / 2)
+        assert not thread.is_alive()
 
     assert ended.by == []
     assert signal.getsignal(signal.SIGTERM) is before

@@ -9,7 +9,6 @@ import json
 import os
 import resource
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -33,13 +32,6 @@ from tests.support.sources.growing_folder import Crash, Keep, at_point, drained,
 from tests.support.stores.builders import attempt
 
 REMOVING = pytest.mark.parametrize("done", ["delete", "move"])
-
-
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    Keep.hated = ""
-    with LocalCluster() as made:
-        yield made
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,8 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.sources.files.done_files import DonePlaces
 from coordinator.sources.files.stores import local_store
 from state.errors import SourceError
-from tests.support.sources.growing_folder import Keep, drained, put, submit
-
-
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    Keep.hated = ""
-    with LocalCluster(seed=1) as made:
-        yield made
+from tests.support.sources.addresses import Address
+from tests.support.sources.growing_folder import drained, put, submit
 
 
 @pytest.fixture
@@ -62,11 +55,6 @@ def test_a_folder_of_done_files_stays_out_of_the_input_of_later_runs(cluster, in
     said = [record.getMessage() for record in caplog.records if "earlier runs had done='move'" in record.getMessage()]
     assert len(said) == 2
     assert "done'" in said[0]
-
-
-class Address(str):
-    def __truediv__(self, name: str) -> str:
-        return f"{self}/{name}"
 
 
 def test_a_relative_done_path_is_another_folder_from_elsewhere_and_both_stay_out(cluster, inbox, monkeypatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -20,13 +19,6 @@ from coordinator.transactional.options import RunOptions
 from state.errors import SourceError, UserCodeError
 from tests.support.sources.growing_folder import Keep, committed, drained, put, submit
 from tests.support.sources.reading import standing
-
-
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    Keep.hated = ""
-    with LocalCluster() as made:
-        yield made
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,30 +17,17 @@ from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.sources.files.prefix_digest import PrefixMark
 from coordinator.sources.files.rotation import is_related
 from state.errors import SourceError, UserCodeError
+from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, drained, submit
 
 Change = Callable[[Path], Any]
 LONG = [f"line {number} of a log that is long enough to be known again by its content" for number in range(20)]
 
 
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    Keep.hated = ""
-    with LocalCluster(seed=1) as made:
-        yield made
-
-
 @pytest.fixture(params=["path", "address"])
 def inbox(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A folder of logs, as a path or as an address."""
-    return _Address(f"file://{tmp_path}") if request.param == "address" else tmp_path
-
-
-class _Address(str):
-    """An address that is joined as a path is."""
-
-    def __truediv__(self, name: str) -> str:
-        return f"{self}/{name}"
+    return Address(f"file://{tmp_path}") if request.param == "address" else tmp_path
 
 
 def started(cluster: LocalCluster, inbox: Any, pattern: str = "*.log*", **more: Any) -> TransactionalRun:

@@ -18,6 +18,7 @@ import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
 from state.errors import SourceError
+from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, submit
 
 SEEDS = int(os.environ.get("TXBATCH_ROTATION_SEEDS", "40"))
@@ -126,7 +127,7 @@ def play(folder: Path, seed: int, changes: list[Any], *, prefix: str = "") -> tu
         "quiet_s": 0.0,
         "lines_per_batch": draw.choice([2, 5, 20]),
     }
-    place: Any = Place(f"{prefix}{folder}")
+    place: Any = Address(f"{prefix}{folder}")
     errors: list[str] = []
     with LocalCluster(seed=seed) as cluster:
         run = None
@@ -149,11 +150,6 @@ def play(folder: Path, seed: int, changes: list[Any], *, prefix: str = "") -> tu
                 run = None
         found = cluster.client.lrange("{growing}:lines", 0, -1)
         return Counter(line.decode() if isinstance(line, bytes) else line for line in found), logs, errors
-
-
-class Place(str):
-    def __truediv__(self, name: str) -> str:
-        return f"{self}/{name}"
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.dry_run import dry_run
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.run_so_far import FormerInput
+from coordinator.trying.dry_run import dry_run
 from state.errors import SourceError, StateRefusedError
 from tests.support.sources.growing_folder import Crash, at_point, drained, files_below, growing, put, submit
 from tests.support.sources.reading import context, standing
-
-
-@pytest.fixture
-def cluster() -> Iterator[LocalCluster]:
-    with LocalCluster() as made:
-        yield made
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, IBatchBolt
-from coordinator.engines.local.bolt_trial import run_bolt
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.trying.bolt_trial import run_bolt
 from state import HashState
 from state.errors import TopologyError
 from tests.support.topologies.components import Lines, Pass

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.transactional.engine import WaveProcessed
-from coordinator.transactional.guarded_spout import GuardedSpout
 from coordinator.transactional.machine.run_events import (
     Cut,
     FirstPositions,
@@ -15,6 +15,8 @@ from coordinator.transactional.machine.run_events import (
     StartWave,
     StoreMetadata,
 )
+from coordinator.transactional.run_spout import RunSpout
+from coordinator.transactional.spout_calls import SpoutCalls
 from state.errors import FailedException
 from state.metadata import MetadataChanges
 from tests.support.machine.by_hand import LATER, ByHand, ScriptedSource, att, emitted, ready, wave
@@ -168,8 +170,9 @@ def test_a_source_that_has_raised_is_not_asked_for_replays_either():
             asked.append(txid)
             raise ValueError("mine")
 
-    guarded = GuardedSpout(Broken(3), "lines")
+    calls = SpoutCalls("lines", tries=1, pause=lambda seconds: None)
+    spout = RunSpout(Broken(3), calls, lambda: 0.0, RunSoFar())
     for _ in range(3):
         with pytest.raises(FailedException, match="raised"):
-            guarded.initialize_transaction(2, None)
+            spout.initialize_transaction(2, None)
     assert asked == [2]

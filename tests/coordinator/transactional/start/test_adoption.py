@@ -60,12 +60,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def cluster():
-    with LocalCluster() as made:
-        yield made
-
-
 def lines_of(path: Path, name: str, count: int) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.writelines(f"{name}{number}\n" for number in range(count))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coordinator.engines.local.cluster import LocalCluster
 from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from state.codec import pack
 from state.errors import StateError, TransactionError
@@ -21,12 +20,6 @@ SPOUTS = {
 }
 KEYS = Keys("test")
 REMEDY = "`txbatch drop test`"
-
-
-@pytest.fixture
-def cluster():
-    with LocalCluster(seed=1) as made:
-        yield made
 
 
 def half_done(cluster, spout):

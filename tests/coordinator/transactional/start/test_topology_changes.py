@@ -88,12 +88,6 @@ def topology(committer: Any, *, spout_tasks: int = 1, tasks: int = 1, component_
     return builder.build()
 
 
-@pytest.fixture
-def cluster():
-    with LocalCluster() as made:
-        yield made
-
-
 def run(cluster: LocalCluster, built: Any, **options: Any) -> Any:
     made = cluster.submit(built, options=RunOptions(**options))
     try:

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +27,8 @@ from coordinator.server_choice import ServerChoice
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.assembly import assembled
 from coordinator.transactional.options import RunOptions
+from coordinator.transactional.surroundings import Surroundings
+from coordinator.watching.run_observer import Observers
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state import fault_points
 from state.errors import TransactionError
@@ -108,12 +111,14 @@ def _run_in_process(spec: DriverSpec, notes: Notes) -> None:
         store,
         InProcessEngine(made, random, nonce=nonce),
         _options(spec),
-        nonce=nonce,
-        new_generation=secrets.token_hex(16),
-        clock=time.monotonic,
-        draw_bits=random.getrandbits,
-        pause=time.sleep,
-        observers=[ProgressCallback(_note_first_commit(notes))],
+        around=Surroundings(
+            nonce=nonce,
+            new_generation=secrets.token_hex(16),
+            clock=time.monotonic,
+            new_attempt_id=partial(random.getrandbits, 64),
+            pause=time.sleep,
+            observers=Observers([ProgressCallback(_note_first_commit(notes))]),
+        ),
     ) as coordinator:
         notes.add("owned")
         coordinator.run()

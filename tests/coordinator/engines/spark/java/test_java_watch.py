@@ -106,9 +106,9 @@ def test_an_application_that_we_stop_is_not(process: RunningProcess) -> None:
 
 
 def test_a_call_may_take_longer_than_the_process_may_be_silent(process: RunningProcess) -> None:
-    with watch_over(process, silence_max_s=0.5) as watch:
+    with watch_over(process, silence_max_s=1.0) as watch:
         waited = threading.Event()
-        assert watch.call(lambda: waited.wait(0.6)) is False
+        assert watch.call(lambda: waited.wait(1.2)) is False
         assert watch.lost is None
 
 

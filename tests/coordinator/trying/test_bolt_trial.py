@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
-from coordinator.engines.local.bolt_trial import run_bolt
+from coordinator.trying.bolt_trial import run_bolt
 from examples.word_count import CountWords, StoreCounts
 from state.errors import FailedException, ReplayLimitError, TopologyError, UserCodeError
 

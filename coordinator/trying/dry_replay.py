@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.dry_run import DryBatch, whole_batch
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.spout_kind import SpoutKind
@@ -19,6 +18,7 @@ from coordinator.topology.building.topology_description import described
 from coordinator.transactional.assembly import has_external_effects
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE, REPLAYED_SCOPE
 from coordinator.transactional.options import RunOptions
+from coordinator.trying.dry_run import DryBatch, whole_batch
 from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology

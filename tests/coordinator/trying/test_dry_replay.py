@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.engines.local.dry_replay import replay_dry, why_not
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
+from coordinator.trying.dry_replay import replay_dry, why_not
 from examples.word_count import CountWords, StoreCounts
 from state.errors import TopologyError
 from state.records.transaction_history import KnownTransaction

@@ -9,8 +9,8 @@ import pytest
 from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import FixedBatchesSpout, TransactionalTopologyBuilder
-from coordinator.engines.local.dry_run import DryChange, dry_run
 from coordinator.spouts.committing import ICommitterTransactionalSpout
+from coordinator.trying.dry_run import DryChange, dry_run
 from examples.word_count import CountWords, StoreCounts
 from state import HashState, ListState, SetState, ValueState
 from state.errors import FailedException, ReplayLimitError, TopologyError, UserCodeError

@@ -1,0 +1,216 @@
+"""The spout's coordinator during a run: cuts transactions, drains or pauses, and delays its errors.
+
+User code is called here on the driver. What it raises ends the run only after what is in flight has been committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from coordinator.spouts.answers import expect_positions, expect_truth
+from coordinator.spouts.partition_cut import partition_of, partition_scope
+from coordinator.spouts.partitioned import PartitionedCoordinator
+from coordinator.spouts.run_so_far import RunSoFar
+from coordinator.spouts.transactional import SpoutCoordinator
+from coordinator.transactional.machine.run_events import BatchCut, Cut, FirstPositions, InputState, NothingToCut
+from coordinator.transactional.spout_calls import Answer, SpoutCalls
+from state.codec import pack_exact, unpack
+from state.errors import FailedException, TransactionError
+from state.printable import said_by
+from state.values.own_copy import own_copy
+
+_LOG = logging.getLogger("txbatch")
+
+
+class HowFar(Protocol):
+    """How far the run is, in numbers by which the spout knows its transactions."""
+
+    def number_of(self, txid: int) -> int:
+        """Returns the spout's number of a transaction."""
+
+    def committed_number(self) -> int:
+        """Returns that of the last committed one."""
+
+    def last_cut_number(self) -> int:
+        """Returns that of the highest one whose positions are known, or that is committed."""
+
+    def last_positions(self) -> Mapping[str, Any]:
+        """Returns scope -> its last position, committed or not."""
+
+
+class RunSpout:
+    """Answers what the machine asks of the spout; used on the run's thread.
+
+    Args:
+        spout: the user's object.
+        calls: calls it.
+        clock: seconds, monotonic.
+        run_so_far: where earlier runs stopped.
+
+    Attributes:
+        draining: True stops cutting for the rest of the run; set by any thread.
+        active: False stops cutting while it lasts; set by any thread.
+        error: what the spout has raised.
+        how_far: set before anything is asked but the size of what earlier runs cut.
+    """
+
+    how_far: HowFar
+
+    def __init__(
+        self, spout: SpoutCoordinator, calls: SpoutCalls, clock: Callable[[], float], run_so_far: RunSoFar
+    ) -> None:
+        self._spout, self._calls, self._clock = spout, calls, clock
+        self._so_far = run_so_far
+        self._packed_last: bytes | None = None  # `last` of that, once this run has cut it
+        self._started = run_so_far.last_txid
+        self.draining = False
+        self.active = self._told_active = True
+        self._has_first_positions = False
+        self.error: TransactionError | None = None
+
+    # What the machine decides
+
+    def first_positions(self) -> FirstPositions | None:
+        """Returns, once, where partitions begin that were never read; None if there are none, or the spout fails."""
+        if self._has_first_positions or self.error is not None:
+            return None
+        spout, given = self.informed(), dict[int, Any]()
+        if isinstance(spout, PartitionedCoordinator):
+            try:
+                given = dict(self._asked("first_positions", lambda: expect_positions(spout.first_positions())))
+            except FailedException:
+                return None  # it is asked again in the next turn, and nothing is cut before
+        self._has_first_positions = True
+        known = frozenset(spout.run_so_far.positions)
+        fresh = {partition_scope(each): own_copy(at) for each, at in given.items() if each not in known}
+        return FirstPositions(fresh) if fresh else None
+
+    def cut(self, cut: Cut) -> BatchCut | NothingToCut:
+        """Lets the spout cut a transaction; if it cannot be cut now, the next turn tries again."""
+        try:
+            if not self._has_first_positions or (cut.is_new and not self.is_ready()):
+                return NothingToCut(cut.txid, self._clock())
+            metadata = self.initialize_transaction(self.how_far.number_of(cut.txid), cut.previous)
+        except FailedException:
+            return NothingToCut(cut.txid, self._clock())
+        notes = self._calls.notes(self._spout, metadata)
+        return BatchCut(cut.txid, metadata, self._clock(), self.estimated_bytes(metadata), notes)
+
+    def input_state(self) -> InputState:
+        """Returns how the input stands; a spout that has raised or is paused is not asked whether it has ended."""
+        if self.error is not None or not (self.active or self.draining):
+            return InputState(error=self.error)
+        return InputState(
+            is_exhausted=self._has_first_positions and self.is_exhausted(),
+            is_draining=self.draining,
+            is_finite=self.draining and self.is_finite(),
+        )
+
+    def tell_activity(self) -> None:
+        """Tells the spout of a pause or its end; called on the run's thread before anything else is asked."""
+        active = self.active
+        if active == self._told_active or self.error is not None:
+            return
+        hook = self._spout.activate if active else self._spout.deactivate
+        try:
+            self._asked(hook.__name__, hook)
+        except FailedException:
+            return  # it is told again in the next turn
+        self._told_active = active
+
+    # What the spout is asked
+
+    def informed(self) -> SpoutCoordinator:
+        """Sets the spout's `run_so_far` to copies, which it may change, and returns it."""
+        so_far, positions, ahead = self._so_far, dict[int, Any](), 0
+        if isinstance(self._spout, PartitionedCoordinator):
+            last = self.how_far.last_positions()
+            positions = {partition_of(scope): own_copy(position) for scope, position in last.items()}
+            ahead = max(0, self._started - self.how_far.last_cut_number())
+        committed = self.how_far.committed_number()
+        self._spout.run_so_far = RunSoFar(
+            so_far.last_txid, self._copy(so_far.last), committed, positions, ahead, so_far.notes
+        )
+        return self._spout
+
+    def is_ready(self) -> bool:
+        may_cut = self._told_active and self.active and not self.draining and self.error is None
+        if not may_cut:
+            return False
+        spout = self.informed()
+        if isinstance(spout, PartitionedCoordinator) and self._truth("is_exhausted", spout.is_exhausted):
+            return False
+        return self._truth("is_ready", spout.is_ready)
+
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        if self.error is not None:  # an opaque spout cuts retries too, without `is_ready`
+            raise FailedException("the spout has raised before")
+
+        def cut() -> Any:
+            self._started = txid - 1  # if the next line fails, all higher transactions are void
+            # copies, so that what is stored and replayed stays as returned, whatever the spout does to its objects
+            metadata = self._spout.initialize_transaction(txid, self._copy(previous))
+            packed = pack_exact(metadata)  # refused now, while what is in flight can still be committed
+            kept, self._started = own_copy(metadata), txid
+            if txid >= self._so_far.last_txid:  # lower txids are retries of an opaque spout
+                self._so_far, self._packed_last = replace(self._so_far, last_txid=txid, last=kept), packed
+            return kept
+
+        return self._asked(f"initialize_transaction of txid {txid}", cut)
+
+    def is_exhausted(self) -> bool:
+        try:
+            return self._truth("is_exhausted", self.informed().is_exhausted)
+        except FailedException:
+            return False
+
+    def is_finite(self) -> bool:
+        """Returns whether the input ends by itself; True if the spout fails to answer, so that its rest is reported.
+
+        Raises:
+            TransactionError: the spout raised anything but a `FailedException`.
+        """
+        try:
+            return self._truth("is_finite", self._spout.is_finite)
+        except FailedException:
+            if self.error is not None:
+                raise self.error from None
+            return True
+
+    def progress(self) -> float | None:
+        """Returns the part of the input that is cut, from 0 to 1; None if it is unknown."""
+
+        def ask() -> float | None:
+            fraction = self.informed().progress()
+            return None if fraction is None else min(1.0, max(0.0, float(fraction)))
+
+        return self._calls.leniently("progress", ask, None)
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        """Returns about how much a transaction reads, which only limits the size of waves; 0 if that is unknown."""
+        ask = self._spout.estimated_bytes
+        return self._calls.leniently("estimated_bytes", lambda: max(0, math.ceil(ask(self._copy(metadata)))), 0)
+
+    def _copy(self, metadata: Any) -> Any:
+        """Returns a copy that the spout may change; what was cut last is unpacked, a fifth of the work."""
+        if metadata is self._so_far.last and self._packed_last is not None:
+            return unpack(self._packed_last)
+        return own_copy(metadata)
+
+    def _truth(self, method: str, ask: Callable[[], Any]) -> bool:
+        return self._asked(method, lambda: expect_truth(method, ask()))
+
+    def _asked(self, method: str, ask: Callable[[], Answer]) -> Answer:
+        """Calls the spout; a FailedException means to try again later, anything else is kept to end the run."""
+        try:
+            return self._calls.once(method, ask)
+        except FailedException as error:
+            _LOG.info("%s of the spout failed, retrying: %s", method, said_by(error))
+            raise
+        except TransactionError as error:
+            self.error = error
+        raise FailedException(f"{method} raised") from self.error

@@ -1,0 +1,93 @@
+"""Tells the spout's committer what is durable, in txid order; it can neither undo nor hide a commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from typing import Any
+
+from coordinator.spouts.committing import SpoutCommitter
+from coordinator.transactional.machine.run_events import Resumed, Told
+from coordinator.transactional.spout_calls import SpoutCalls
+from state.attempt import Attempts, TransactionAttempt
+from state.errors import TransactionError
+from state.fault_points import reached
+from state.printable import said_by
+
+_LOG = logging.getLogger("txbatch")
+
+
+class Telling:
+    """Tells one run's committer, on the run's thread.
+
+    Args:
+        committer: the user's object, None if the spout has none.
+        calls: calls it.
+        inform: lets the coordinator, whose view a committer may share, know how far the run is.
+        told_as: txid -> the spout's number of that batch, 0 if it is none of the spout's.
+        untold: what earlier runs committed and may not have told.
+        withheld: returns the txids whose batches are quarantined.
+        quarantined: returns what is stored of these batches, as `SpoutCommitter.keep` takes it.
+    """
+
+    def __init__(
+        self,
+        committer: SpoutCommitter | None,
+        calls: SpoutCalls,
+        *,
+        inform: Callable[[], object],
+        told_as: Callable[[int], int],
+        untold: Attempts = (),
+        withheld: Callable[[], Collection[int]] = tuple,
+        quarantined: Callable[[], Collection[Any]] = tuple,
+    ) -> None:
+        self._committer, self._calls = committer, calls
+        self._inform, self._told_as = inform, told_as
+        self._untold: Attempts | None = untold
+        self._withheld, self._quarantined = withheld, quarantined
+
+    def resume(self) -> Resumed | None:
+        """Returns, once, what earlier runs committed and may not have told; None from then on."""
+        untold, self._untold = self._untold, None
+        return None if untold is None else Resumed(untold)
+
+    def tell(self, attempts: Attempts) -> Told:
+        """Tells of a durable group, in order, under the numbers by which the spout knows its batches.
+
+        A quarantined batch is told when it is republished: what that needs must not be freed before. After an error
+        nothing more may be published: the next run tells the last published group again, and would leave this one out.
+        """
+        if self._committer is None:
+            return Told(None)
+        self._inform()
+        withheld = self._withheld()
+        numbers = {each: self._told_as(each.txid) for each in attempts if each.txid not in withheld}
+        known = [TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number]
+        try:
+            quarantined = self._quarantined() if withheld else ()
+            if known:
+                self._tell(self._committer, known, quarantined)
+        except TransactionError as error:
+            return Told(error)
+        return Told(None)
+
+    def _tell(
+        self, committer: SpoutCommitter, attempts: Sequence[TransactionAttempt], quarantined: Collection[Any]
+    ) -> None:
+        last = attempts[-1]
+        reached("spout.telling")
+        self._call("keep", attempts[0], partial(committer.keep, quarantined))
+        for attempt in attempts:
+            self._call("commit", attempt, partial(committer.commit, attempt))
+            reached("spout.told")
+        self._call("cleanup_before", last, partial(committer.cleanup_before, last.txid))
+
+    def _call(self, method: str, attempt: TransactionAttempt, call: Callable[[], None]) -> None:
+        try:
+            self._calls.once(method, call, attempt)
+        except TransactionError as error:
+            _LOG.warning(
+                "%s of the spout's committer raised after attempt %s was committed: %s", method, attempt, said_by(error)
+            )
+            raise
