@@ -31,8 +31,8 @@ from benchmarks.corpus import Corpus
 from benchmarks.durability_levels import server
 from benchmarks.harness import command_line, corpus_of, in_rounds, median, table
 from committers.group_commit import Group, PublishStep, decide_group
-from committers.task_report import ResultColumns, TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from state.attempt import TransactionAttempt
 from state.codec import pack, unpack
 from state.commits.commit import Commit, CommitStatus
@@ -112,7 +112,7 @@ def reported(first_txid: int, group: int, source: Iterator[Counter[str]]) -> Rep
             total.then(part)
     for total in totals:
         total.pack()
-    results = ResultColumns(map(AttemptResult, attempts))
+    results = ResultTable(map(AttemptResult, attempts))
     reports = [TaskReport(task, "store", results, [total]) for task, total in zip(TASKS, totals, strict=True)]
     return Reported(attempts, tuple(pack(report.to_wire()) for report in reports))
 

@@ -109,8 +109,9 @@ def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
     failed = None if failure is None else (group.attempts[good], failure)
     step = _step(group, ordered, good)
     if isinstance(step, PublishStep):
-        letters = _letters(group, step.attempts, ordered)
-        add_letters(step.write_set, letters, group.letter_limits.total, taken=group.letters_taken)
+        letters = list(_letters(group, step.attempts, ordered))
+        if letters or group.letters_taken:
+            add_letters(step.write_set, letters, group.letter_limits.total, taken=group.letters_taken)
     return GroupDecision(step, failed)
 
 
@@ -121,7 +122,7 @@ def _step(group: Group, reports: Sequence[TaskReport], good: int) -> PublishStep
     has_read = any(place < good for report in reports for place in report.results.reads)
     if not reports[0].composed:
         return _from_transactions(group, reports, good, has_read=has_read)
-    if any(report.good_count() != good for report in reports):
+    if any(report.results.good_count() != good for report in reports):
         return Again(prefix, composed=not has_read, reason="a task composed more than the good prefix")
     if good == 1:
         return _from_transactions(group, reports, good, has_read=has_read)
@@ -177,7 +178,7 @@ def _failures(reports: Sequence[TaskReport], place: int, attempt: TransactionAtt
     for report in reports:
         if place >= len(report.results):
             failures.append(_incomplete(f"task {report.task_id} sent no verdict on attempt {attempt}"))
-        elif place == report.good_count() and report.results.failure is not None:
+        elif place == report.results.good_count() and report.results.failure is not None:
             failures.append(report.results.failure)
     return failures
 

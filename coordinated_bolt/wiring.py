@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -14,10 +14,12 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.routing import OutputStream
 from coordinated_bolt.streams.tuples import TupleOrigin
-from coordinated_bolt.transport.outbox import FRAME_TUPLES, Carrier, FrameOutbox, NewOutbox
+from coordinated_bolt.transport.outbox import FRAME_TUPLES, Carrier, FrameOutbox, HeldRows, NewOutbox
 from state.attempt import TransactionAttempt
 from state.commits.dead_letters import DEFAULT_LETTER_LIMITS, LetterLimits
 from state.values.own_copy import own_copy
+
+NewHandOvers = Callable[[TransactionAttempt], Sequence[HeldRows]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,15 @@ class TaskWiring:
         """Returns the tasks downstream that are not chained to it, each of which gets frames and a report."""
         return dict.fromkeys(target for target in self.targets if target not in self.chained_targets)
 
-    def outboxes(self, carrier: Carrier) -> NewOutbox:
-        """Returns a function that makes the outbox of an attempt; `carrier` takes what all of them send."""
+    def outboxes(self, carrier: Carrier, handed: NewHandOvers = lambda attempt: ()) -> NewOutbox:
+        """Returns a function that makes the outbox of an attempt.
+
+        `carrier` takes what all of them send, and `handed` makes what takes the rows for chained targets.
+        """
         targets = self.framed_targets()
 
         def new_outbox(attempt: TransactionAttempt) -> FrameOutbox:
-            return FrameOutbox(attempt, self.task_id, targets, carrier, self.frame_tuples)
+            return FrameOutbox(attempt, self.task_id, targets, carrier, self.frame_tuples, handed=handed(attempt))
 
         return new_outbox
 

@@ -36,9 +36,9 @@ PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 LONGEST = {"coordinator": 49, "elsewhere": 51}
 """Modules that run from cut to committed: a transaction of text files, by the stages of Spark, in this process."""
-LONGEST_INCREMENT = 19
+LONGEST_INCREMENT = 17
 """Modules of `state` and `committers` that run from a committer's first `increment` to the call that carries it."""
-LONGEST_TUPLE = 21
+LONGEST_TUPLE = 20
 """Modules of `coordinated_bolt` that run from the first tuple a spout emits to `finish_batch` of the bolt behind it."""
 LONGEST_START = 143
 """Modules that run from `txbatch run` to its first wave: command, topology, plan, server, takeover, start of Spark."""

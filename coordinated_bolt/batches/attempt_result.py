@@ -7,13 +7,14 @@ tasks is named in `SUMS` too, by which it travels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.watching.metrics import MetricsTable, TaskMetrics
 from state.attempt import TransactionAttempt
 
 SUMS = ("tuple_count",)
@@ -80,19 +81,166 @@ class AttemptResult:
         self.began_from.update(other.began_from)
         self.letters.update(other.letters)
 
+
+_NUMBERS = ("edges", "residue", *SUMS)
+_RARE = ("failure", "metadata", "began_from", "counters", "letters", "reads")
+_numbers_of, _rare_of = attrgetter(*_NUMBERS), attrgetter(*_RARE)
+
+
+class _Work:
+    """What one component did: the rows of the attempts for which it did anything, ascending, and its metrics there."""
+
+    __slots__ = ("metrics", "rows")
+
+    def __init__(self, rows: list[int], metrics: MetricsTable) -> None:
+        self.rows, self.metrics = rows, metrics
+
+    def within(self, first: int, end: int) -> slice:
+        """Returns where the metrics of these rows are."""
+        return slice(bisect_left(self.rows, first), bisect_left(self.rows, end))
+
+
+class ResultTable(Sized):
+    """The results of many attempts as columns, in which they travel: a row for each attempt, in order.
+
+    Most attempts have nothing but edges and a few figures: these are columns, and whatever is rare names the rows it
+    belongs to. Whoever decides looks at columns, and at single results only where something is rare.
+
+    Args:
+        results: the first of them.
+
+    Attributes:
+        edges: of each attempt.
+    """
+
+    def __init__(self, results: Iterable[AttemptResult] = ()) -> None:
+        self._txids: list[int] = []
+        self._attempt_ids: list[int] = []
+        self._numbers: list[list[int]] = [[] for _ in _NUMBERS]
+        self._rare: list[dict[int, Any]] = [{} for _ in _RARE]
+        self._work: dict[str, _Work] = {}
+        for result in results:
+            self.append(result)
+
+    def append(self, result: AttemptResult) -> None:
+        """Adds the result of the next attempt."""
+        row = len(self._txids)
+        self._txids.append(result.attempt.txid)
+        self._attempt_ids.append(result.attempt.attempt_id)
+        for column, number in zip(self._numbers, _numbers_of(result), strict=True):
+            column.append(number)
+        rare = _rare_of(result)
+        if any(rare):
+            for held, value in zip(self._rare, rare, strict=True):
+                if value:
+                    held[row] = value
+        for component_id, metrics in result.metrics.items():
+            work = self._work.get(component_id)
+            if work is None:
+                work = self._work[component_id] = _Work([], MetricsTable())
+            work.rows.append(row)
+            work.metrics.append(metrics)
+
+    def then(self, later: ResultTable) -> ResultTable:
+        """Returns these results and those of the next attempts."""
+        made, count = ResultTable(), len(self)
+        made._txids, made._attempt_ids = self._txids + later._txids, self._attempt_ids + later._attempt_ids
+        made._numbers = [mine + theirs for mine, theirs in zip(self._numbers, later._numbers, strict=True)]
+        made._rare = [
+            mine | {count + row: value for row, value in theirs.items()}
+            for mine, theirs in zip(self._rare, later._rare, strict=True)
+        ]
+        for component_id in self._work | later._work:
+            mine, theirs = self._work_of(component_id), later._work_of(component_id)
+            rows = [*mine.rows, *(count + row for row in theirs.rows)]
+            made._work[component_id] = _Work(rows, mine.metrics.then(theirs.metrics))
+        return made
+
+    @property
+    def edges(self) -> list[int]:
+        return self._numbers[0]
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the last attempt failed; None if it has not."""
+        last: Failure | None = self._rare[0].get(len(self) - 1)
+        return last
+
+    def good_count(self) -> int:
+        """Returns how many attempts were finished: all of them, or all but the last, which has failed."""
+        return len(self) - (self.failure is not None)
+
+    @property
+    def counters(self) -> Mapping[int, dict[str, int]]:
+        """Row -> counters, where an attempt has any."""
+        return self._rare[3]
+
+    @property
+    def letters(self) -> Mapping[int, dict[int, list[bytes]]]:
+        """Row -> tuples refused, where any were."""
+        return self._rare[4]
+
+    @property
+    def reads(self) -> Mapping[int, list[list[Any]]]:
+        """Row -> state read, where any was."""
+        return self._rare[5]
+
+    def work(self, component_id: str, rows: slice) -> TaskMetrics:
+        """Returns what a component did for some attempts."""
+        within, work = range(*rows.indices(len(self))), self._work_of(component_id)
+        return work.metrics.total(work.within(within.start, within.stop))
+
+    def _work_of(self, component_id: str) -> _Work:
+        return self._work.get(component_id) or _Work([], MetricsTable())
+
+    def __len__(self) -> int:
+        return len(self._txids)
+
+    def __iter__(self) -> Iterator[AttemptResult]:
+        """Returns copies of the results; changing them changes nothing here."""
+        attempts = map(TransactionAttempt, self._txids, self._attempt_ids)
+        results = [AttemptResult(attempt) for attempt in attempts]
+        for name, column in zip(_NUMBERS, self._numbers, strict=True):
+            for result, number in zip(results, column, strict=True):
+                setattr(result, name, number)
+        for name, held in zip(_RARE, self._rare, strict=True):
+            for row, value in held.items():
+                setattr(results[row], name, value)
+        for component_id, work in self._work.items():
+            for row, done in zip(work.rows, work.metrics.rows(), strict=True):
+                results[row].metrics[component_id] = done
+        return iter(results)
+
+    def __getitem__(self, row: int) -> AttemptResult:
+        """Returns a copy of one result; for tests and other rare looks."""
+        return list(self)[row]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ResultTable) and self.to_wire() == other.to_wire()
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def __repr__(self) -> str:
+        return f"ResultTable({list(self)!r})"
+
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec."""
-        failure = None if self.failure is None else self.failure.to_wire()
-        metrics = {component_id: done.to_wire() for component_id, done in self.metrics.items()}
-        return [self.attempt.txid, self.attempt.attempt_id, failure, metrics, *_plain_of(self)]
+        failures, *rare = self._rare
+        failed = {row: failure.to_wire() for row, failure in failures.items()}
+        work = {component_id: [done.rows, done.metrics.to_wire()] for component_id, done in self._work.items()}
+        return [self._txids, self._attempt_ids, self._numbers, [failed, *rare], work]
 
     @classmethod
-    def from_wire(cls, wire: list[Any]) -> AttemptResult:
-        """Inverse of `to_wire`."""
-        txid, attempt_id, failure, metrics, *plain = wire
-        attempt = TransactionAttempt(txid, attempt_id)
-        done = {component_id: TaskMetrics(*own) for component_id, own in metrics.items()}
-        return cls(attempt, None if failure is None else Failure.from_wire(failure), done, *plain)
+    def from_wire(cls, wire: list[Any]) -> ResultTable:
+        """Inverse of `to_wire`.
 
-
-_plain_of = attrgetter(*[each.name for each in fields(AttemptResult)][3:])
+        Raises:
+            AttributeError, LookupError, TypeError, ValueError: it is something else; reading a result may raise them.
+        """
+        made = cls()
+        made._txids, made._attempt_ids, made._numbers, (failed, *rare), work = wire
+        made._rare = [{row: Failure.from_wire(failure) for row, failure in failed.items()}, *rare]
+        made._work = {
+            component_id: _Work(rows, MetricsTable.from_wire(metrics)) for component_id, (rows, metrics) in work.items()
+        }
+        return made

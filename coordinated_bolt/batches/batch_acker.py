@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_
 
-from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_reports import TaskReports
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.completeness.acker import ACKER_COMPONENT, Acker, AckOutcome
 from coordinated_bolt.completeness.failure import Failure, FailureKind, most_telling
@@ -49,15 +49,15 @@ class BatchAcker:
         Args:
             sender: the task.
             attempts: what the reports' places mean.
-            payload: the reports, as `ReportTable` packs them.
+            payload: the reports, as `TaskReports` packs them.
         """
-        component_id, _ = self._component_of.get(sender, (ACKER_COMPONENT, 0))
         try:
-            reports = ReportTable(sender, self._task_id).read(payload, attempts, component_id)
+            reports = TaskReports.from_payload(sender, self._task_id, payload)
             self._note(sender, self._own_places(reports.skipped, attempts))
             for result in reports.results:
                 place = self._places.get(result.attempt)
                 if place is not None and self._note(sender, 1 << place):
+                    result.edges ^= reports.edge_of_cuts(result)
                     self._receive_result(result)
         except (AttributeError, CodecError, LookupError, TypeError, ValueError) as error:
             for attempt in self._outcomes.keys() & set(attempts):

@@ -13,8 +13,8 @@ from operator import attrgetter
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
-from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
-from coordinated_bolt.transport.outbox import Carrier, NewOutbox, RowOutbox
+from coordinated_bolt.batches.hand_over import HandOver
+from coordinated_bolt.transport.outbox import Carrier, NewOutbox
 from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -47,17 +47,14 @@ class ChainedTasks:
 
     def outboxes(self, wiring: TaskWiring) -> NewOutbox:
         """Returns a function that makes the outbox of an attempt, for the head or a task chained to it."""
-        new_framed = wiring.outboxes(self._carrier)
-        if not wiring.chained_targets:
-            return new_framed
 
-        def new_outbox(attempt: TransactionAttempt) -> RowOutbox:
+        def new_hand_overs(attempt: TransactionAttempt) -> list[HandOver]:
             handed = [HandOver(attempt, wiring.task_id, target) for target in wiring.chained_targets]
             for each in handed:
                 self._handed.setdefault(each.target, []).append(each)
-            return HandingOutbox(new_framed(attempt), handed)
+            return handed
 
-        return new_outbox
+        return wiring.outboxes(self._carrier, new_hand_overs)
 
     def run(self, attempt: TransactionAttempt, begin: Begin) -> Iterator[tuple[TaskWiring, AttemptResult | None]]:
         """Runs the chained tasks over an attempt that the head has ended, well or not.

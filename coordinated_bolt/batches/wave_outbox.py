@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_reports import TaskReports
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.transport.blocks import BLOCK_BYTES, Block, BlockWriter, SendBlock
-from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.blocks import BLOCK_BYTES, BlockWriter, SendFrame
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
@@ -25,15 +25,15 @@ class WaveOutbox:
         carrier: takes what tasks send to other tasks.
     """
 
-    def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
+    def __init__(self, wave: WaveAttempts, send: SendFrame) -> None:
         self.wave, self._send = wave, send
-        self._reports: dict[tuple[int, int], ReportTable] = {}
+        self._reports: dict[tuple[int, int], TaskReports] = {}
         self._report_blocks = 0
         self.carrier = BlockWriter(wave, send)
 
     def report(self, acker_task: int, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
         """Sends a task's report to an acker; see `SendReport`."""
-        self._table(acker_task, task_id).add(self.wave.places[attempt], result)
+        self._reports_of(acker_task, task_id).add(self.wave.places[attempt], result)
 
     def skip(self, wiring: TaskWiring, places: int, places_of: Mapping[int, int]) -> None:
         """Sends a task's reports on attempts that it skips, to ackers and to tasks downstream.
@@ -45,7 +45,7 @@ class WaveOutbox:
         """
         for acker_task, own in places_of.items():
             if places & own:
-                self._table(acker_task, wiring.task_id).skip(places & own)
+                self._reports_of(acker_task, wiring.task_id).skipped |= places & own
         targets = wiring.framed_targets()
         if targets:
             self.carrier.report_nothing(places, wiring.task_id, targets)
@@ -58,14 +58,14 @@ class WaveOutbox:
     def flush(self) -> None:
         """Sends what is held; called after the last attempt."""
         self.carrier.flush()
-        for (acker_task, task_id), table in self._reports.items():
-            payload = table.to_payload()
-            self._send(Block(self.wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
+        for (acker_task, task_id), reports in self._reports.items():
+            payload = reports.to_payload()
+            self._send(SealedFrame(self.wave.key, task_id, self._report_blocks, acker_task, FrameKind.ACK, payload))
         self._reports = {}
         self._report_blocks += 1
 
-    def _table(self, acker_task: int, task_id: int) -> ReportTable:
-        table = self._reports.get((acker_task, task_id))
-        if table is None:
-            table = self._reports[acker_task, task_id] = ReportTable(task_id, acker_task)
-        return table
+    def _reports_of(self, acker_task: int, task_id: int) -> TaskReports:
+        reports = self._reports.get((acker_task, task_id))
+        if reports is None:
+            reports = self._reports[acker_task, task_id] = TaskReports(task_id, acker_task)
+        return reports

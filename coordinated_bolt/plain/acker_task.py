@@ -20,7 +20,7 @@ _ENDINGS = {AckOutcome.ACKED: MessageKind.ACKED, AckOutcome.FAILED: MessageKind.
 
 
 class AckerTask:
-    """One acker task. The senders decide which roots it keeps; see `acker_of`.
+    """One acker task. The senders decide which roots it keeps; see `MessagePacker`.
 
     If nobody waits for a tree because its spout has timed out, the tree is forgotten two to three ticks after its last
     message. Of a failed tree nothing is kept.

@@ -19,8 +19,8 @@ from random import Random
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_task import BoltTask
-from coordinated_bolt.plain.messages import Message, MessageKind, SendMessage, TupleStretch
-from coordinated_bolt.plain.outboxes import EDGE_BITS, MessageOutbox, SubtopologyOutbox, TreeOutbox
+from coordinated_bolt.plain.messages import Message, MessageKind, TupleStretch
+from coordinated_bolt.plain.outboxes import EDGE_BITS, SubtopologyOutbox, TreeOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
@@ -60,7 +60,7 @@ class CoordinatedTask:
 
     Args:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
-        send: takes the messages for other tasks. It must return before it delivers them.
+        outbox: takes what the task sends. It must return before it delivers that.
         random: not shared with other tasks; draws edges, and the ids of the batches the task begins.
         observer: notified of each step of the task.
         clock: in nanoseconds, for the metrics.
@@ -69,7 +69,7 @@ class CoordinatedTask:
     def __init__(
         self,
         wiring: TaskWiring,
-        send: SendMessage,
+        outbox: TreeOutbox,
         random: Random,
         observer: TaskObserver | None = None,
         clock: Callable[[], int] = no_clock,
@@ -78,8 +78,7 @@ class CoordinatedTask:
             raise ProtocolError(f"task {wiring.task_id} is not part of a sub-topology")
         self._wiring = wiring
         self._coordination: Coordination = wiring.coordination
-        self._send = send
-        self._ackers = MessageOutbox(wiring.task_id, wiring.acker_tasks, send)
+        self._outbox = outbox
         self._random = random
         self._observer = observer or TaskObserver()
         self._begun_count = 0
@@ -205,11 +204,11 @@ class CoordinatedTask:
 
     def _ack(self, kept: _Batch, sent: int) -> None:
         for root in kept.roots:
-            self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))
+            self._outbox.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))
 
     def _fail(self, roots: Iterable[int]) -> None:
         for root in roots:
-            self._ackers.fail(root)
+            self._outbox.fail(root)
 
     def _keep(self, batch: TransactionAttempt, roots: Iterable[int]) -> _Batch:
         kept = self._batches.get(batch) or _Batch(tuple(roots))
@@ -224,7 +223,7 @@ class CoordinatedTask:
             kept.roots,
             sender=self._wiring.task_id,
             inside=self._coordination.targets,
-            send=self._send,
+            outbox=self._outbox,
             random=self._random,
         )
 
@@ -239,4 +238,4 @@ def make_task(
     """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
     if wiring.coordination is None:
         return BoltTask(wiring, outbox, random, observer, clock)
-    return CoordinatedTask(wiring, outbox.send, random, observer, clock)
+    return CoordinatedTask(wiring, outbox, random, observer, clock)

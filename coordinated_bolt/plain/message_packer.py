@@ -8,12 +8,12 @@ all its acks, which is all that an acker makes of them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
 from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId
 from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
 from state.codec import CodecError, pack, unpack
 
@@ -78,7 +78,9 @@ class _HeldMessages:
 
 
 class MessagePacker:
-    """The `TreeOutbox` of a task for one wave: packs what it sends into frames.
+    """The outbox of a task for one wave: packs what it sends into frames.
+
+    What there is to say of a root goes to one acker, which every sender chooses alike.
 
     Args:
         wave_id: the wave.
@@ -95,7 +97,7 @@ class MessagePacker:
         self,
         wave_id: WaveId,
         sender: int,
-        send: Callable[[WaveFrame], None],
+        send: Callable[[SealedFrame], None],
         frame_messages: int = FRAME_TUPLES,
         acker_tasks: Sequence[int] = (),
     ) -> None:
@@ -206,7 +208,7 @@ class MessagePacker:
     def _flush(self, target: int, box: _HeldMessages) -> None:
         box.pack_rows()
         payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
-        frame = WaveFrame(self._wave_id, self._sender, box.sequence, target, WaveFrameKind.MESSAGES, payload)
+        frame = SealedFrame(self._wave_id, self._sender, box.sequence, target, FrameKind.MESSAGES, payload)
         box.sequence += 1
         box.clear()
         self._send_frame(frame)
@@ -223,7 +225,7 @@ def unpack_numbers(packed: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(packed) // 8}Q", packed)
 
 
-def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
+def contents_of(frame: SealedFrame) -> list[StretchOrMessage]:
     """Returns what a frame holds for a bolt, in the order it was added; without what `trees_of` returns.
 
     Raises:
@@ -233,7 +235,20 @@ def contents_of(frame: WaveFrame) -> list[StretchOrMessage]:
     return [_content_of(frame.sender, frame.target, unpack(packed)) for packed in held]
 
 
-def trees_of(frame: WaveFrame) -> Trees:
+def messages_in(frame: SealedFrame) -> Iterator[Message]:
+    """Returns all that a frame holds, as messages one by one; for an engine whose frames hold one each.
+
+    Raises:
+        CodecError: the frame does not hold messages.
+    """
+    for each in contents_of(frame):
+        yield from each.messages() if isinstance(each, TupleStretch) else (each,)
+    for kind, (roots, edges) in zip((MessageKind.INIT, MessageKind.ACK), trees_of(frame), strict=True):
+        for pair in zip(roots, edges, strict=True):
+            yield Message(frame.sender, frame.target, kind, pair)
+
+
+def trees_of(frame: SealedFrame) -> Trees:
     """Returns what a frame tells an acker of trees that begin and grow.
 
     Raises:
@@ -243,9 +258,9 @@ def trees_of(frame: WaveFrame) -> Trees:
     return Trees(_columns(begun), _columns(acked))
 
 
-def _content(frame: WaveFrame) -> list[Any]:
-    if frame.kind is not WaveFrameKind.MESSAGES:
-        raise CodecError(f"frame is of kind {frame.kind.name}, expected {WaveFrameKind.MESSAGES.name}")
+def _content(frame: SealedFrame) -> list[Any]:
+    if frame.kind is not FrameKind.MESSAGES:
+        raise CodecError(f"frame is of kind {frame.kind.name}, expected {FrameKind.MESSAGES.name}")
     content: list[Any] = unpack(frame.payload)
     return content
 

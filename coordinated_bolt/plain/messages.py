@@ -38,7 +38,7 @@ class MessageKind(IntEnum):
 
 
 class Message(NamedTuple):
-    """One message; make it with the functions below, which know each payload.
+    """One message.
 
     A named tuple, for there are several for every tuple, and a tuple is made four times as fast as a dataclass.
 
@@ -65,26 +65,9 @@ class Message(NamedTuple):
         """The batch a REGULAR or COORD belongs to."""
         return TransactionAttempt(*self.payload[0])
 
-    def to_wire(self) -> list[Any]:
-        """Returns plain data for the codec."""
-        return [self.sender, self.target, int(self.kind), list(self.payload)]
-
-    @classmethod
-    def from_wire(cls, wire: list[Any]) -> Message:
-        """Inverse of `to_wire`."""
-        sender, target, kind, payload = wire
-        return cls(sender, target, MessageKind(kind), tuple(payload))
-
 
 SendMessage = Callable[[Message], None]
 """Sends a message for a task. Messages from one task to another must arrive in the order they were sent."""
-
-
-def tuple_message(
-    sender: int, target: int, *, stream_index: int, values: Sequence[Any], roots: Mapping[int, int]
-) -> Message:
-    """Returns a TUPLE."""
-    return Message(sender, target, MessageKind.TUPLE, (stream_index, list(values), dict(roots)))
 
 
 def regular_message(
@@ -107,19 +90,9 @@ def tree_message(kind: MessageKind, sender: int, target: int, root: int) -> Mess
     return Message(sender, target, kind, (root,))
 
 
-def edges_message(kind: MessageKind, sender: int, target: int, *, root: int, edges: int) -> Message:
-    """Returns an INIT or ACK."""
-    return Message(sender, target, kind, (root, edges))
-
-
 def tick_message(sender: int, target: int, period_s: float) -> Message:
     """Returns a TICK."""
     return Message(sender, target, MessageKind.TICK, (period_s,))
-
-
-def acker_of(root: int, acker_tasks: Sequence[int]) -> int:
-    """Returns the acker task that keeps a root; every sender must compute the same one."""
-    return acker_tasks[root % len(acker_tasks)]
 
 
 def _identity(batch: TransactionAttempt) -> list[int]:

@@ -1,8 +1,4 @@
-"""Where a plain task's tuples go, and what the ackers have to know of their trees; inside a sub-topology, too.
-
-Where tuples travel in waves, `MessagePacker` takes them without making a message of each; `MessageOutbox` makes
-messages, for an engine that delivers these one by one.
-"""
+"""Where a plain task's tuples go, and what the ackers have to know of their trees; inside a sub-topology, too."""
 
 from __future__ import annotations
 
@@ -11,17 +7,7 @@ from random import Random
 from typing import Any, Protocol
 
 from coordinated_bolt.columns import Rows
-from coordinated_bolt.plain.messages import (
-    Message,
-    MessageKind,
-    SendMessage,
-    acker_of,
-    coord_message,
-    edges_message,
-    regular_message,
-    tree_message,
-    tuple_message,
-)
+from coordinated_bolt.plain.messages import Message, coord_message, regular_message
 from coordinated_bolt.transport.outbox import EMITTED_LATE
 from state.attempt import TransactionAttempt
 
@@ -61,46 +47,6 @@ class TreeOutbox(Protocol):
         """Sends any message; tasks of sub-topologies send nothing else."""
 
 
-class MessageOutbox:
-    """The outbox of any task that sends a message for everything (executor, or driver for spouts).
-
-    Args:
-        task_id: the sender.
-        acker_tasks: every acker task; without any, nothing about trees may be sent.
-        send: takes the messages.
-    """
-
-    def __init__(self, task_id: int, acker_tasks: Sequence[int], send: SendMessage) -> None:
-        self._task_id, self._acker_tasks = task_id, acker_tasks
-        self.send = send
-
-    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Sends a TUPLE."""
-        self.send(tuple_message(self._task_id, target, stream_index=stream_index, values=row, roots=roots))
-
-    def init(self, root: int, edges: int) -> None:
-        """Sends that a spout has begun a tree; `edges` is the xor of its first edges."""
-        self._send_edges(MessageKind.INIT, root, edges)
-
-    def ack(self, root: int, edges: int) -> None:
-        """Sends the xor of the edges that the task has received and sent in a tree."""
-        self._send_edges(MessageKind.ACK, root, edges)
-
-    def fail(self, root: int) -> None:
-        """Sends that a tree has failed."""
-        self._send_root(MessageKind.FAIL, root)
-
-    def reset_timeout(self, root: int) -> None:
-        """Asks the spout of a tree to restart its timeout."""
-        self._send_root(MessageKind.RESET_TIMEOUT, root)
-
-    def _send_edges(self, kind: MessageKind, root: int, edges: int) -> None:
-        self.send(edges_message(kind, self._task_id, acker_of(root, self._acker_tasks), root=root, edges=edges))
-
-    def _send_root(self, kind: MessageKind, root: int) -> None:
-        self.send(tree_message(kind, self._task_id, acker_of(root, self._acker_tasks), root))
-
-
 class SubtopologyOutbox:
     """The `RowOutbox` of one batch on one task of a sub-topology, which sends each tuple as a message.
 
@@ -113,7 +59,7 @@ class SubtopologyOutbox:
         roots: the trees it belongs to.
         sender: task id of the sender.
         inside: every task downstream within the sub-topology, each of which gets a report.
-        send: takes the messages.
+        outbox: of the task.
         random: draws the edges.
 
     Attributes:
@@ -130,7 +76,7 @@ class SubtopologyOutbox:
         *,
         sender: int,
         inside: Sequence[int],
-        send: SendMessage,
+        outbox: TreeOutbox,
         random: Random,
     ) -> None:
         self._batch = batch
@@ -139,7 +85,7 @@ class SubtopologyOutbox:
         self._counts = dict.fromkeys(inside, 0)
         self.transferred: dict[int, int] = {}
         self._edges: dict[int, int] = {}
-        self._send = send
+        self._outbox = outbox
         self._random = random
         self._is_closed = False
 
@@ -149,12 +95,12 @@ class SubtopologyOutbox:
             raise RuntimeError(EMITTED_LATE)
         sender, roots = self._sender, self._roots
         if target in self._counts:
-            self._send(regular_message(sender, target, batch=self._batch, roots=roots, stream_index=stream, values=row))
+            message = regular_message(sender, target, batch=self._batch, roots=roots, stream_index=stream, values=row)
+            self._outbox.send(message)
             self._counts[target] += 1
         else:
             edge = self._random.getrandbits(EDGE_BITS)
-            anchored = dict.fromkeys(roots, edge)
-            self._send(tuple_message(sender, target, stream_index=stream, values=row, roots=anchored))
+            self._outbox.add(target, stream, row, dict.fromkeys(roots, edge))
             self._edges[target] = self._edges.get(target, 0) ^ edge
         self.transferred[stream] = self.transferred.get(stream, 0) + 1
 
@@ -168,7 +114,8 @@ class SubtopologyOutbox:
         for target, tuple_count in self._counts.items():
             edge = self._random.getrandbits(EDGE_BITS)
             anchored = dict.fromkeys(self._roots, edge)
-            self._send(coord_message(self._sender, target, batch=self._batch, roots=anchored, tuple_count=tuple_count))
+            report = coord_message(self._sender, target, batch=self._batch, roots=anchored, tuple_count=tuple_count)
+            self._outbox.send(report)
             self._edges[target] = edge
         self._is_closed = True
         return self._edges

@@ -15,7 +15,7 @@ from operator import and_
 from types import MappingProxyType
 from typing import NamedTuple
 
-from coordinated_bolt.transport.frames import FrameKind, open_frame, seal_frame
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, open_frame
 from coordinated_bolt.transport.outbox import Sent
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
 from state.attempt import TransactionAttempt
@@ -31,43 +31,7 @@ REPORT_BYTES = 256
 """A report without tuples is no longer than this, unless the wave has more than 2,000 attempts."""
 
 
-class Block(NamedTuple):
-    """One block, unpacked but for its payload.
-
-    Attributes:
-        wave_key: key of the `WaveAttempts` whose places it uses.
-        sender: task id of the sender.
-        sequence: position among the blocks of the wave from this sender to this target, from 0.
-        target: task id of the receiver.
-        kind: what the payload holds.
-        payload: content, packed by the codec.
-    """
-
-    wave_key: int
-    sender: int
-    sequence: int
-    target: int
-    kind: FrameKind
-    payload: bytes
-
-
-SendBlock = Callable[[Block], None]
-
-
-def pack_block(block: Block) -> bytes:
-    """Returns header, checksum and payload as bytes."""
-    return seal_frame((0, block.wave_key, block.sender, block.sequence, block.target, block.kind), block.payload)
-
-
-def unpack_block(packed: bytes) -> Block:
-    """Inverse of `pack_block`.
-
-    Raises:
-        CodecError: the block is truncated, or one of its bytes has changed.
-        ValueError: it is something else.
-    """
-    (_, wave_key, sender, sequence, target, kind), payload = open_frame(packed)
-    return Block(wave_key, sender, sequence, target, FrameKind(kind), payload)
+SendFrame = Callable[[SealedFrame], None]
 
 
 class PlacedFrame(NamedTuple):
@@ -158,7 +122,7 @@ class BlockWriter:
         byte_count: size of the frames held.
     """
 
-    def __init__(self, wave: WaveAttempts, send: SendBlock) -> None:
+    def __init__(self, wave: WaveAttempts, send: SendFrame) -> None:
         self._wave, self._send = wave, send
         self._held: dict[int, dict[int, _Held]] = {}
         self._targets: dict[int, tuple[int, ...]] = {}
@@ -215,7 +179,7 @@ class BlockWriter:
     def _send_block(self, sender: int, target: int, payload: bytes) -> None:
         sequence = self._sequences.get((sender, target), 0)
         self._sequences[sender, target] = sequence + 1
-        self._send(Block(self._wave.key, sender, sequence, target, FrameKind.BLOCK, payload))
+        self._send(SealedFrame(self._wave.key, sender, sequence, target, FrameKind.BLOCK, payload))
 
 
 class Arrived(NamedTuple):
@@ -262,8 +226,8 @@ class Inbox:
         self._reported: dict[int, int] = {}
         for packed in packed_blocks:
             try:
-                block = unpack_block(packed)
-                if block.wave_key == wave.key and block.kind is FrameKind.BLOCK:
+                block = open_frame(packed)
+                if block.wave_id == wave.key and block.kind is FrameKind.BLOCK:
                     self._file(block.sender, _content_of(block.payload))
             except (CodecError, ValueError):
                 continue

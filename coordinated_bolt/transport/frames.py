@@ -16,16 +16,30 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError
 from state.printable import counted
 
-Header = tuple[int, int, int, int, int, int]
-"""Identity of what it belongs to (two numbers of 64 bits), sender, sequence, target, kind."""
 _HEADER = struct.Struct(">QQIIIB")
 _CHECKSUM = struct.Struct(">I")
 NOWHERE = -1
 _PAYLOAD_START = _HEADER.size + _CHECKSUM.size
 
 
+class WaveId(NamedTuple):
+    """What a sealed frame belongs to.
+
+    Attributes:
+        number: of a plain topology's wave in its run, from 1; 0 for a wave of attempts.
+        draw_id: 64 bits that distinguish the wave from all others: the digest of its attempts, see `WaveAttempts`, or
+            random ones, which also seed a plain wave's bolts.
+    """
+
+    number: int
+    draw_id: int
+
+    def __str__(self) -> str:
+        return f"wave {self.number}:{self.draw_id:016x}"
+
+
 class FrameKind(IntEnum):
-    """What a frame or a block carries."""
+    """What a frame carries. Only the first two travel unsealed."""
 
     REGULAR = 1
     """Tuples: a list of stretches [stream index, rows], where the rows may be held as columns."""
@@ -37,6 +51,14 @@ class FrameKind(IntEnum):
     """A processing task's report to the acker, on one attempt or many."""
     VERDICT = 5
     """A commit task's report to the driver."""
+    MESSAGES = 6
+    """Messages of a plain topology; see `message_packer`."""
+    FAILURE = 7
+    """An exception of a plain topology's user code, on its way to the driver."""
+    METRICS = 8
+    """The metrics of a plain topology's bolt task, on their way to the driver."""
+    ACKED = 9
+    """Roots of the trees that are complete, on their way from an acker to the driver."""
 
 
 class Frame(NamedTuple):
@@ -59,10 +81,32 @@ class Frame(NamedTuple):
     payload: bytes
 
 
-def seal_frame(header: Header, payload: bytes) -> bytes:
-    """Returns a frame of any kind as it travels."""
-    packed = _HEADER.pack(*header)
-    return packed + _CHECKSUM.pack(crc32(payload, crc32(packed))) + payload
+class SealedFrame(NamedTuple):
+    """What one task sends another, or the driver, in a wave, unpacked but for its payload.
+
+    Sealed frames sort as bytes by (wave, sender, sequence).
+
+    Attributes:
+        wave_id: the wave it belongs to.
+        sender: task id of the sender.
+        sequence: position among the frames of the wave from this sender to this target, from 0.
+        target: task id of the receiver.
+        kind: what the payload holds.
+        payload: content, packed by the codec.
+    """
+
+    wave_id: WaveId
+    sender: int
+    sequence: int
+    target: int
+    kind: FrameKind
+    payload: bytes
+
+
+def seal_frame(frame: SealedFrame) -> bytes:
+    """Returns header, checksum and payload as bytes."""
+    packed = _HEADER.pack(*frame.wave_id, frame.sender, frame.sequence, frame.target, frame.kind)
+    return packed + _CHECKSUM.pack(crc32(frame.payload, crc32(packed))) + frame.payload
 
 
 def frame_target(packed: bytes) -> int:
@@ -73,11 +117,12 @@ def frame_target(packed: bytes) -> int:
     return target
 
 
-def open_frame(packed: bytes) -> tuple[Header, bytes]:
+def open_frame(packed: bytes) -> SealedFrame:
     """Inverse of `seal_frame`.
 
     Raises:
         CodecError: the frame is truncated, or one of its bytes has changed.
+        ValueError: it is of no kind that there is.
     """
     if len(packed) < _PAYLOAD_START:
         raise CodecError(f"frame of {counted(len(packed), 'byte')} is shorter than its header")
@@ -85,5 +130,5 @@ def open_frame(packed: bytes) -> tuple[Header, bytes]:
     (checksum,) = _CHECKSUM.unpack_from(packed, _HEADER.size)
     if checksum != crc32(payload, crc32(packed[: _HEADER.size])):
         raise CodecError("frame is damaged: its checksum does not match its bytes")
-    header: Header = _HEADER.unpack_from(packed)
-    return header, payload
+    number, draw_id, sender, sequence, target, kind = _HEADER.unpack_from(packed)
+    return SealedFrame(WaveId(number, draw_id), sender, sequence, target, FrameKind(kind), payload)

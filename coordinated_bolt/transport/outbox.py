@@ -7,7 +7,8 @@ the targets. A target that is sent nothing costs nothing here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from coordinated_bolt.columns import Columns, Rows, Stretch, add_columns, to_wire
@@ -66,59 +67,90 @@ class RowOutbox(Protocol):
 NewOutbox = Callable[[TransactionAttempt], RowOutbox]
 
 
-class _HeldRows:
-    """Rows on their way to one target."""
+class HeldRows:
+    """Rows of one attempt on their way to one target, in the order of their emits, as stretches of one stream each.
 
-    __slots__ = (
-        "_address",
-        "_carrier",
-        "_transferred",
-        "digest",
-        "held",
-        "rows",
-        "stream",
-        "stretches",
-    )
+    They become frames, see `FramedRows`, or are handed over in memory.
 
-    def __init__(
-        self, attempt: TransactionAttempt, sender: int, target: int, carrier: Carrier, transferred: dict[int, int]
-    ) -> None:
-        self._address = (attempt, sender, target)
-        self._carrier, self._transferred = carrier, transferred
-        self.digest = EdgeDigest(attempt, sender, target)
-        self.stream = -1
-        self.rows: list[list[Any]] = []
+    Attributes:
+        attempt: what the rows belong to.
+        sender: task id of the sender.
+        target: task id of the receiver.
+        stretches: the rows.
+        held: how many of them wait for `flush`, which is called once they are `most`.
+    """
+
+    __slots__ = ("_rows", "_stream", "attempt", "held", "most", "sender", "stretches", "target")
+
+    def __init__(self, attempt: TransactionAttempt, sender: int, target: int, most: int = sys.maxsize) -> None:
+        self.attempt, self.sender, self.target, self.most = attempt, sender, target, most
+        self._stream = -1
+        self._rows: list[list[Any]] = []
         self.stretches: list[Stretch] = []
         self.held = 0
 
-    def open_stretch(self, stream: int) -> list[list[Any]]:
-        """Returns the rows of the current stretch; starts a new stretch if the stream has changed."""
-        if stream != self.stream:
-            self.stream = stream
-            self.rows = []
-            self.stretches.append((stream, self.rows))
-        return self.rows
+    def rows_of(self, stream: int) -> list[list[Any]]:
+        """Returns the list to which the next rows of a stream are added."""
+        if stream != self._stream:
+            self._stream = stream
+            self._rows = []
+            self.stretches.append((stream, self._rows))
+        return self._rows
 
     def extend(self, stream: int, rows: Rows) -> None:
-        """Appends rows; columns get a stretch of their own."""
+        """Adds rows, held as they are given; columns get a stretch of their own."""
         if isinstance(rows, Columns):
             add_columns(self.stretches, stream, rows)
-            self.stream = -1
+            self._stream = -1
         else:
-            self.open_stretch(stream).extend(rows)
+            self.rows_of(stream).extend(rows)
         self.held += len(rows)
+
+    def flush(self) -> None:
+        """Sends what is held, where that goes in parts."""
+
+    def close(self) -> int:
+        """Sends all rows and returns the edge, 0 if there are none.
+
+        Raises:
+            CodecError: a single tuple is too large for any receiver.
+        """
+        raise NotImplementedError
+
+
+class FramedRows(HeldRows):
+    """Rows that travel in frames."""
+
+    __slots__ = ("_carrier", "_digest", "_transferred")
+
+    def __init__(
+        self,
+        attempt: TransactionAttempt,
+        sender: int,
+        target: int,
+        *,
+        most: int,
+        carrier: Carrier,
+        transferred: dict[int, int],
+    ) -> None:
+        super().__init__(attempt, sender, target, most)
+        self._carrier, self._transferred = carrier, transferred
+        self._digest = EdgeDigest(attempt, sender, target)
 
     def flush(self) -> None:
         """Sends the held rows as one frame."""
         if self.held:
             self._send_rows(self.stretches, self.held)
-            for stream, rows in self.stretches:
-                self._transferred[stream] = self._transferred.get(stream, 0) + len(rows)
-            self.stream, self.stretches, self.held = -1, [], 0
+            _count(self.stretches, self._transferred)
+            self._stream, self.stretches, self.held = -1, [], 0
+
+    def close(self) -> int:
+        self.flush()
+        return self._digest.edge_id()
 
     def sent(self) -> Sent:
         """Returns how much was sent so far."""
-        return Sent(self.digest.frame_count, self.digest.tuple_count)
+        return Sent(self._digest.frame_count, self._digest.tuple_count)
 
     def _send_rows(self, stretches: list[Stretch], tuple_count: int) -> None:
         """Sends rows as one frame, or as several if one would be too large.
@@ -132,20 +164,21 @@ class _HeldRows:
                 self._send_rows(part, sum(len(rows) for _, rows in part))
             return
         check_tuple_size(payload)
-        sequence = self.digest.frame_count
-        self.digest.add(sequence, payload, tuple_count)
-        self._carrier.carry(*self._address, sequence=sequence, payload=payload)
+        sequence = self._digest.frame_count
+        self._digest.add(sequence, payload, tuple_count)
+        self._carrier.carry(self.attempt, self.sender, self.target, sequence=sequence, payload=payload)
 
 
 class FrameOutbox:
-    """The `RowOutbox` of one attempt on one task; rows travel in frames.
+    """The `RowOutbox` of one attempt on one task: rows travel in frames, or are handed to tasks in the same process.
 
     Args:
         attempt: the attempt.
         sender: task id of the sender.
-        targets: every task downstream, each of which gets a report.
+        targets: every task downstream that gets frames, and a report.
         carrier: takes each finished frame, and the report.
         frame_tuples: most tuples in a frame; 1 sends each tuple when it is emitted.
+        handed: takes the rows for each other task downstream.
 
     Attributes:
         transferred: stream index -> tuples sent on it, counted once per target.
@@ -158,54 +191,65 @@ class FrameOutbox:
         targets: Collection[int],
         carrier: Carrier,
         frame_tuples: int = FRAME_TUPLES,
+        *,
+        handed: Sequence[HeldRows] = (),
     ) -> None:
         self._attempt, self._sender, self._targets = attempt, sender, targets
         self._carrier, self._frame_tuples = carrier, frame_tuples
         self.transferred: dict[int, int] = {}
-        self._boxes: dict[int, _HeldRows] = {}
+        self._handed = handed
+        self._framed: list[FramedRows] = []
+        self._boxes: dict[int, HeldRows] = {each.target: each for each in handed} if handed else {}
         self._is_closed = False
 
     def add(self, target: int, stream: int, row: list[Any]) -> None:
         """Sends one row to a target."""
         box = self._boxes.get(target) or self._box(target)
-        box.open_stretch(stream).append(row)
+        box.rows_of(stream).append(row)
         box.held += 1
-        if box.held >= self._frame_tuples:
+        if box.held >= box.most:
             box.flush()
 
     def add_all(self, target: int, stream: int, rows: Rows) -> None:
         """Sends many rows to a target; what is emitted as a batch also arrives as one if frames hold one tuple each."""
         box = self._boxes.get(target) or self._box(target)
-        portion = max(self._frame_tuples, FRAME_TUPLES) if isinstance(rows, Columns) else self._frame_tuples
+        portion = max(box.most, FRAME_TUPLES) if isinstance(rows, Columns) else box.most
         for start in range(0, len(rows), portion):
-            box.extend(stream, rows[start : start + portion])
-            if box.held >= self._frame_tuples:
+            box.extend(stream, rows[start : start + portion] if len(rows) > portion else rows)
+            if box.held >= box.most:
                 box.flush()
 
     def close(self) -> dict[int, int]:
         """Sends a report to every target; returns target -> edge id, where tuples were sent."""
         if not self._boxes:  # most attempts of many tasks send nothing
             self._is_closed = True
-            if not self._targets:
-                return {}
-            self._carrier.report(self._attempt, self._sender, self._targets, {})
+            if self._targets:
+                self._carrier.report(self._attempt, self._sender, self._targets, {})
             return {}
-        for box in self._boxes.values():
-            box.flush()
-        sent = {target: box.sent() for target, box in self._boxes.items()}
-        self._carrier.report(self._attempt, self._sender, self._targets, sent)
-        edges = {target: box.digest.edge_id() for target, box in self._boxes.items()}
+        edges = {box.target: box.close() for box in (*self._handed, *self._framed)}
+        for box in self._handed:
+            _count(box.stretches, self.transferred)
+        if self._targets:
+            sent = {box.target: box.sent() for box in self._framed}
+            self._carrier.report(self._attempt, self._sender, self._targets, sent)
         self._boxes, self._is_closed = {}, True
         return edges
 
-    def _box(self, target: int) -> _HeldRows:
+    def _box(self, target: int) -> HeldRows:
         if self._is_closed:
             raise RuntimeError(EMITTED_LATE)
         if target not in self._targets:
             raise KeyError(target)
-        box = _HeldRows(self._attempt, self._sender, target, self._carrier, self.transferred)
+        carrier, most = self._carrier, self._frame_tuples
+        box = FramedRows(self._attempt, self._sender, target, most=most, carrier=carrier, transferred=self.transferred)
+        self._framed.append(box)
         self._boxes[target] = box
         return box
+
+
+def _count(stretches: Iterable[Stretch], transferred: dict[int, int]) -> None:
+    for stream, rows in stretches:
+        transferred[stream] = transferred.get(stream, 0) + len(rows)
 
 
 _NOTHING = Sent(0, 0)

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from coordinated_bolt.transport.frames import WaveId
 from state.attempt import TransactionAttempt
 from state.codec import digest64
 
@@ -21,7 +22,7 @@ class WaveAttempts:
     Attributes:
         attempts: the attempts, ascending; an attempt's place is its index.
         places: attempt -> place.
-        key: 64-bit digest of the attempts, by which a block says whose places it means.
+        key: made of a digest of the attempts; by it a block says whose places it means.
     """
 
     __slots__ = ("attempts", "key", "places")
@@ -29,7 +30,8 @@ class WaveAttempts:
     def __init__(self, attempts: Iterable[TransactionAttempt]) -> None:
         self.attempts = tuple(attempts)
         self.places = {attempt: place for place, attempt in enumerate(self.attempts)}
-        self.key = digest64(*(_ATTEMPT.pack(attempt.txid, attempt.attempt_id) for attempt in self.attempts))
+        packed = (_ATTEMPT.pack(attempt.txid, attempt.attempt_id) for attempt in self.attempts)
+        self.key = WaveId(0, digest64(*packed))
 
 
 def places_in(mask: int) -> Iterator[int]:

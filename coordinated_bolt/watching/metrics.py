@@ -9,7 +9,7 @@ latencies are sums, to be divided by the corresponding counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
@@ -112,10 +112,19 @@ class MetricsTable:
         made._columns = {(figure, stream): column for figure, stream, column in columns}
         return made
 
-    def rows(self) -> Iterator[TaskMetrics]:
+    def rows(self) -> list[TaskMetrics]:
         """Returns the rows."""
         self._settle()
-        return (self.total(slice(row, row + 1)) for row in range(self._row_count))
+        made = [TaskMetrics() for _ in range(self._row_count)]
+        for (figure, stream), column in self._columns.items():
+            if figure < len(_STREAM_FIGURES):
+                for metrics, value in zip(made, column, strict=False):
+                    if value is not None:
+                        metrics.counts()[figure][stream] = value
+            else:
+                for metrics, value in zip(made, column, strict=False):
+                    setattr(metrics, _FIGURES[figure - len(_STREAM_FIGURES)], value or 0)
+        return made
 
     def total(self, rows: slice) -> TaskMetrics:
         """Returns the sum of some rows."""

@@ -17,7 +17,7 @@ from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
 from coordinated_bolt.plain.user_calls import close_all, end_on
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveId, pack_wave_frame
+from coordinated_bolt.transport.frames import SealedFrame, WaveId, seal_frame
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.plain_engine import PlainEngine, PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
@@ -272,8 +272,8 @@ class SpoutWave:
             packer.close()
         return PlainWave(self._wave_id, tuple(self._frames))
 
-    def _keep(self, frame: WaveFrame) -> None:
-        self._frames.append(pack_wave_frame(frame))
+    def _keep(self, frame: SealedFrame) -> None:
+        self._frames.append(seal_frame(frame))
 
 
 class SpoutOutbox:
@@ -286,7 +286,9 @@ class SpoutOutbox:
         self._packer: MessagePacker
         self._roots: list[tuple[int, int]]
 
-    def begin(self, wave_id: WaveId, keep: Callable[[WaveFrame], None], roots: list[tuple[int, int]]) -> MessagePacker:
+    def begin(
+        self, wave_id: WaveId, keep: Callable[[SealedFrame], None], roots: list[tuple[int, int]]
+    ) -> MessagePacker:
         """Puts everything into another wave from now on; returns what packs it.
 
         `keep` takes its frames, and `roots` (task, root) of every tree that begins.

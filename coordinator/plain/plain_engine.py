@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from coordinated_bolt.completeness.failure import Failure
-from coordinated_bolt.plain.wave_frames import WaveId
+from coordinated_bolt.transport.frames import WaveId
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinator.transactional.engine import WaveCrashed
 

@@ -48,7 +48,7 @@ class Batch:
         return Batch, fields  # a dataclass goes through its fields one by one
 
     @property
-    def known_as(self) -> TransactionAttempt:
+    def numbered(self) -> TransactionAttempt:
         """The attempt as user code sees it, under the spout's own number of the batch."""
         return self.attempt if self.number is None else TransactionAttempt(self.number, self.attempt.attempt_id)
 
@@ -88,7 +88,7 @@ class WholeBatches(BatchEmitter):
     """Of a transactional spout: the coordinator has cut the whole batch."""
 
     def emit(self, batch: Batch, metadata: Any, collector: AttemptCollector) -> dict[str, PartitionCut]:
-        call(self._emitter.emit_batch, batch.known_as, metadata, collector)
+        call(self._emitter.emit_batch, batch.numbered, metadata, collector)
         return {}
 
 
@@ -108,7 +108,7 @@ class PartitionBatches(BatchEmitter):
                 stored = state.get_state(txid, _must_be_stored)
                 if stored is not None:
                     # its answer, the position again if it shares code with `emit_partition_batch_new`, is not needed
-                    self._emitter.emit_partition_batch(batch.known_as, collector, partition, own_copy(stored))
+                    self._emitter.emit_partition_batch(batch.numbered, collector, partition, own_copy(stored))
                 continue
             cuts[partition_scope(partition)] = self._cut_new(batch, partition, collector)
         return cuts
@@ -119,7 +119,7 @@ class PartitionBatches(BatchEmitter):
         def cut(txid: int, last: Any) -> Any:
             nonlocal began_from
             began_from = link_to(last)
-            metadata = self._emitter.emit_partition_batch_new(batch.known_as, collector, partition, own_copy(last))
+            metadata = self._emitter.emit_partition_batch_new(batch.numbered, collector, partition, own_copy(last))
             if metadata is None:
                 raise TypeError(
                     f"emit_partition_batch_new returned None for partition {partition}; return the position of its "
@@ -163,7 +163,7 @@ class OpaqueBatches(BatchEmitter):
             last = None if below is None else own_copy(by_txid[below])
             began_from = link_to(last)  # before user code has it, which may change it
             emitted_before = collector.emitted_count
-            position = self._emitter.emit_partition_batch(batch.known_as, collector, partition, last)
+            position = self._emitter.emit_partition_batch(batch.numbered, collector, partition, last)
             if position is not None:
                 pack_exact(position)
                 by_txid[attempt.txid] = own_copy(position)
@@ -174,5 +174,5 @@ class OpaqueBatches(BatchEmitter):
                     f"{collector.emitted_count - emitted_before} tuples; return the position after them, "
                     "or they would be emitted again"
                 )
-        self._emitter.finish_batch(batch.known_as)
+        self._emitter.finish_batch(batch.numbered)
         return cuts

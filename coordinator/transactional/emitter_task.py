@@ -90,7 +90,7 @@ class EmittingTasks:
             return range(task_count)
         if self._kind is None:
             self._kind = SpoutKind(pickle.loads(self._wiring.spec))
-        return self._kind.emitting_tasks(batch.known_as.txid, unpack(batch.packed_metadata), task_count)
+        return self._kind.emitting_tasks(batch.numbered.txid, unpack(batch.packed_metadata), task_count)
 
 
 class EmitterTask:

@@ -10,7 +10,15 @@ from typing import Any, Protocol
 from coordinator.transactional.machine.poison import Poison
 from coordinator.transactional.machine.run_events import AskBarrier, BarrierConfirmed, Publish, Published, Refused
 from coordinator.watching.log_records import fields
-from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT, Commit, CommitReply, CommitStatus, SetAside
+from state.commits.commit import (
+    COMMIT_OPERATIONS_LIMIT,
+    HISTORY_KEPT,
+    Commit,
+    CommitReply,
+    CommitStatus,
+    RefusalCause,
+    SetAside,
+)
 from state.commits.quarantine import QuarantineRecord
 from state.errors import (
     FencedError,
@@ -23,7 +31,7 @@ from state.errors import (
 )
 from state.printable import counted, one_line
 from state.redis_server.fitness import ServerWatch
-from state.redis_topology.refusals import LETTERS_FULL, state_not_as_left, trouble_of
+from state.redis_topology.refusals import state_not_as_left, trouble_of
 from state.redis_topology.store import RedisStore
 from state.troubles import Trouble
 
@@ -159,7 +167,8 @@ class Publisher:
             case CommitStatus.LIMIT if operation_count > COMMIT_OPERATIONS_LIMIT:
                 return TransactionTooLargeError(attempts[0].txid, operation_count, COMMIT_OPERATIONS_LIMIT)
             case CommitStatus.TYPE | CommitStatus.LIMIT:
-                trouble = Trouble.DEAD_LETTER_LIMIT if LETTERS_FULL in detail else Trouble.STATE_VALUE
+                is_full = reply.cause is RefusalCause.LETTERS_FULL
+                trouble = Trouble.DEAD_LETTER_LIMIT if is_full else Trouble.STATE_VALUE
                 return StateRefusedError(f"transaction {names} was refused: {detail}").about(trouble)
             case CommitStatus.FULL if commit.set_aside is not None:
                 record = commit.set_aside.record

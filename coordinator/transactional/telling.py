@@ -25,10 +25,10 @@ class Telling:
         committer: the user's object, None if the spout has none.
         calls: calls it.
         inform: lets the coordinator, whose view a committer may share, know how far the run is.
-        told_as: txid -> the spout's number of that batch, 0 if it is none of the spout's.
+        batch_number: txid -> the spout's number of that batch, 0 if it is none of the spout's.
         untold: what earlier runs committed and may not have told.
-        withheld: returns the txids whose batches are quarantined.
-        quarantined: returns what is stored of these batches, as `SpoutCommitter.keep` takes it.
+        quarantined_txids: returns the txids of the batches that are quarantined now.
+        quarantined_batches: returns what is stored of these, as `SpoutCommitter.keep` takes it.
     """
 
     def __init__(
@@ -37,15 +37,15 @@ class Telling:
         calls: SpoutCalls,
         *,
         inform: Callable[[], object],
-        told_as: Callable[[int], int],
+        batch_number: Callable[[int], int],
         untold: Attempts = (),
-        withheld: Callable[[], Collection[int]] = tuple,
-        quarantined: Callable[[], Collection[Any]] = tuple,
+        quarantined_txids: Callable[[], Collection[int]] = tuple,
+        quarantined_batches: Callable[[], Collection[Any]] = tuple,
     ) -> None:
         self._committer, self._calls = committer, calls
-        self._inform, self._told_as = inform, told_as
+        self._inform, self._batch_number = inform, batch_number
         self._untold: Attempts | None = untold
-        self._withheld, self._quarantined = withheld, quarantined
+        self._quarantined_txids, self._quarantined_batches = quarantined_txids, quarantined_batches
 
     def resume(self) -> Resumed | None:
         """Returns, once, what earlier runs committed and may not have told; None from then on."""
@@ -61,11 +61,11 @@ class Telling:
         if self._committer is None:
             return Told(None)
         self._inform()
-        withheld = self._withheld()
-        numbers = {each: self._told_as(each.txid) for each in attempts if each.txid not in withheld}
+        left_out = self._quarantined_txids()
+        numbers = {each: self._batch_number(each.txid) for each in attempts if each.txid not in left_out}
         known = [TransactionAttempt(number, each.attempt_id) for each, number in numbers.items() if number]
         try:
-            quarantined = self._quarantined() if withheld else ()
+            quarantined = self._quarantined_batches() if left_out else ()
             if known:
                 self._tell(self._committer, known, quarantined)
         except TransactionError as error:

@@ -53,6 +53,22 @@ class CommitStatus(StrEnum):
     """The quarantined batch that the commit replays was dropped or replayed before."""
 
 
+class RefusalCause(StrEnum):
+    """What a refusal is about, where its status alone does not say what to do."""
+
+    NONE = ""
+    OPERATIONS = "OPERATIONS"
+    """LIMIT: a commit has too many operations."""
+    LETTERS_FULL = "LETTERS_FULL"
+    """LIMIT: there is no room for more dead letters."""
+    LETTER_GONE = "LETTER_GONE"
+    """TYPE: a dead letter that the commit replays was dropped."""
+    KEY_GONE = "KEY_GONE"
+    """REGRESSED: the topology's own record is not there."""
+    FIELD_DAMAGED = "FIELD_DAMAGED"
+    """REGRESSED: a field of that record is lost or holds something else."""
+
+
 @dataclass(frozen=True, slots=True)
 class SetAside:
     """A batch to quarantine in the step that commits its transaction empty.
@@ -94,8 +110,9 @@ class CommitReply:
     """The answer to a commit: its outcome, and what the server found; for TYPE and LIMIT it names state key and field.
 
     `byte_count` is the size of the arguments that were sent, 0 if none were. `busy_s` is for how long the call kept the
-    server busy, 0 if it had to be repeated. `expired_count` is how many parts of states had expired when they were
-    written, by the server's clock, so that nothing is left of them; 0 if the answer had to be asked for again.
+    server busy, 0 if it had to be repeated. `cause` says more of a refusal, see `RefusalCause`. `expired_count` is how
+    many parts of states had expired when they were written, by the server's clock, so that nothing is left of them; 0
+    if the answer had to be asked for again.
     """
 
     status: CommitStatus
@@ -103,3 +120,4 @@ class CommitReply:
     byte_count: int = 0
     busy_s: float = 0.0
     expired_count: int = 0
+    cause: RefusalCause = RefusalCause.NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from state.commits.commit import CommitReply, CommitStatus
+from state.commits.commit import CommitReply, CommitStatus, RefusalCause
 from state.errors import StateRefusedError
 from state.troubles import Trouble
 
@@ -14,17 +14,15 @@ TORN_REMEDY = (
     "txbatch wrote to the key that counts writes; or a cluster moved its slot under an older txbatch"
 )
 
-LETTERS_FULL = " more do not fit"
-"""What the library says of dead letters for which there is no room."""
 _ADVICE = {
-    LETTERS_FULL: (
+    RefusalCause.LETTERS_FULL: (
         "; look at them with `txbatch dead-letters list {id}`, make room with `txbatch dead-letters drop {id} --until "
         "TXID`, or raise the limit with builder.set_dead_letters(total=...)"
     ),
-    " was dropped meanwhile": ", and nothing was published; run the replay again for the others",
-    " operations": "; cut smaller transactions",
+    RefusalCause.LETTER_GONE: ", and nothing was published; run the replay again for the others",
+    RefusalCause.OPERATIONS: "; cut smaller transactions",
 }
-"""The end of what the library says of a commit -> what to add: what to do; {id} is the topology's."""
+"""Why a commit was refused -> what to do, to be added to what the library says; {id} is the topology's."""
 _TROUBLES = {"TORN": Trouble.TORN, "REGRESSED": Trouble.REGRESSED, "VERSION": Trouble.OTHER_VERSION}
 
 
@@ -58,10 +56,7 @@ def acquire_refusal(topology_id: str, status: str, details: list[str]) -> StateR
 
 def advised(topology_id: str, reply: CommitReply) -> CommitReply:
     """Returns the answer to a commit; its detail ends with what to do, where there is one thing to do."""
-    for ending, advice in _ADVICE.items():
-        if reply.detail.endswith(ending):
-            return replace(reply, detail=reply.detail + advice.format(id=topology_id))
-    return reply
+    return replace(reply, detail=reply.detail + _ADVICE.get(reply.cause, "").format(id=topology_id))
 
 
 def trouble_of(status: str) -> Trouble:
@@ -72,12 +67,12 @@ def state_not_as_left(reply: CommitReply) -> str:
     """Returns what to do if the server does not hold what its owner left there."""
     if reply.status is CommitStatus.TORN:
         return f"this run stops and has changed nothing since; {TORN_REMEDY}"
-    if reply.status is CommitStatus.REGRESSED and reply.detail.startswith("field "):
+    if reply.cause is RefusalCause.FIELD_DAMAGED:
         return (
             "what the server holds of the topology's own record is damaged; this run stops and has changed nothing "
             "since; restore the server's data, or start over with `txbatch drop`"
         )
-    if reply.status is CommitStatus.REGRESSED and reply.detail.endswith("is gone"):
+    if reply.cause is RefusalCause.KEY_GONE:
         return (
             "the topology was dropped, or the server has lost its state; this run stops; restore the server's "
             "data, or run again to begin with the first transaction"

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
-from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.commits.commit import Commit, CommitReply, CommitStatus, RefusalCause
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
@@ -266,21 +266,20 @@ class RedisStore(RedisTopology):
             digest = call_digest([*descriptions, *arguments])
             head = [*owned.arguments(), digest, str(change), *descriptions]
             send = (connection or self._connection).function
-            reply = send(name, str(len(keys)), *keys, *head, *arguments)
-            status = CommitStatus(text_of(reply[0]))
-            if status in (CommitStatus.OK, CommitStatus.ALREADY):
+            reply = _answer(send(name, str(len(keys)), *keys, *head, *arguments))
+            if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
                 self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
                 self._metadata_sum.accept(change)
                 self._new_descriptions = ("", "")
-            return CommitReply(status, text_of(reply[1]))
+            return reply
 
     def _owned_reply(self, name: str, *keys: str) -> list[Any]:
         """Calls a read-only function that answers the owner alone, and returns its reply."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
-        status = CommitStatus(text_of(reply[0]))
-        self._refuse_strangers(status)
-        if status is not CommitStatus.OK:
-            raise self._not_as_left("was stopped", CommitReply(status, text_of(reply[1])))
+        if text_of(reply[0]) != CommitStatus.OK:
+            refused = _answer(reply)
+            self._refuse_strangers(refused.status)
+            raise self._not_as_left("was stopped", refused)
         return list(reply[2:])
 
     def _refuse_strangers(self, status: CommitStatus) -> None:
@@ -291,3 +290,9 @@ class RedisStore(RedisTopology):
         return StateRefusedError(
             f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
         ).about(trouble_of(reply.status))
+
+
+def _answer(reply: Sequence[Any]) -> CommitReply:
+    """Returns what the library has answered to a write: a status, a sentence and perhaps a cause."""
+    status, sentence, *causes = map(text_of, reply)
+    return CommitReply(CommitStatus(status), sentence, cause=RefusalCause("".join(causes)))

@@ -152,7 +152,7 @@ def test_a_composed_report_has_one_write_set_for_the_whole_prefix():
     report = Task().feed(A1, 5).feed(A2).feed(A3, 7).run(A1, A2, A3, composed=True)
     assert report.composed
     assert unpacked(report.write_sets) == [added(sum=12)]
-    assert report.good_count() == 3
+    assert report.results.good_count() == 3
 
 
 @pytest.mark.parametrize("composed", [True, False])
@@ -162,7 +162,7 @@ def test_the_first_failure_ends_the_report_and_its_writes_are_discarded(composed
         None,
         "FailedException: not this one",
     ]
-    assert report.good_count() == 1
+    assert report.results.good_count() == 1
     assert unpacked(report.write_sets) == [added(sum=5)]
     assert {txid for _, txid, *_ in seen} == {1, 2}
     assert seen[-1] == ("cleanup", 2)

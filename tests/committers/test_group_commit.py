@@ -240,8 +240,8 @@ def test_a_report_survives_the_wire():
     made = report(2, writes(a=1), failed=failure(), reads={0: ["a", "b"]}, edges={0: 2**64 - 1}, composed=False)
     made.results.counters[0] = {"lines": 3}
     assert TaskReport.from_wire(unpack(pack(made.to_wire()))) == made
-    assert made.good_count() == 1
-    assert TaskReport(2, "store").good_count() == 0
+    assert made.results.good_count() == 1
+    assert TaskReport(2, "store").results.good_count() == 0
 
 
 # Whatever tasks report, the loop of running again comes to an end.

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from committers.task_report import ResultColumns, TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.watching.metrics import TaskMetrics
 from state.attempt import TransactionAttempt
@@ -46,7 +46,7 @@ def report(first_txid: int, *parts: Increments, fails: bool = False, composed: b
     if composed:
         write_sets = [compose(write_sets)]
         write_sets[0].pack()
-    return TaskReport(7, "store", ResultColumns(results), write_sets, composed)
+    return TaskReport(7, "store", ResultTable(results), write_sets, composed)
 
 
 def amounts(report: TaskReport) -> list[Increments]:
@@ -77,4 +77,4 @@ def test_nothing_follows_an_attempt_that_failed():
 def test_without_composing_each_attempt_keeps_its_changes():
     together = report(1, {"a": 1}, composed=False).then(report(2, {"a": 2}, composed=False))
     assert amounts(together) == [{"a": 1}, {"a": 2}]
-    assert together.good_count() == 2
+    assert together.results.good_count() == 2

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from coordinated_bolt.batches.attempt_reports import ReportTable
+from coordinated_bolt.batches.attempt_reports import TaskReports
 from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.transport.frames import Frame, FrameKind
@@ -202,9 +202,9 @@ class LocalEngine:
 
     def _report(self, task_id: int, attempt: TransactionAttempt, result: AttemptResult | None) -> None:
         acker_task = self._plan.acker_of(attempt.txid)
-        table = ReportTable(task_id, acker_task)
-        table.add(0, result)
-        self._send(Frame(attempt, task_id, 0, acker_task, FrameKind.ACK, table.to_payload()))
+        reports = TaskReports(task_id, acker_task)
+        reports.add(0, result)
+        self._send(Frame(attempt, task_id, 0, acker_task, FrameKind.ACK, reports.to_payload()))
 
     def _discard(self, wave: _Wave) -> None:
         self._mailroom.discard(lambda message: self._wave_of.get(message.attempt) is wave)

@@ -20,15 +20,16 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.plain.acker_task import AckerTask
 from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
+from coordinated_bolt.plain.message_packer import MessagePacker, messages_in
 from coordinated_bolt.plain.messages import Message, tick_message
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
-from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
 from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import SealedFrame, WaveId
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
@@ -36,7 +37,7 @@ from coordinator.engines.local.recorder import Recorder
 from coordinator.engines.local.timers import Timers
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.spouts.memory import FeederSpout
-from state.codec import digest64, pack, unpack
+from state.codec import digest64
 from state.errors import TopologyError, TransactionError
 from state.values.column_values import is_unordered
 
@@ -45,6 +46,8 @@ STEP_LIMIT = 1_000_000
 
 Held = TypeVar("Held")
 
+_ALWAYS = WaveId(1, 0)
+"""There are no waves here: every message is a frame that is delivered at once."""
 MessageFault = Callable[[Message], Sequence[Message]]
 """Fault point ``messages.sent``: a message -> the messages that arrive instead, in this order."""
 
@@ -298,13 +301,16 @@ class PlainRun:
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, _receiver(task))
 
-    def _outbox_of(self, wiring: TaskWiring) -> MessageOutbox:
-        return MessageOutbox(wiring.task_id, wiring.acker_tasks, self._send)
+    def _outbox_of(self, wiring: TaskWiring) -> MessagePacker:
+        # packed as between processes: tasks share no values, and a value that cannot travel is refused here too
+        return MessagePacker(_ALWAYS, wiring.task_id, self._open, frame_messages=1, acker_tasks=wiring.acker_tasks)
+
+    def _open(self, frame: SealedFrame) -> None:
+        for message in messages_in(frame):
+            self._send(message)
 
     def _send(self, message: Message) -> None:
-        # packed as between processes: tasks share no values, and a value that cannot travel is refused here too
-        arriving = Message.from_wire(unpack(pack(message.to_wire())))
-        for letter in [arriving] if self._message_fault is None else self._message_fault(arriving):
+        for letter in [message] if self._message_fault is None else self._message_fault(message):
             self._mailroom.send(letter)
 
     def _time_out(self) -> None:

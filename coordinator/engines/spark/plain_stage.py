@@ -22,14 +22,8 @@ from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pa
 from coordinated_bolt.plain.messages import StretchOrMessage
 from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.outboxes import TreeOutbox
-from coordinated_bolt.plain.wave_frames import (
-    WaveFrame,
-    WaveFrameKind,
-    WaveId,
-    pack_wave_frame,
-    unpack_wave_frame,
-)
 from coordinated_bolt.transport.edges import DRIVER
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, open_frame
 from coordinated_bolt.watching.metrics import ComponentMetrics
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
@@ -53,7 +47,7 @@ class BoltStage:
         slot = self.entry.slot(self.stage_index, partition)
         (task_id,) = slot.tasks
         frames = (yield from slot.read(records))[task_id]
-        post = Post(slot.routes, pack_wave_frame)
+        post = Post(slot.routes)
         wirings = [slot.plan.wirings[each] for each in (task_id, *slot.plan.chained_to(task_id))]
         with slot.alarm(wirings[0]) as alarm:
             for _ in self._execute(wirings, _unpacked(frames, self.wave_id, contents_of), post, alarm):
@@ -64,7 +58,7 @@ class BoltStage:
         self,
         wirings: Sequence[TaskWiring],
         frames: Iterator[list[StretchOrMessage]],
-        post: Post[WaveFrame],
+        post: Post,
         alarm: Alarm,
     ) -> Iterator[None]:
         """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
@@ -80,14 +74,14 @@ class BoltStage:
 
         failed = yield from BoltChain(wirings, task_of, packer_of, partial(alarm.begin, None)).run(frames)
         if failed is not None:
-            self._tell_driver(post, failed.task_id, WaveFrameKind.FAILURE, pack(failed.failure.to_wire()))
+            self._tell_driver(post, failed.task_id, FrameKind.FAILURE, pack(failed.failure.to_wire()))
             return
         for wiring in wirings:
             done = pack([wiring.component_id, meters[wiring.task_id].metrics.to_wire()])
-            self._tell_driver(post, wiring.task_id, WaveFrameKind.METRICS, done)
+            self._tell_driver(post, wiring.task_id, FrameKind.METRICS, done)
 
-    def _tell_driver(self, post: Post[WaveFrame], task_id: int, kind: WaveFrameKind, payload: bytes) -> None:
-        post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, kind, payload))
+    def _tell_driver(self, post: Post, task_id: int, kind: FrameKind, payload: bytes) -> None:
+        post.send(SealedFrame(self.wave_id, task_id, 0, DRIVER, kind, payload))
 
     def _random(self, wiring: TaskWiring) -> Random:
         parts = (wiring.topology_id, str(self.wave_id), str(wiring.task_id))
@@ -121,8 +115,8 @@ class PlainAckerStage:
             trees.begin(*told.begun)
             trees.ack(*told.acked)
         acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
-        post = Post(slot.routes, pack_wave_frame)
-        post.send(WaveFrame(self.wave_id, task_id, 0, DRIVER, WaveFrameKind.ACKED, acked))
+        post = Post(slot.routes)
+        post.send(SealedFrame(self.wave_id, task_id, 0, DRIVER, FrameKind.ACKED, acked))
         yield from post.take()
 
 
@@ -140,10 +134,10 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
     failures: list[tuple[int, Failure]] = []
     metrics: dict[str, ComponentMetrics] = {}
     for _, packed in collected:
-        frame = unpack_wave_frame(packed)
-        if frame.kind is WaveFrameKind.FAILURE:
+        frame = open_frame(packed)
+        if frame.kind is FrameKind.FAILURE:
             failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
-        elif frame.kind is WaveFrameKind.METRICS:
+        elif frame.kind is FrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
@@ -153,7 +147,7 @@ def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
 
 
 def _unpacked(
-    packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[WaveFrame], Content]
+    packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[SealedFrame], Content]
 ) -> Iterator[Content]:
     """Yields what each frame holds; a frame that arrived twice counts once.
 
@@ -162,7 +156,7 @@ def _unpacked(
     """
     for packed in dict.fromkeys(packed_frames):
         try:
-            frame = unpack_wave_frame(packed)
+            frame = open_frame(packed)
             if frame.wave_id != wave_id:
                 continue
             content = content_of(frame)

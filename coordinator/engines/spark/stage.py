@@ -14,15 +14,15 @@ from typing import Any
 
 from committers.committer_executor import CommitTask, RefusingReader
 from committers.task_report import TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.batches.batch_acker import BatchAcker
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.chained_tasks import ChainedTasks
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
-from coordinated_bolt.transport.blocks import Block, Inbox, pack_block, unpack_block
+from coordinated_bolt.transport.blocks import Inbox
 from coordinated_bolt.transport.edges import DRIVER
-from coordinated_bolt.transport.frames import FrameKind
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, open_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
@@ -123,7 +123,7 @@ def _run_tasks(
     ends_of: Callable[[TaskWiring, ChainedTasks, WaveOutbox, Alarm], Iterator[Ended]],
 ) -> Iterator[Addressed]:
     """Runs the tasks of a partition and what is chained to them; what was sent goes after each attempt."""
-    post = Post(slot.routes, pack_block)
+    post = Post(slot.routes)
     outbox = WaveOutbox(wave, post.send)
     wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
     with slot.alarm(wirings[0]) as alarm:
@@ -182,23 +182,23 @@ class MeetingStage:
         acker = BatchAcker(task_id, init, plan.processing_tasks())
         for packed in blocks:
             try:
-                block = unpack_block(packed)
+                block = open_frame(packed)
             except (CodecError, ValueError):
                 continue  # its attempts lack the report and fail
-            if block.kind is FrameKind.ACK and block.wave_key == wave.key:
+            if block.kind is FrameKind.ACK and block.wave_id == wave.key:
                 acker.receive(block.sender, wave.attempts, block.payload)
-        return [outcome.to_wire() for outcome in acker.outcomes()]
+        return ResultTable(acker.outcomes()).to_wire()
 
     def _committed(self, wiring: TaskWiring, wave: WaveAttempts, blocks: list[bytes], alarm: Alarm) -> list[Any]:
         inbox = Inbox(blocks, wave)
         blocks.clear()  # they are in the inbox, unpacked
-        nowhere = WaveOutbox(wave, Post({}, pack_block).send).carrier  # in a flat commit phase, nothing is downstream
+        nowhere = WaveOutbox(wave, Post({}).send).carrier  # in a flat commit phase, nothing is downstream
         commit_task = CommitTask(wiring, RefusingReader(), nowhere, clock=perf_counter_ns)
         reports = []
         for attempts in self.early.groups:
             report = commit_task.run_group(attempts, inbox, composed=self.early.composed, begin=alarm.begin)
             reports.append(report.to_wire())
-            if report.good_count() < len(attempts):
+            if report.results.good_count() < len(attempts):
                 break
         return reports
 
@@ -243,7 +243,7 @@ class CommitStage:
             return
         wave = WaveAttempts(self.wave)
         blocks = yield from slot.read(records, wave=wave.attempts)
-        post = Post(slot.routes, pack_block)
+        post = Post(slot.routes)
         outbox = WaveOutbox(wave, post.send)
         reader = self.reading.reader(slot.plan.topology_id)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
@@ -252,7 +252,7 @@ class CommitStage:
                 inbox = Inbox(blocks.pop(wiring.task_id), wave)
                 commit_task = CommitTask(wiring, reader, outbox.carrier, clock=perf_counter_ns)
                 report = commit_task.run_group(self.attempts, inbox, composed=self.composed, begin=alarm.begin)
-                post.send(Block(wave.key, wiring.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
+                post.send(SealedFrame(wave.key, wiring.task_id, 0, DRIVER, FrameKind.VERDICT, pack(report.to_wire())))
                 yield from post.take()
         outbox.flush()
         yield from post.take()
@@ -264,7 +264,7 @@ def reports_among(blocks: Iterable[bytes]) -> list[TaskReport]:
     Raises:
         CodecError: a block is damaged.
     """
-    unpacked = map(unpack_block, blocks)
+    unpacked = map(open_frame, blocks)
     return [TaskReport.from_wire(unpack(block.payload)) for block in unpacked if block.kind is FrameKind.VERDICT]
 
 
@@ -279,7 +279,7 @@ def wave_processed(
         if task_id in plan.commit_tasks:
             reported.append([TaskReport.from_wire(wire) for wire in wires])
         else:
-            outcomes += [AttemptResult.from_wire(wire) for wire in wires]
+            outcomes += ResultTable.from_wire(wires)
     groups = zip(early.groups, zip(*reported, strict=False), strict=False)  # as far as all committers came
     executed = tuple(GroupExecuted(wave_id, attempts, reports) for attempts, reports in groups)
     return WaveProcessed(wave_id, tuple(outcomes), executed)

@@ -22,9 +22,7 @@ from zipimport import zipimporter
 
 from pyspark import TaskContext
 
-from coordinated_bolt.plain.wave_frames import WaveFrame
-from coordinated_bolt.transport.blocks import Block
-from coordinated_bolt.transport.frames import frame_target
+from coordinated_bolt.transport.frames import SealedFrame, frame_target, seal_frame
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm, Deadline, alarm_for
 from coordinator.plain.plain_plan import PlainPlan
@@ -37,7 +35,6 @@ Addressed = tuple[int, bytes]
 FrameFault = Callable[[int, list[bytes], Sequence[TransactionAttempt]], list[bytes]]
 """Fault point ``frames.read``: (task id, what it read, attempts of the wave) -> what it is given instead."""
 PlanT = TypeVar("PlanT", Plan, PlainPlan)
-FrameT = TypeVar("FrameT", Block, WaveFrame)
 ValueT_co = TypeVar("ValueT_co", covariant=True)
 
 FREEZING_TASKS = 8
@@ -117,21 +114,19 @@ class StageSlot(Generic[PlanT]):
         return alarm_for(first, self.entry.deadline)
 
 
-class Post(Generic[FrameT]):
+class Post:
     """Outgoing frames of one partition on their way to the next stage.
 
     Args:
         routes: target task -> partition of the next stage.
-        pack: makes bytes of a frame.
     """
 
-    def __init__(self, routes: Mapping[int, int], pack: Callable[[FrameT], bytes]) -> None:
+    def __init__(self, routes: Mapping[int, int]) -> None:
         self._routes = routes
-        self._pack: Callable[[FrameT], bytes] = pack
         self._held: list[Addressed] = []
 
-    def send(self, frame: FrameT) -> None:
-        packed = self._pack(frame)
+    def send(self, frame: SealedFrame) -> None:
+        packed = seal_frame(frame)
         reached("frame.packed")
         self._held.append((self._routes[frame.target], packed))
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from coordinator.topology.pictures.layered_drawing import Box, Line, drawing_of
+from coordinator.topology.pictures.layered_drawing import drawing_of
+from coordinator.topology.pictures.svg_picture import graph_elements
 from coordinator.topology.pictures.topology_picture import Edge, TopologyPicture
 from state.printable import one_line
 
@@ -94,7 +95,6 @@ def split_bar(parts: Sequence[tuple[str, float]]) -> Svg:
 _HEAD = 44.0
 """Space that `layered_drawing` leaves for a heading, which the page has already, and below for lines of text."""
 _FOOT = 8.0
-_WEIGHTS = {"spout": "box spout", "bolt": "box bolt", "committer": "box committer"}
 
 
 def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mapping[tuple[str, str, str], str]) -> Svg:
@@ -113,31 +113,12 @@ def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mappin
         f'viewBox="0 {number(_HEAD)} {number(width)} {number(height)}" role="img" '
         f'aria-label="{words(". ".join(filter(None, ("graph of the topology", heard, told))))}">'
     ]
-    for line in drawing.lines:
-        parts += _line(line)
-    for box in drawing.boxes:
-        parts += _box(box)
-    return Svg("".join((*parts, "</svg>")))
+    return Svg("".join((*parts, *graph_elements(drawing, "live"), "</svg>")))
 
 
 def _with_rate(edge: Edge, rates: Mapping[tuple[str, str, str], str]) -> str:
     rate = rates.get((edge.source, edge.target, edge.stream_id), "")
     return f"{edge.grouping} · {rate}" if rate else edge.grouping
-
-
-def _box(box: Box) -> Iterator[str]:
-    kind = _WEIGHTS[box.node.kind]
-    radius = 12 if box.node.kind == "spout" else 3
-    yield rectangle(box.x, box.y, box.width, box.height, kind=kind, radius=radius)
-    for at, (tone, content, x, y) in enumerate(box.texts()):
-        yield text(x, y, content, kind="name" if at == 0 else "live" if content == box.node.note else tone)
-
-
-def _line(line: Line) -> Iterator[str]:
-    x, y = line.points[-1]
-    yield f'<path class="way" d="{"".join(line.path(number))}"/>'
-    yield f'<path class="head" d="M{number(x)} {number(y)}l-9 -4.5v9z"/>'
-    yield text(line.label_x, line.label_y, line.label, kind="dim")
 
 
 WIDTH, ROW = 1160.0, 24.0

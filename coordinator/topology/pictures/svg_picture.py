@@ -69,13 +69,18 @@ def _elements(picture: TopologyPicture, drawing: Drawing) -> Iterator[str]:
     yield _text("dim", 16, 34, picture.headline)
     for band in drawing.bands:
         yield from _band(band)
-    for line in drawing.lines:
-        yield from _line(line)
-    for box in drawing.boxes:
-        yield from _box(box)
+    yield from graph_elements(drawing)
     for number, text in enumerate(drawing.footer):
         yield _text("dim", 16, drawing.footer_y + LINE * number, text)
     yield "</svg>"
+
+
+def graph_elements(drawing: Drawing, note_tone: str = "") -> Iterator[str]:
+    """Returns edges and components, of which a page gives notes another tone; a page styles the classes itself."""
+    for line in drawing.lines:
+        yield from _line(line)
+    for box in drawing.boxes:
+        yield from _box(box, note_tone)
 
 
 def _band(band: Band) -> Iterator[str]:
@@ -84,21 +89,22 @@ def _band(band: Band) -> Iterator[str]:
         yield _text("ink" if number == 1 else "dim", band.x + 12, band.y + 4 + LINE * number, text)
 
 
-def _box(box: Box) -> Iterator[str]:
+def _box(box: Box, note_tone: str) -> Iterator[str]:
     kind = box.node.kind
     yield f"<g><title>{_escaped(_tooltip(box.node))}</title>"
     yield (
         f'<rect class="box {kind}" {_extent(box)} stroke-width="{_WEIGHTS[kind]}" rx="{12 if kind == "spout" else 3}"/>'
     )
     for number, (tone, text, x, y) in enumerate(box.texts()):
-        yield _text(tone, x, y, text, is_bold=number == 0)
+        yield _text(note_tone if note_tone and text == box.node.note else tone, x, y, text, is_bold=number == 0)
     yield "</g>"
 
 
 def _line(line: Line) -> Iterator[str]:
     path, (x, y) = " ".join(line.path("{:.1f}".format)), line.points[-1]
     edge = line.edge
-    story = f"{edge.source} to {edge.target}: {edge.label}; {edge.stream_id}({', '.join(edge.fields)})"
+    stream = f"{edge.stream_id}({', '.join(edge.fields)})" if edge.fields else edge.stream_id
+    story = f"{edge.source} to {edge.target}: {edge.label}; {stream}"
     yield f"<g><title>{_escaped(story)}</title>"
     yield f'<path class="way" fill="none" stroke-width="{3 if edge.in_memory else 1.2}" d="{path}"/>'
     yield f'<path class="tip" d="M{x:.1f} {y:.1f}l-9 -4.5v9z"/>'
@@ -127,7 +133,8 @@ def _description(picture: TopologyPicture) -> str:
 
 def _tooltip(node: Node) -> str:
     states = [f"{state.key}: {state.redis_type} {state.holds}".rstrip() for state in node.states]
-    return "; ".join(filter(None, (f"{node.component_id} ({node.class_name}), {node.role}", node.note, *states)))
+    name = f"{node.component_id} ({node.class_name})" if node.class_name else node.component_id
+    return "; ".join(filter(None, (f"{name}, {node.role}", node.note, *states)))
 
 
 def _escaped(text: str) -> str:

@@ -182,7 +182,7 @@ class Commits:
     def _publish(self, step: PublishStep, reports: tuple[TaskReport, ...]) -> Publish:
         books, republished, last = self._books, self._republished(step.attempts), step.attempts[-1].txid
         books.transactions.move(step.attempts, AttemptState.PUBLISHING)
-        number = None if republished is None else republished.told_as
+        number = None if republished is None else republished.batch_number
         # the next batch begins as if nothing had been republished
         positions = books.positions.uncommitted() if number is None else {last: books.metadata.carried_to(last)}
         metadata = books.metadata.commit_changes(last, positions, books.transactions.notes(), republished_number=number)

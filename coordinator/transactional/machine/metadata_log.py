@@ -77,7 +77,7 @@ class MetadataLog:
             return txid - self._republished[below][0]
         return txid - self._republished[min(self._republished)][0] + 1
 
-    def told_as(self, txid: int) -> int:
+    def batch_number(self, txid: int) -> int:
         """Returns the spout's number of a transaction; a republished one keeps its old; 0: it is never told."""
         return self._republished[txid][1] if txid in self._republished else self.number_of(txid)
 

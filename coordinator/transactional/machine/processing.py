@@ -105,8 +105,8 @@ class Processing:
             scopes = frozenset(republished.batch.positions) if self._plan.is_opaque else None
             return Batch(current.attempt, packed, republished.batch.number, scopes, bool(republished.letters))
         number = self._books.metadata.number_of(record.txid)
-        known_as = None if number == record.txid else number
-        return Batch(current.attempt, packed, known_as, byte_count=record.byte_count)
+        number_if_other = None if number == record.txid else number
+        return Batch(current.attempt, packed, number_if_other, byte_count=record.byte_count)
 
     def _judged(self, reported: list[AttemptResult]) -> list[AttemptResult]:
         """Returns the outcomes of a wave, failed where they do not read what they should; notes what they have cut."""

@@ -29,7 +29,7 @@ class Republication:
     letters: tuple[bytes, ...] = ()
 
     @property
-    def told_as(self) -> int:
+    def batch_number(self) -> int:
         """What the spout knows the batch by; 0 for dead letters, of which it is never told."""
         return 0 if self.letters else self.batch.number
 

@@ -145,7 +145,7 @@ class Story:
         place = self.txid - group.attempts[0].txid
         for report in group.reports:
             if place < len(report.results):
-                _add(done, report.component_id, report.results.work.total(slice(place, place + 1)))
+                _add(done, report.component_id, report.results.work(report.component_id, slice(place, place + 1)))
         return done
 
 

@@ -243,7 +243,7 @@ class RunStatistics(WaveStatistics):
 def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str, TaskMetrics]]:
     """Returns what commit tasks did for the attempts at these places of a group, by component id."""
     for report in reports:
-        yield report.component_id, report.results.work.total(places)
+        yield report.component_id, report.results.work(report.component_id, places)
 
 
 def expired_when_written(count: int) -> str:

@@ -41,7 +41,7 @@ end
           put_count (field value)... forget_count field... section...
           told is empty if the spout's committer has heard of everything before this group; the history has records of
           the last `kept` txids
-     -> {status, sentence}; with OK, how many parts had expired when they were written --]]
+     -> {status, sentence, cause}; with OK, how many parts had expired when they were written --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
   local owner = read_owner(argv)

@@ -56,7 +56,7 @@ txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Int
 canonical decimals within the same bound; floats are finite.
 
 Integer increments arrive as four strings for up to 1,000 fields: the lengths of their names, the names, the
-deltas, and how wide these numbers are; see packed_increments.py. They are read by HMGET, added here and written back by
+deltas, and how wide these numbers are; see packed_writes.py. They are read by HMGET, added here and written back by
 HSET. Measured on Valkey 9 with an append-only file, 20,000 fields, microseconds of the server's processor time a field:
 HINCRBY per field 2.0; HMGET and HSET with an argument per name 1.6 (of which 0.25 to receive it), with all names in one
 string 1.15; HINCRBY sent in pipelines of 100, without a function, 1.6. msgpack instead of lengths was no faster.

@@ -92,7 +92,7 @@ local function check_owner(control, owner)
   if found[5] or (found[3] ~= owner.generation and dropped[owner.generation]) then
     return {'DROPPED', 'topology was dropped'}
   elseif not found[1] and not found[2] then
-    return {'REGRESSED', 'key ' .. shown(control) .. ' is gone'}
+    return {'REGRESSED', 'key ' .. shown(control) .. ' is gone', 'KEY_GONE'}
   elseif found[1] ~= FORMAT then
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   end
@@ -119,7 +119,7 @@ local function check_owner(control, owner)
   local committed
   committed, sentence = committed_txid(control, found[4])
   if not committed then
-    return {'REGRESSED', sentence}
+    return {'REGRESSED', sentence, 'FIELD_DAMAGED'}
   end
   return nil, committed
 end

@@ -2,8 +2,9 @@
 
 local ABOUT = {int = 'an integer in plain decimal', float = 'a finite number'}
 
-local function refuse(section, status, sentence)
-  return {status, 'state key ' .. shown(section.key) .. ' ' .. sentence}
+-- `cause` is one of commit.py's, or nil where the status says enough.
+local function refuse(section, status, sentence, cause)
+  return {status, 'state key ' .. shown(section.key) .. ' ' .. sentence, cause}
 end
 
 local function refuse_stored(section, field, found, is_range)

@@ -79,7 +79,7 @@ local function plan_sections(keys, argv, at)
     end
     operations = operations + (section.operations or section.count) - section.count
     if operations > OPERATIONS_LIMIT then
-      return {'LIMIT', 'commit has more than ' .. OPERATIONS_LIMIT .. ' operations'}
+      return {'LIMIT', 'commit has more than ' .. OPERATIONS_LIMIT .. ' operations', 'OPERATIONS'}
     end
     steps[#steps + 1] = planned
     at = section.at

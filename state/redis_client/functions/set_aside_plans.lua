@@ -8,7 +8,7 @@ local function plan_bound(section)
   local held = redis.call('ZCARD', section.key)
   if added > 0 and held + added > most then
     return refuse(section, 'LIMIT', 'holds ' .. decimal(held) .. ' dead letters of at most ' .. decimal(most) ..
-      ', and ' .. decimal(added) .. ' more do not fit')
+      ', and ' .. decimal(added) .. ' more do not fit', 'LETTERS_FULL')
   end
   return nil, nil
 end
@@ -41,7 +41,8 @@ local function plan_taking_letters(section)
   local found = redis.call('ZMSCORE', section.key, unpack(section.argv, first, section.at - 1))
   for i = 1, section.count do
     if not found[i] then
-      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile')
+      return refuse(section, 'TYPE', 'lacks a dead letter that was to be replayed: it was dropped meanwhile',
+        'LETTER_GONE')
     end
   end
   return nil, step('ZREM', section.key, section.argv, first, section.at - 1)

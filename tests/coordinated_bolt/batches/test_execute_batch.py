@@ -9,7 +9,7 @@ import pytest
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
-from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver
+from coordinated_bolt.batches.hand_over import HandOver
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import FailureKind
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
@@ -186,7 +186,7 @@ def test_a_tuple_of_a_batch_may_be_refused():
 class TestHandOver:
     def handed(self, lists):
         handed = [HandOver(A, 10, target) for target in (21, 22)]
-        box = HandingOutbox(FrameOutbox(A, 10, [], SingleFrames(lambda frame: None)), handed)
+        box = FrameOutbox(A, 10, [], SingleFrames(lambda frame: None), handed=handed)
         for target in (21, 22):
             box.add_all(target, 0, Columns(lists, len(lists[0])))
         box.close()

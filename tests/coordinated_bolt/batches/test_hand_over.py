@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinated_bolt.batches.hand_over import HandingOutbox, HandOver, make_received
+from coordinated_bolt.batches.hand_over import HandOver, make_received
 from coordinated_bolt.transport.frames import Frame, FrameKind
 from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.codec import CodecError, pack, unpack
@@ -73,7 +73,7 @@ def test_a_tuple_too_large_for_a_frame_is_refused_here_too(monkeypatch):
 
 def outbox(sent):
     handed = HandOver(attempt(1), HERE, INSIDE)
-    return handed, HandingOutbox(FrameOutbox(attempt(1), HERE, [OUTSIDE], SingleFrames(sent.append)), [handed])
+    return handed, FrameOutbox(attempt(1), HERE, [OUTSIDE], SingleFrames(sent.append), handed=[handed])
 
 
 def test_rows_of_streams_that_take_turns_keep_their_order():

@@ -12,8 +12,8 @@ from coordinated_bolt.batches.attempt_result import AttemptResult
 from coordinated_bolt.batches.batch_task import BatchTask
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
-from coordinated_bolt.transport.blocks import Arrived, BlockWriter, Inbox, pack_block
-from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.blocks import Arrived, BlockWriter, Inbox
+from coordinated_bolt.transport.frames import Frame, FrameKind, seal_frame
 from coordinated_bolt.transport.outbox import Sent as Amount
 from coordinated_bolt.transport.wave_attempts import WaveAttempts
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -129,7 +129,7 @@ def written(report):
 
 def test_a_committer_that_skips_gives_a_good_verdict_on_every_batch_of_a_group():
     wave, blocks = WaveAttempts([attempt(1), attempt(2), attempt(3)]), []
-    writer = BlockWriter(wave, lambda block: blocks.append(pack_block(block)))
+    writer = BlockWriter(wave, lambda block: blocks.append(seal_frame(block)))
     for each, lines in zip(wave.attempts, (3, 0, 4), strict=True):
         if lines:
             rows = [[0, [["line", number] for number in range(lines)]]]

@@ -6,8 +6,9 @@ import pytest
 
 from coordinated_bolt.plain import acker_task
 from coordinated_bolt.plain.acker_task import AckerTask
-from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tick_message, tree_message
+from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
 from state.errors import ProtocolError
+from tests.support.tasks.messages import edges_message
 
 ACKER, SPOUT, BOLT, ROOT = 90, 1, 10, 77
 INIT = edges_message(MessageKind.INIT, SPOUT, ACKER, root=ROOT, edges=5)

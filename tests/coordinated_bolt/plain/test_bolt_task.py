@@ -9,12 +9,12 @@ import pytest
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.plain.bolt_task import BoltTask
-from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message, tuple_message
-from coordinated_bolt.plain.outboxes import MessageOutbox
+from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
 from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.errors import FailedException, ProtocolError, UserCodeError
+from tests.support.tasks.messages import message_outbox, tuple_message
 from tests.support.tasks.wirings import Calls, wire
 
 ACKER = 90
@@ -95,7 +95,7 @@ class Raising(BaseBasicBolt):
 def make(bolt, observer=None):
     sent: list[Message] = []
     wiring = wire(bolt, targets=(21,), ackers=(ACKER,))
-    task = BoltTask(wiring, MessageOutbox(wiring.task_id, (ACKER,), sent.append), Random(1), observer)
+    task = BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1), observer)
     return task, sent
 
 

@@ -23,9 +23,7 @@ from coordinated_bolt.plain.messages import (
     regular_message,
     tick_message,
     tree_message,
-    tuple_message,
 )
-from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import ShuffleGrouping
@@ -33,6 +31,7 @@ from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.watching.task_observer import TaskObserver
 from coordinated_bolt.wiring import Coordination
 from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
+from tests.support.tasks.messages import message_outbox, tuple_message
 from tests.support.tasks.wirings import Calls, RecordingBolt, attempt, output, wire
 
 ACKER = 90
@@ -96,7 +95,8 @@ class Task:
         self.wiring = replace(wiring, tasks_of=tasks_of, coordination=Coordination(source_args, tuple(targets)))
         self.sent: list[Message] = []
         self.observer = Watching()
-        self.task = CoordinatedTask(self.wiring, self.sent.append, Random(seed), self.observer)
+        outbox = message_outbox(10, (ACKER,), self.sent.append)
+        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), self.observer)
         end_on(self.task.start())
 
     def begin(self, value, roots=None, source=1):
@@ -429,8 +429,8 @@ def test_messages_for_somebody_else_are_a_bug(args, message):
 
 def test_tasks_are_made_by_their_wiring():
     inside, outside = Task().wiring, wire(RecordingBolt())
-    outbox = MessageOutbox(10, (), print)
+    outbox = message_outbox(10, (), print)
     assert isinstance(make_task(inside, outbox, Random(0)), CoordinatedTask)
     assert isinstance(make_task(outside, outbox, Random(0)), BoltTask)
     with pytest.raises(ProtocolError, match="task 10 is not part of a sub-topology"):
-        CoordinatedTask(outside, print, Random(0))
+        CoordinatedTask(outside, outbox, Random(0))

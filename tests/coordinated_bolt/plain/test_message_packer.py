@@ -6,9 +6,10 @@ import pytest
 
 from coordinated_bolt.plain import message_packer as module
 from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, trees_of
-from coordinated_bolt.plain.messages import MessageKind, TupleStretch, edges_message, tree_message, tuple_message
-from coordinated_bolt.plain.wave_frames import WaveFrame, WaveFrameKind, WaveId
+from coordinated_bolt.plain.messages import MessageKind, TupleStretch, tree_message
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId
 from state.codec import CodecError
+from tests.support.tasks.messages import edges_message, tuple_message
 from tests.support.tasks.wire import messages_of
 
 WAVE = WaveId(3, 7)
@@ -19,7 +20,7 @@ def message(target, value):
 
 
 def test_messages_come_out_as_they_went_in_target_by_target():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     fail = tree_message(MessageKind.FAIL, 1, 9, (1 << 64) - 1)
     given = [message(2, (1, "a")), message(3, b"\xff"), fail, message(2, None)]
@@ -28,13 +29,13 @@ def test_messages_come_out_as_they_went_in_target_by_target():
     assert sent == []
     packer.close()
     assert [(f.wave_id, f.sender, f.sequence, f.target, f.kind) for f in sent] == [
-        (WAVE, 1, 0, target, WaveFrameKind.MESSAGES) for target in (2, 3, 9)
+        (WAVE, 1, 0, target, FrameKind.MESSAGES) for target in (2, 3, 9)
     ]
     assert [messages_of(frame) for frame in sent] == [[given[0], given[3]], [given[1]], [fail]]
 
 
 def test_an_acker_is_told_of_each_tree_once_a_frame():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append, acker_tasks=(9,))
     large = (1 << 64) - 1
     packer.send(edges_message(MessageKind.INIT, 1, 9, root=large, edges=5))
@@ -53,7 +54,7 @@ def test_an_acker_is_told_of_each_tree_once_a_frame():
     ids=["untracked", "one root each", "some tracked", "several roots"],
 )
 def test_tuples_keep_their_trees(trees):
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     for stream_index in (0, 0, 3):
         for roots in trees:
@@ -67,7 +68,7 @@ def test_tuples_keep_their_trees(trees):
 
 
 def test_tuples_keep_their_order_however_large_or_small_they_are():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     values = [0, "x" * 5000, 1, 2, [3], *range(200), {"k": 1}, b"y" * 2000, None]
     for value in values:
@@ -78,7 +79,7 @@ def test_tuples_keep_their_order_however_large_or_small_they_are():
 
 
 def test_many_short_texts_count_towards_the_size_of_a_frame():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append, frame_messages=1_000_000)
     text = "x" * (module.SMALL_BYTES // 2)
     for _ in range(3 * module.FRAME_BYTES // len(text)):
@@ -90,7 +91,7 @@ def test_many_short_texts_count_towards_the_size_of_a_frame():
 
 
 def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append, frame_messages=2)
     for number in range(5):
         packer.send(message(2, number))
@@ -101,7 +102,7 @@ def test_a_frame_is_sent_once_it_is_full_and_the_next_one_follows_it():
 
 
 def test_a_frame_is_sent_once_it_is_large():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     for _ in range(3):
         packer.send(message(2, "x" * (module.FRAME_BYTES // 2)))
@@ -110,7 +111,7 @@ def test_a_frame_is_sent_once_it_is_large():
 
 
 def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
-    sent: list[WaveFrame] = []
+    sent: list[SealedFrame] = []
     packer = MessagePacker(WAVE, 1, sent.append)
     packer.send(message(2, 1))
     with pytest.raises(CodecError, match="cannot be sent or stored"):
@@ -122,4 +123,4 @@ def test_what_cannot_travel_is_refused_at_once_and_leaves_no_trace():
 
 def test_other_frames_hold_no_messages():
     with pytest.raises(CodecError, match="frame is of kind FAILURE, expected MESSAGES"):
-        messages_of(WaveFrame(WAVE, 1, 0, 2, WaveFrameKind.FAILURE, b""))
+        messages_of(SealedFrame(WAVE, 1, 0, 2, FrameKind.FAILURE, b""))

@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.output_collector import TreeOutputCollector
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
+from tests.support.tasks.messages import message_outbox
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 
 ORIGIN = TupleOrigin(attempt=None, source_component="source", source_task=1, stream_id="default", fields=("value",))
@@ -43,7 +43,7 @@ def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1, observer=None):
     sent: list[Message] = []
     streams = output(targets, grouping or AllGrouping(), StreamSpec("default", ("value",)), ORDERS)
     wiring = wire(RecordingBolt(), targets=targets, streams=streams, ackers=ackers)
-    outbox = MessageOutbox(wiring.task_id, ackers, sent.append)
+    outbox = message_outbox(wiring.task_id, ackers, sent.append)
     return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(observer, wiring.context())), sent
 
 
@@ -202,7 +202,7 @@ def test_what_could_not_be_sent_is_no_edge():
             raise OSError("no way to 22")
         sent.append(message)
 
-    collector._outbox = MessageOutbox(10, ACKERS, full)
+    collector._outbox = message_outbox(10, ACKERS, full)
     anchor = tup({7: 70})
     with pytest.raises(OSError, match="no way to 22"):
         collector.emit(["x"], anchor)

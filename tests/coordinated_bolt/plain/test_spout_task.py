@@ -8,13 +8,13 @@ import pytest
 
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
-from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
 from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
 from coordinated_bolt.watching.task_observer import TaskObserver
 from state.errors import ProtocolError, UserCodeError
+from tests.support.tasks.messages import message_outbox
 from tests.support.tasks.wirings import Calls, output, wire
 
 ACKERS = (90, 91)
@@ -87,7 +87,7 @@ def make(spout, *, targets=(21, 22), ackers=ACKERS, **options):
     sent: list[Message] = []
     streams = output(targets, AllGrouping(), *STREAMS)
     wiring = wire(spout, task_id=1, targets=targets, streams=streams, ackers=ackers)
-    task = SpoutTask(wiring, MessageOutbox(1, ackers, sent.append), Random(1), **options)
+    task = SpoutTask(wiring, message_outbox(1, ackers, sent.append), Random(1), **options)
     end_on(task.start())
     end_on(task.activate())
     Calls.take()
@@ -240,7 +240,7 @@ def test_it_is_ready_while_active_and_below_its_bound():
 def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_learns():
     sent: list[Message] = []
     wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
-    task = SpoutTask(wiring, MessageOutbox(1, ACKERS, sent.append), Random(1))
+    task = SpoutTask(wiring, message_outbox(1, ACKERS, sent.append), Random(1))
     assert not task.is_ready()
     end_on(task.start())
     assert not task.is_ready()
@@ -285,7 +285,7 @@ def test_roots_and_edges_depend_on_the_seed_alone():
     def sent_with(seed):
         sent: list[Message] = []
         wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
-        task = SpoutTask(wiring, MessageOutbox(1, ACKERS, sent.append), Random(seed))
+        task = SpoutTask(wiring, message_outbox(1, ACKERS, sent.append), Random(seed))
         end_on(task.start())
         end_on(task.next_tuple())
         return sent

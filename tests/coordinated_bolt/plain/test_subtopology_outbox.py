@@ -8,6 +8,7 @@ import pytest
 
 from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.outboxes import SubtopologyOutbox
+from tests.support.tasks.messages import message_outbox
 from tests.support.tasks.wirings import attempt
 
 A = attempt(1)
@@ -15,7 +16,8 @@ INSIDE, OTHER_INSIDE, OUTSIDE = 21, 22, 30
 
 
 def outbox(sent, roots=(7, 8)):
-    return SubtopologyOutbox(A, roots, sender=10, inside=(INSIDE, OTHER_INSIDE), send=sent.append, random=Random(0))
+    task_outbox = message_outbox(10, (), sent.append)
+    return SubtopologyOutbox(A, roots, sender=10, inside=(INSIDE, OTHER_INSIDE), outbox=task_outbox, random=Random(0))
 
 
 def test_counts_go_to_everybody_inside_and_edges_are_those_that_were_sent():

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from coordinated_bolt.plain.messages import Message, MessageKind, edges_message, tree_message
-from coordinated_bolt.plain.outboxes import MessageOutbox
+from coordinated_bolt.plain.messages import Message, MessageKind, tree_message
+from tests.support.tasks.messages import edges_message, message_outbox
 
 TASK, ACKERS = 3, (90, 91)
 
 
 def test_each_message_reaches_the_acker_of_its_root():
     sent: list[Message] = []
-    ackers = MessageOutbox(TASK, ACKERS, sent.append)
+    ackers = message_outbox(TASK, ACKERS, sent.append)
     ackers.init(4, 17)
     ackers.ack(5, 18)
     ackers.fail(6)

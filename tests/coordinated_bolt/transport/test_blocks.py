@@ -9,17 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinated_bolt.transport import blocks
-from coordinated_bolt.transport.blocks import (
-    Arrived,
-    Block,
-    BlockContent,
-    BlockWriter,
-    Inbox,
-    PlacedFrame,
-    pack_block,
-    unpack_block,
-)
-from coordinated_bolt.transport.frames import FrameKind, frame_target
+from coordinated_bolt.transport.blocks import Arrived, BlockContent, BlockWriter, Inbox, PlacedFrame
+from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, frame_target, open_frame, seal_frame
 from coordinated_bolt.transport.outbox import Sent
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, places_in
 from state.codec import CodecError, pack
@@ -31,8 +22,16 @@ HERE, THERE, ELSEWHERE = 3, 8, 9
 
 ids = st.integers(0, 2**32 - 1)
 some_blocks = st.builds(
-    Block, st.integers(0, 2**64 - 1), ids, ids, ids, st.sampled_from(FrameKind), st.binary(max_size=40)
+    SealedFrame,
+    st.builds(WaveId, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1)),
+    *(ids, ids, ids, st.sampled_from(FrameKind), st.binary(max_size=40)),
 )
+
+
+def block_of(payload: bytes, sequence: int = 0) -> SealedFrame:
+    return SealedFrame(WAVE.key, HERE, sequence, THERE, FrameKind.BLOCK, payload)
+
+
 contents = st.builds(
     lambda counts, others, frames: BlockContent(sum(1 << p for p in {*counts, *others}), counts, frames),
     st.dictionaries(st.integers(0, 1100), st.integers(1, 2**40), max_size=6),
@@ -44,7 +43,7 @@ contents = st.builds(
 def written(write, *, wave=WAVE):
     """The packed blocks of what `write` gives a writer."""
     sent: list[bytes] = []
-    writer = BlockWriter(wave, lambda block: sent.append(pack_block(block)))
+    writer = BlockWriter(wave, lambda block: sent.append(seal_frame(block)))
     write(writer)
     writer.flush()
     return sent
@@ -56,8 +55,8 @@ def to(target, packed_blocks, wave=WAVE):
 
 @given(some_blocks)
 def test_a_block_survives_packing(block):
-    packed = pack_block(block)
-    assert unpack_block(packed) == block
+    packed = seal_frame(block)
+    assert open_frame(packed) == block
     assert frame_target(packed) == block.target
 
 
@@ -79,21 +78,25 @@ def test_an_attempt_that_was_sent_nothing_costs_two_bits():
 
 
 def test_faults_33_every_flipped_bit_is_noticed():
-    packed = pack_block(Block(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload()))
+    packed = seal_frame(
+        SealedFrame(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload())
+    )
     for bit in range(len(packed) * 8):
         damaged = bytearray(packed)
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(CodecError, match="checksum does not match"):
-            unpack_block(bytes(damaged))
+            open_frame(bytes(damaged))
 
 
 def test_every_torn_block_is_noticed():
-    packed = pack_block(Block(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload()))
+    packed = seal_frame(
+        SealedFrame(WAVE.key, HERE, 2, THERE, FrameKind.BLOCK, BlockContent(7, {1: 3}, []).to_payload())
+    )
     for length in range(len(packed)):
         with pytest.raises(CodecError, match=r"checksum does not match|shorter than its header"):
-            unpack_block(packed[:length])
+            open_frame(packed[:length])
     with pytest.raises(CodecError, match="checksum does not match"):
-        unpack_block(packed + b"\0")
+        open_frame(packed + b"\0")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,7 @@ def test_every_torn_block_is_noticed():
 def test_a_block_of_no_known_form_is_dropped(payload):
     with pytest.raises(CodecError):
         BlockContent.from_payload(payload)
-    inbox = Inbox([pack_block(Block(WAVE.key, HERE, 0, THERE, FrameKind.BLOCK, payload))], WAVE)
+    inbox = Inbox([seal_frame(block_of(payload))], WAVE)
     assert inbox.take(ATTEMPTS[0]) == Arrived()
 
 
@@ -151,7 +154,7 @@ def test_what_was_sent_arrives_by_attempt_in_order_of_sender_and_sequence(seed):
 
 
 def test_a_task_sends_another_one_block_and_one_to_whom_it_sends_nothing_too():
-    sent = [unpack_block(packed) for packed in written(everything)]
+    sent = [open_frame(packed) for packed in written(everything)]
     assert [(b.sender, b.target, b.sequence) for b in sent] == [(3, 8, 0), (3, 9, 0), (4, 8, 0), (4, 9, 0)]
     assert to(ELSEWHERE, written(everything)).take(ATTEMPTS[3]) == Arrived((), frozenset({3, 4}), {}, ())
 
@@ -184,12 +187,12 @@ def test_what_is_flushed_between_two_attempts_means_the_same():
 
 
 def test_a_block_that_is_lost_takes_the_reports_of_its_attempts_with_it():
-    inbox = to(THERE, [packed for packed in written(everything) if unpack_block(packed).sender != HERE])
+    inbox = to(THERE, [packed for packed in written(everything) if open_frame(packed).sender != HERE])
     assert inbox.take(ATTEMPTS[0])[1:] == (frozenset({HERE + 1}), {HERE + 1: 10}, [])
 
 
 def test_a_block_that_arrives_twice_repeats_its_frames_and_reports():
-    inbox = to(THERE, 2 * [packed for packed in written(everything) if unpack_block(packed).sender == HERE])
+    inbox = to(THERE, 2 * [packed for packed in written(everything) if open_frame(packed).sender == HERE])
     arrived = inbox.take(ATTEMPTS[0])
     assert len(arrived.frames) == 4
     assert arrived[1:] == (frozenset({HERE}), {HERE: 10}, [(HERE, 10)])
@@ -198,7 +201,7 @@ def test_a_block_that_arrives_twice_repeats_its_frames_and_reports():
 
 def test_blocks_of_another_wave_and_of_another_kind_are_dropped():
     other = WaveAttempts(ATTEMPTS[:4])
-    stray = [pack_block(unpack_block(packed)._replace(kind=FrameKind.ACK)) for packed in written(everything)]
+    stray = [seal_frame(open_frame(packed)._replace(kind=FrameKind.ACK)) for packed in written(everything)]
     inbox = to(THERE, written(everything, wave=other) + stray)
     assert inbox.take(ATTEMPTS[0]) == Arrived()
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from coordinated_bolt.plain.message_packer import MessagePacker
-from coordinated_bolt.plain.messages import tuple_message
-from coordinated_bolt.plain.wave_frames import WaveId
 from coordinated_bolt.transport import outbox as outbox_module
-from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.frames import Frame, FrameKind, WaveId
 from coordinated_bolt.transport.outbox import FrameOutbox, SingleFrames
 from state.codec import CodecError, unpack
+from tests.support.tasks.messages import tuple_message
 from tests.support.tasks.wirings import attempt
 
 

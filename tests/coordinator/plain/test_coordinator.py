@@ -10,7 +10,7 @@ from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
-from coordinated_bolt.plain.wave_frames import unpack_wave_frame
+from coordinated_bolt.transport.frames import open_frame
 from coordinator.plain.plain_engine import WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology_builder import TopologyBuilder
@@ -40,7 +40,7 @@ class Answering:
         self.waves = []
 
     def run_wave(self, wave):
-        frames = [unpack_wave_frame(packed) for packed in wave.frames]
+        frames = [open_frame(packed) for packed in wave.frames]
         messages = [message for frame in frames for message in messages_of(frame)]
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
         Diary.note("wave", wave.wave_id.number)

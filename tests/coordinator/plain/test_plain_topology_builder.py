@@ -11,7 +11,6 @@ from coordinated_bolt.components.basic_bolts import BaseBasicBolt
 from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.spouts import BaseSpout
 from coordinated_bolt.plain.bolt_task import BoltTask
-from coordinated_bolt.plain.outboxes import MessageOutbox
 from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
@@ -21,6 +20,7 @@ from coordinator.topology.building.topology import ComponentKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state import HashState
 from state.errors import TopologyError
+from tests.support.tasks.messages import message_outbox
 from tests.support.topologies.components import Lines, shape_of
 from tests.support.topologies.components import Pass as BatchPass
 
@@ -211,7 +211,7 @@ def test_the_plan_is_plain_data_to_be_shipped_and_makes_live_tasks():
     builder.set_bolt("basic", Basic()).shuffle_grouping("spout")
     plan = pickle.loads(pickle.dumps(make_plain_plan(builder.build(), lambda _, spec: pickle.dumps(spec))))
     sent: list[object] = []
-    outbox = MessageOutbox(1, (), sent.append)
+    outbox = message_outbox(1, (), sent.append)
     SpoutTask(plan.wirings[1], outbox, Random(1)).start()
     BoltTask(plan.wirings[2], outbox, Random(1)).start()
     assert sent == []

@@ -15,7 +15,7 @@ from coordinated_bolt.components.rich_bolts import BaseRichBolt
 from coordinated_bolt.components.task_hook import ITaskHook
 from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
-from coordinated_bolt.plain.wave_frames import WaveFrameKind, WaveId, pack_wave_frame, unpack_wave_frame
+from coordinated_bolt.transport.frames import FrameKind, WaveId, open_frame, seal_frame
 from coordinator.engines.spark.plain_stage import BoltStage
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.plain.plain_plan import PlainPlan
@@ -279,9 +279,9 @@ def test_a_stage_that_is_computed_again_sends_the_same_whatever_order_its_frames
         shuffled = list(records)
         Random(seed).shuffle(shuffled)
         stage = BoltStage(engine.entry, wave_id, 0)
-        sent = [packed for _, packed in stage(0, shuffled) if unpack_wave_frame(packed).sender == 4]
+        sent = [packed for _, packed in stage(0, shuffled) if open_frame(packed).sender == 4]
         # how long it took is the one thing that may differ
-        return sorted(packed for packed in sent if unpack_wave_frame(packed).kind is not WaveFrameKind.METRICS)
+        return sorted(packed for packed in sent if open_frame(packed).kind is not FrameKind.METRICS)
 
     first = computed(1)
     assert len(first) == 40 * 2  # a tuple and an ack for each
@@ -300,9 +300,9 @@ def test_frames_of_another_wave_and_torn_ones_fail_what_they_belong_to_and_nothi
             return frames
         done.append(task_id)
         frames = sorted(frames)
-        strange = unpack_wave_frame(frames[1])
+        strange = open_frame(frames[1])
         strange = strange._replace(wave_id=WaveId(strange.wave_id.number, 7))
-        return [frames[0], pack_wave_frame(strange), frames[2][:-1], *frames[3:]]
+        return [frames[0], seal_frame(strange), frames[2][:-1], *frames[3:]]
 
     engine = InProcessPlainEngine(plan, Random(1), frame_fault=fault)
     coordinator_of(plan, engine).run()
@@ -336,7 +336,7 @@ def test_what_no_bolt_subscribes_to_is_acked_at_the_end_of_its_wave_and_what_has
 
     assert [event for event in Diary.take() if event[0] in ("ack", "fail")] == [("ack", 0), ("ack", 1), ("ack", 2)]
     assert (statistics.emitted, statistics.acked, statistics.failed) == (6, 3, 0)
-    frames = [unpack_wave_frame(packed) for packed in engine.waves[0].frames]
+    frames = [open_frame(packed) for packed in engine.waves[0].frames]
     assert Counter(m.kind for frame in frames for m in messages_of(frame)) == {MessageKind.TUPLE: 6}
     assert sum(len(trees_of(frame).begun[0]) for frame in frames) == 3
 

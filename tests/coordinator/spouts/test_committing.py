@@ -85,7 +85,7 @@ def topology(spout: Any):
 
 def telling(committer: SpoutCommitter | None, **more: Any) -> Telling:
     calls = SpoutCalls("lines", tries=1, pause=lambda seconds: None)
-    return Telling(committer, calls, inform=lambda: None, told_as=lambda txid: txid, **more)
+    return Telling(committer, calls, inform=lambda: None, batch_number=lambda txid: txid, **more)
 
 
 def told(method="commit"):
@@ -248,7 +248,7 @@ class KeepsNothing(Committer):
 
 def test_what_is_to_be_kept_is_said_before_anything_is_told_and_an_error_of_that_ends_the_run():
     begin(MemoryStore())
-    keeps = telling(KeepsNothing(), withheld=lambda: {2}, quarantined=lambda: ["batch 2"])
+    keeps = telling(KeepsNothing(), quarantined_txids=lambda: {2}, quarantined_batches=lambda: ["batch 2"])
     error = keeps.tell((TransactionAttempt(1, 1),)).error
     assert isinstance(error, SourceError)
     assert "what are ['batch 2']?" in str(error)

@@ -194,6 +194,6 @@ def test_a_committer_finds_positions_as_they_are_when_it_is_told():
     assert source.is_ready()
     known.positions = {"partition.0": 40}
     looks = Looks(user)
-    telling = Telling(looks, CALLS, inform=source.informed, told_as=lambda txid: txid)
+    telling = Telling(looks, CALLS, inform=source.informed, batch_number=lambda txid: txid)
     assert telling.tell((TransactionAttempt(1, 1),)).error is None
     assert looks.seen == [{0: 40}]

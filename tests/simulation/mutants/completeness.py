@@ -138,7 +138,7 @@ EDGES_COPIED = Mutant(
         Patch(
             "coordinated_bolt/transport/outbox.py",
             "sequence=sequence, payload=payload)\n",
-            "sequence=sequence, payload=payload + self.digest.edge_id().to_bytes(8))\n",
+            "sequence=sequence, payload=payload + self._digest.edge_id().to_bytes(8))\n",
         ),
         Patch(
             TASK,

@@ -26,7 +26,7 @@ FAILED_PUBLISHED = Mutant(
     (
         Patch(
             GROUP,
-            "    if any(report.good_count() != good for report in reports):",
+            "    if any(report.results.good_count() != good for report in reports):",
             "    if False:",
         ),
     ),

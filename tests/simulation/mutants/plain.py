@@ -185,8 +185,8 @@ SUB_BATCH_UNHELD = Mutant(
     (
         Patch(
             "coordinated_bolt/plain/coordinated_task.py",
-            "self._ackers.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))",
-            "self._ackers.ack(root, sent)",
+            "self._outbox.ack(root, reduce(xor, (roots[root] for roots in kept.held.values()), sent))",
+            "self._outbox.ack(root, sent)",
         ),
     ),
     dies_in="tests/coordinated_bolt/plain/test_coordinated_task.py",

@@ -82,7 +82,7 @@ VOID_FRAMES = Mutant(
     (
         Patch(
             "coordinated_bolt/transport/blocks.py",
-            "                if block.wave_key == wave.key and block.kind",
+            "                if block.wave_id == wave.key and block.kind",
             "                if block.kind",
         ),
     ),

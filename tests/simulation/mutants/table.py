@@ -9,7 +9,7 @@ from tests.simulation.mutants.hunt import Hunt
 from tests.simulation.mutants.mutant import Mutant
 
 TITLE = "# Planted bugs, and what finds them"
-FOUND_SHOWN = 56
+FOUND_SHOWN = 45
 """Most characters of a violation that the table shows."""
 
 OPENING = """
@@ -57,8 +57,9 @@ def _row(mutant: Mutant, hunt: Hunt) -> str:
 
 
 def _shortened(text: str) -> str:
-    """What has happened, without what the error said about it: the same words for each of its kind."""
-    text = text.partition(" without cause: ")[0]
+    """How a run ended, without what its error said; of anything else the beginning."""
+    if text.startswith("a run ended by "):
+        return text.removeprefix("a run ended by ").partition(":")[0].removesuffix(" without cause")
     return text if len(text) <= FOUND_SHOWN else f"{text[:FOUND_SHOWN].rstrip()} …"
 
 

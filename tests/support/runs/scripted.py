@@ -154,7 +154,7 @@ class ScriptedEngine:
         executed: list[GroupExecuted] = []
         for attempts in early.groups:
             executed.append(self.on_early(wave_id, attempts, early.composed))
-            if any(report.good_count() < len(attempts) for report in executed[-1].reports):
+            if any(report.results.good_count() < len(attempts) for report in executed[-1].reports):
                 break
         return tuple(executed)
 

@@ -170,7 +170,7 @@ class RandomFaults:
 
 def _altered(frame: Frame) -> bytes:
     if frame.kind is FrameKind.ACK:
-        return with_other_cuts(frame.payload, 99)
+        return with_other_cuts(frame, 99)
     content = unpack(frame.payload)
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)

@@ -73,10 +73,10 @@ def altered(frame: Frame) -> bytes:
         case FrameKind.COORD:
             return pack(content + 1)
         case FrameKind.ACK:
-            skipped, places, edges, *rest = content
+            skipped, (txids, attempt_ids, (edges, *numbers), *rest) = content
             if not edges:  # the attempt was skipped
-                return pack([bytes(byte ^ 1 for byte in skipped), places, edges, *rest])
-            return pack([skipped, places, [edges[0] ^ 1], *rest])
+                skipped = bytes(byte ^ 1 for byte in skipped)
+            return pack([skipped, [txids, attempt_ids, [[edge ^ 1 for edge in edges], *numbers], *rest]])
     rows = content[0][1]
     last_column = rows["columns"][-1] if isinstance(rows, dict) else rows[0]
     last_column[-1] += 1_000

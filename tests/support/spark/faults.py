@@ -72,7 +72,7 @@ class OneFrame:
 
 def _altered(frame: Frame) -> bytes:
     if frame.kind is FrameKind.ACK:
-        return with_other_cuts(frame.payload, OFFSET)
+        return with_other_cuts(frame, OFFSET)
     content = unpack(frame.payload)
     if frame.kind is FrameKind.COORD:
         return pack(content + 1)

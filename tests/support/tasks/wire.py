@@ -6,18 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinated_bolt.plain.message_packer import contents_of
 from coordinated_bolt.plain.messages import Message, TupleStretch
-from coordinated_bolt.plain.wave_frames import WaveFrame
-from coordinated_bolt.transport.blocks import (
-    Arrived,
-    Block,
-    BlockContent,
-    Inbox,
-    pack_block,
-    unpack_block,
-)
-from coordinated_bolt.transport.frames import Frame, FrameKind
+from coordinated_bolt.transport.blocks import Arrived, BlockContent, Inbox
+from coordinated_bolt.transport.frames import Frame, FrameKind, SealedFrame, open_frame, seal_frame
 from coordinated_bolt.transport.wave_attempts import WaveAttempts, mask_from_bytes, mask_to_bytes, places_in
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
@@ -25,11 +18,11 @@ from state.codec import CodecError, pack, unpack
 
 def frames_in(packed: bytes, attempts: Sequence[TransactionAttempt]) -> list[Frame]:
     """What a block of the wave of `attempts` holds: each frame, each report of a count and each report to an acker."""
-    block = unpack_block(packed)
+    block = open_frame(packed)
     if block.kind is FrameKind.ACK:
         return [
-            Frame(attempts[place], block.sender, block.sequence, block.target, FrameKind.ACK, report)
-            for place, report in _reports(block.payload)
+            Frame(attempt, block.sender, block.sequence, block.target, FrameKind.ACK, report)
+            for attempt, report in _reports(block.payload, attempts)
         ]
     if block.kind is not FrameKind.BLOCK:
         return [Frame(attempts[0], block.sender, block.sequence, block.target, block.kind, block.payload)]
@@ -56,10 +49,10 @@ def alone(frame: Frame, attempts: Sequence[TransactionAttempt]) -> bytes:
     """A block of its own for one frame or report; that of another wave if its attempt is not among `attempts`."""
     wave = WaveAttempts(attempts if frame.attempt in attempts else [frame.attempt])
     kind, payload = _content(frame, wave.places[frame.attempt])
-    return pack_block(Block(wave.key, frame.sender, frame.sequence, frame.target, kind, payload))
+    return seal_frame(SealedFrame(wave.key, frame.sender, frame.sequence, frame.target, kind, payload))
 
 
-def messages_of(frame: WaveFrame) -> list[Message]:
+def messages_of(frame: SealedFrame) -> list[Message]:
     """What `contents_of` returns, as messages, one by one."""
     contents = contents_of(frame)
     return [*chain.from_iterable(p.messages() if isinstance(p, TupleStretch) else (p,) for p in contents)]
@@ -82,44 +75,44 @@ def _content(frame: Frame, place: int) -> tuple[FrameKind, bytes]:
             is_zero = type(count) is int and not count
             return FrameKind.BLOCK, BlockContent(1 << place, {} if is_zero else {place: count}, []).to_payload()
         case FrameKind.ACK:
-            return FrameKind.ACK, moved(frame.payload, place)
+            return FrameKind.ACK, of_attempt(frame.payload, place, frame.attempt)
     return frame.kind, frame.payload
 
 
-def moved(report: bytes, place: int) -> bytes:
-    """The only report of a payload, moved to another place."""
+def of_attempt(report: bytes, place: int, attempt: TransactionAttempt) -> bytes:
+    """The only report of a payload, as if it were on the attempt at this place."""
     try:
-        nothing, _, edges, residues, counts, metrics, *rare = unpack(report)
+        skipped, (txids, attempt_ids, *rest) = unpack(report)
     except (CodecError, TypeError, ValueError):
         return report
-    if nothing:
-        return pack([mask_to_bytes(1 << place), [], edges, residues, counts, metrics, *rare])
-    moved_rare = [{place: next(iter(each.values()))} if each else {} for each in rare]
-    return pack([b"", [place], edges, residues, counts, metrics, *moved_rare])
+    if skipped:
+        return pack([mask_to_bytes(1 << place), [txids, attempt_ids, *rest]])
+    return pack([skipped, [[attempt.txid], [attempt.attempt_id], *rest]])
 
 
 def has_cuts(frame: Frame) -> bool:
     """Whether a report to an acker holds partitions that a spout's task has cut."""
-    return bool(unpack(frame.payload)[-1])
+    return any(result.metadata for result in _results(frame.payload))
 
 
-def with_other_cuts(report: bytes, position: Any) -> bytes:
-    """The only report of a payload, with another position in each of its cuts, or another residue if it has none."""
-    nothing, places, edges, residues, *rest, cuts = unpack(report)
-    if nothing:
-        return pack([b"", list(places_in(mask_from_bytes(nothing))), [0], [1], [0], [1, []], {}, {}, {}, {}])
-    if not cuts:
-        return pack([nothing, places, edges, [residues[0] ^ 1], *rest, cuts])
-    altered = {scope: [before, position] for packed in cuts.values() for scope, (before, _) in unpack(packed).items()}
-    return pack([nothing, places, edges, residues, *rest, {places[0]: pack(altered)}])
+def with_other_cuts(frame: Frame, position: Any) -> bytes:
+    """The only report of a frame, with another position in each of its cuts, or another residue if it has none."""
+    (result,) = _results(frame.payload) or (AttemptResult(frame.attempt),)
+    if result.metadata:
+        result.metadata = dict.fromkeys(result.metadata, position)
+    else:
+        result.residue ^= 1
+    return _payload(0, result)
 
 
-def _reports(payload: bytes) -> list[tuple[int, bytes]]:
-    nothing, places, edges, residues, counts, (_, columns), *rare = unpack(payload)
-    of_nothing = pack([mask_to_bytes(1), [], [], [], [], [0, []], {}, {}, {}, {}])
-    found = [(place, of_nothing) for place in places_in(mask_from_bytes(nothing))]
-    for row, place in enumerate(places):
-        figures: list[Any] = [[figure, stream, column[row : row + 1]] for figure, stream, column in columns]
-        rows = [b"", [0], [edges[row]], [residues[row]], [counts[row]], [1, figures]]
-        found.append((place, pack([*rows, *({0: each[place]} if place in each else {} for each in rare)])))
-    return found
+def _reports(payload: bytes, attempts: Sequence[TransactionAttempt]) -> list[tuple[TransactionAttempt, bytes]]:
+    skipped = [(attempts[place], _payload(1)) for place in places_in(mask_from_bytes(unpack(payload)[0]))]
+    return skipped + [(result.attempt, _payload(0, result)) for result in _results(payload)]
+
+
+def _results(payload: bytes) -> list[AttemptResult]:
+    return list(ResultTable.from_wire(unpack(payload)[1]))
+
+
+def _payload(skipped: int, *results: AttemptResult) -> bytes:
+    return pack([mask_to_bytes(skipped), ResultTable(results).to_wire()])

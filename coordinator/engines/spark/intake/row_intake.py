@@ -11,7 +11,6 @@ from pyspark.sql import functions as sql
 
 from coordinated_bolt.batches.wave_outbox import WaveOutbox
 from coordinated_bolt.completeness.failure import Failure, FailureKind
-from coordinated_bolt.transport.blocks import pack_block
 from coordinator.engines.spark.alarm import alarm_for
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source
 from coordinator.engines.spark.intake.row_values import Convert, Shape, counted_from_1970, row_converter, shape_of
@@ -121,7 +120,7 @@ class RowStage:
         plan = self.entry.plan.value
         routes, wave = plan.chain.routes_into(1), self.wave.attempts()
         for role in self.roles[partition]:
-            post = Post(routes, pack_block)
+            post = Post(routes)
             outbox = WaveOutbox(wave, post.send)
             wiring = plan.wirings[role.task_id]
             rows = RoleRows(role, records, is_tallied=self.is_tallied)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coordinated_bolt.plain.wave_frames import WaveId
+from coordinated_bolt.transport.frames import WaveId
 from coordinator.engines.spark.java.java_watch import JavaWatch
 from coordinator.engines.spark.session import SparkLease
 from coordinator.engines.spark.spark_plain_engine import SparkPlainEngine

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from committers.task_report import ResultColumns, TaskReport
-from coordinated_bolt.batches.attempt_result import AttemptResult
+from committers.task_report import TaskReport
+from coordinated_bolt.batches.attempt_result import AttemptResult, ResultTable
 from coordinator.transactional.engine import EarlyCommit, GroupExecuted
 from coordinator.transactional.machine.early_commits import WASTED_MAX, EarlyCommits
 from state.attempt import TransactionAttempt
@@ -18,7 +18,7 @@ def attempts_of(*txids, attempt_id=1):
 def group(*txids, reads=(), attempt_id=1):
     attempts = attempts_of(*txids, attempt_id=attempt_id)
     return GroupExecuted(
-        1, attempts, (TaskReport(3, "count", ResultColumns([AttemptResult(attempts[0], reads=list(reads))])),)
+        1, attempts, (TaskReport(3, "count", ResultTable([AttemptResult(attempts[0], reads=list(reads))])),)
     )
 
 

@@ -100,7 +100,7 @@ def test_the_number_of_replays_is_stored_once_and_grows():
     assert run.published_one().metadata.puts["replayed:6"] == [4, 2]
     log = MetadataLog({"coordinator:6": "five", "replayed:6": [4, 2]}, committed_txid=6)
     assert [log.number_of(txid) for txid in (5, 6, 7)] == [2, 2, 3]
-    assert [log.told_as(txid) for txid in (5, 6, 7)] == [2, 2, 3]
+    assert [log.batch_number(txid) for txid in (5, 6, 7)] == [2, 2, 3]
     assert log.partitions == {}
 
 
@@ -117,7 +117,7 @@ def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
         1987,
         1988,
     ]
-    assert log.told_as(900) == 3
+    assert log.batch_number(900) == 3
     changes = log.commit_changes(2001, {}, {}, republished_number=11)
     assert changes.puts == {"replayed:2001": [4, 11]}
     assert {name for name in changes.forgets if name.startswith("replayed")} == {"replayed:3", "replayed:900"}
