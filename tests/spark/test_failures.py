@@ -18,7 +18,6 @@ from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
 from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
-from tests.support.spark.patience import in_time
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -282,7 +281,7 @@ def test_the_users_error_shows_the_file_it_was_written_in(cluster):
 
 @pytest.mark.parametrize("timeout_s", [1, 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_again(cluster, caplog, timeout_s):
-    work, timeout_s = Hanging(1, cluster.notes / "hung"), in_time(timeout_s)
+    work = Hanging(1, cluster.notes / "hung")
     topology = numbers_topology(2, work=work, message_timeout_s=timeout_s)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(topology)
@@ -299,13 +298,12 @@ def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_ag
 
 
 def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog):
-    timeout_s = in_time(3)
-    topology = numbers_topology(2, work=HangingInC(1, cluster.notes / "hung"), message_timeout_s=timeout_s)
+    topology = numbers_topology(2, work=HangingInC(1, cluster.notes / "hung"), message_timeout_s=3.0)
     with caplog.at_level(logging.WARNING, logger="txbatch"):
         cluster.run(topology)
 
     assert caplog.records[0].msg == "wave %d exceeds the message timeout and is cancelled"
-    assert f"it exceeded the message timeout of {timeout_s} s and was cancelled" in caplog.records[1].getMessage()
+    assert "it exceeded the message timeout of 3 s and was cancelled" in caplog.records[1].getMessage()
     assert crashes(caplog) == [2]
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
@@ -313,7 +311,7 @@ def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_an
 def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spark_tries_its_task_again(
     cluster_that_retries,
 ):
-    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=in_time(3))
+    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=3.0)
     with pytest.raises(ReplayLimitError) as caught:
         cluster_that_retries.run(topology, max_attempts=2)
 
@@ -339,7 +337,7 @@ class HangingStore(Store):
 def test_a_committer_that_hangs_is_cancelled_after_the_message_timeout_and_tried_again(cluster, caplog, early_commit):
     store = HangingStore(2, cluster.notes / "hung")
     with caplog.at_level(logging.WARNING, logger="txbatch"):
-        cluster.run(numbers_topology(2, store=store, message_timeout_s=in_time(6)), early_commit=early_commit)
+        cluster.run(numbers_topology(2, store=store, message_timeout_s=6.0), early_commit=early_commit)
 
     phase = "wave 1 of" if early_commit else "the commit phase of"
     assert any(text.startswith(phase) and "component 'store', task" in text for text in caplog.messages)

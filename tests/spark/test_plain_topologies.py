@@ -19,7 +19,6 @@ from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from examples import plain_word_count
 from state.errors import FailedException, TopologyError, UserCodeError, WaveCrashError
 from tests.support.spark.bolts import note, notes, once
-from tests.support.spark.patience import in_time
 from tests.support.spark.plain_jobs import (
     AnchorTwice,
     Failing,
@@ -377,7 +376,7 @@ def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
 def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fails(
     context, tmp_path, caplog, timeout_s
 ):
-    builder, timeout_s = builder_of([0, 1]), in_time(timeout_s)
+    builder = builder_of([0, 1])
     builder.set_message_timeout_s(timeout_s)
     builder.set_bolt("work", Hanging(1, tmp_path / "hung")).shuffle_grouping("feed")
 
