@@ -153,9 +153,8 @@ class Onlooker:
     def quarantined(self, topology_id: str) -> list[QuarantineRecord]:
         """Returns the quarantined batches of a topology, by txid; their number is limited."""
         keys = Keys(topology_id)
-        found = pairs_of(self._connection.call("HGETALL", keys.quarantine))
-        records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in found]
-        return sorted(records, key=lambda record: record.txid)
+        found = self._connection.call("HGETALL", keys.quarantine)
+        return quarantine_records(keys, found)
 
     def close(self) -> None:
         self._connection.close()
@@ -228,6 +227,12 @@ def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlook
     """Returns an onlooker of the server at this address, not connected yet; `revive` starts an ended private server."""
     client = connect(url, socket_timeout_s=ANSWER_TIMEOUT_S)
     return Onlooker(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
+
+
+def quarantine_records(keys: Keys, reply: Any) -> list[QuarantineRecord]:
+    """Returns the quarantined batches in a reply, by txid."""
+    records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in pairs_of(reply)]
+    return sorted(records, key=lambda record: record.txid)
 
 
 def _number(text: str) -> int | None:

@@ -35,7 +35,7 @@ from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.exporting import RedisExport
 from state.redis_topology.importing import RedisImport
-from state.redis_topology.onlooker import Onlooker
+from state.redis_topology.onlooker import Onlooker, quarantine_records
 from state.redis_topology.pulse import read_pulse
 from state.troubles import Trouble
 
@@ -199,7 +199,8 @@ class RedisTopology:
 
     def quarantined(self) -> list[QuarantineRecord]:
         """Returns the quarantined batches, by txid."""
-        return Onlooker(self._connection).quarantined(self.keys.topology_id)
+        found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
+        return quarantine_records(self.keys, found)
 
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
