@@ -36,9 +36,9 @@ SURFACE = {
         LocalCluster MemoryTransactionalSpout Mistake
         OpaqueMemoryTransactionalSpout OpaquePartitionedEmitter
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
-        RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter TextFiles
-        Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan prove run
-        run_bolt run_plain start
+        RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter SpoutSpec
+        TextFiles Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan
+        prove run run_bolt run_plain start
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow

@@ -84,7 +84,7 @@ def assembled(
             publisher=_publisher(store, taken, options, around),
             taken=taken,
             committer=committer,
-            untold=store.last_group() if committer is not None else (),
+            untold=store.last_group if committer is not None else tuple,
             quarantined=store.quarantined,
         )
         coordinator.statistics.durability = store.durability
@@ -124,7 +124,7 @@ def new_coordinator(
     publisher: Publisher,
     taken: TakenOver,
     committer: SpoutCommitter | None = None,
-    untold: Attempts = (),
+    untold: Callable[[], Attempts] = tuple,
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""

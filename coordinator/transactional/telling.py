@@ -26,7 +26,8 @@ class Telling:
         calls: calls it.
         inform: lets the coordinator, whose view a committer may share, know how far the run is.
         batch_number: txid -> the spout's number of that batch, 0 if it is none of the spout's.
-        untold: what earlier runs committed and may not have told.
+        untold: returns what earlier runs committed and may not have told; asked just before it is told, since the
+            server may lose it meanwhile.
         quarantined_txids: returns the txids of the batches that are quarantined now.
         quarantined_batches: returns what is stored of these, as `SpoutCommitter.keep` takes it.
     """
@@ -38,19 +39,19 @@ class Telling:
         *,
         inform: Callable[[], object],
         batch_number: Callable[[int], int],
-        untold: Attempts = (),
+        untold: Callable[[], Attempts] = tuple,
         quarantined_txids: Callable[[], Collection[int]] = tuple,
         quarantined_batches: Callable[[], Collection[Any]] = tuple,
     ) -> None:
         self._committer, self._calls = committer, calls
         self._inform, self._batch_number = inform, batch_number
-        self._untold: Attempts | None = untold
+        self._untold: Callable[[], Attempts] | None = untold
         self._quarantined_txids, self._quarantined_batches = quarantined_txids, quarantined_batches
 
     def resume(self) -> Resumed | None:
         """Returns, once, what earlier runs committed and may not have told; None from then on."""
         untold, self._untold = self._untold, None
-        return None if untold is None else Resumed(untold)
+        return None if untold is None else Resumed(untold())
 
     def tell(self, attempts: Attempts) -> Told:
         """Tells of a durable group, in order, under the numbers by which the spout knows its batches.

@@ -88,7 +88,7 @@ LAST_UNTOLD = Mutant(
     (
         Patch(
             TOLD,
-            "        return None if untold is None else Resumed(untold)",
+            "        return None if untold is None else Resumed(untold())",
             "        return None if untold is None else Resumed()",
         ),
     ),

@@ -112,7 +112,7 @@ def run(
         ),
         taken=TakenOver(store.committed_txid, metadata, {}, "", ""),
         committer=start.committer(resources),
-        untold=store.last_group(),
+        untold=store.last_group,
     )
     validated(coordinator._machine)
     with resources, mock.patch.object(stage, "_LazyReader", return_value=store):
