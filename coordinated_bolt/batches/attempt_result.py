@@ -104,7 +104,7 @@ class ResultTable(Sized):
     """The results of many attempts as columns, in which they travel: a row for each attempt, in order.
 
     Most attempts have nothing but edges and a few figures: these are columns, and whatever is rare names the rows it
-    belongs to. Whoever decides looks at columns, and at single results only where something is rare.
+    belongs to. Decisions read whole columns, and single results only where something rare has happened.
 
     Args:
         results: the first of them.

@@ -14,8 +14,8 @@ class RepublishedInput:
     """Answers what the machine asks of the input; used on the run's thread.
 
     Transactions that an earlier run has begun are committed first, as in any run; then each batch becomes the next
-    transaction. The spout's committer is told of it under its old number. A drain leaves out the batches that were not
-    begun.
+    transaction. The spout's committer is notified under its old number. A drain leaves out the batches that were
+    not begun.
 
     Args:
         republications: in the order in which they become transactions.

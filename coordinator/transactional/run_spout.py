@@ -119,7 +119,7 @@ class RunSpout:
         try:
             self._asked(hook.__name__, hook)
         except FailedException:
-            return  # it is told again in the next turn
+            return  # the next turn tries again
         self._told_active = active
 
     # What the spout is asked

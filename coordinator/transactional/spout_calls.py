@@ -39,7 +39,7 @@ class SpoutCalls:
         Args:
             method: its name, for messages.
             ask: calls it, and checks the answer.
-            attempt: the committed attempt that a committer is told of; it cannot ask for another try.
+            attempt: the committed attempt that a committer is notified of, which is too late to ask for a replay.
 
         Raises:
             FailedException: the spout asks to be called again later.
@@ -77,8 +77,8 @@ class SpoutCalls:
                 reason = str(error)
                 _LOG.info("%s of component %r failed, retrying: %s", method, self._component_id, error)
         raise SourceError(
-            f"{method} of component {self._component_id!r} failed {self._tries} times, so nothing was started; last "
-            f"reason: {reason}; fix that, then run again"
+            f"{method} of component {self._component_id!r} failed {self._tries} times; last reason: {reason}; fix that, "
+            "then run again, which continues after the last commit"
         )
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:

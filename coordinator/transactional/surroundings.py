@@ -1,4 +1,4 @@
-"""What surrounds a run and is no part of it: time, randomness, and those who listen or intervene."""
+"""What a run is given from outside: time, randomness, observers and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the spout's committer what is durable, in txid order; it can neither undo nor hide a commit."""
+"""Notifies the spout's committer of what is durable, in txid order; it can neither undo nor hide a commit."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _LOG = logging.getLogger("txbatch")
 
 
 class Telling:
-    """Tells one run's committer, on the run's thread.
+    """Notifies one run's committer, on the run's thread.
 
     Args:
         committer: the user's object, None if the spout has none.
         calls: calls it.
         inform: lets the coordinator, whose view a committer may share, know how far the run is.
         batch_number: txid -> the spout's number of that batch, 0 if it is none of the spout's.
-        untold: returns what earlier runs committed and may not have told; asked just before it is told, since the
-            server may lose it meanwhile.
+        untold: returns the transactions that earlier runs committed without a certain notification; asked just before
+            they are notified, since the server may lose them meanwhile.
         quarantined_txids: returns the txids of the batches that are quarantined now.
         quarantined_batches: returns what is stored of these, as `SpoutCommitter.keep` takes it.
     """
@@ -49,15 +49,16 @@ class Telling:
         self._quarantined_txids, self._quarantined_batches = quarantined_txids, quarantined_batches
 
     def resume(self) -> Resumed | None:
-        """Returns, once, what earlier runs committed and may not have told; None from then on."""
+        """Returns, once, what `untold` returns; None from then on."""
         untold, self._untold = self._untold, None
         return None if untold is None else Resumed(untold())
 
     def tell(self, attempts: Attempts) -> Told:
-        """Tells of a durable group, in order, under the numbers by which the spout knows its batches.
+        """Notifies of a durable group, in order, under the spout's own numbers of its batches.
 
-        A quarantined batch is told when it is republished: what that needs must not be freed before. After an error
-        nothing more may be published: the next run tells the last published group again, and would leave this one out.
+        A quarantined batch is left out until it is republished: what that needs must not be freed before. After an
+        error nothing more may be published: the next run repeats only the last published group, and would skip this
+        one.
         """
         if self._committer is None:
             return Told(None)

@@ -115,7 +115,7 @@ class SparkEngine(WaveEngine):
         self._running.began(job_group, wave_id, behind=behind)
         lane.submit(job)
 
-    def _is_processing(self) -> bool:
+    def _is_queued(self) -> bool:
         return self._last_processing in self._running
 
     def _crashed(self, name: str, error: Exception) -> CrashStory:

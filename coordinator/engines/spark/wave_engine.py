@@ -56,7 +56,7 @@ class WaveEngine(ABC):
     def _wave(self, given: WaveInput) -> Wave[Any]:
         """Makes a wave, of which nothing runs yet."""
 
-    def _is_processing(self) -> bool:
+    def _is_queued(self) -> bool:
         """Returns whether the next job 1 is queued behind another."""
         return False
 
@@ -81,7 +81,7 @@ class WaveEngine(ABC):
     ) -> None:
         """Starts job 1 of a wave."""
         given = WaveInput(wave_id, batches, {scope: dict(values) for scope, values in stored.items()})
-        wave, deadline = self._wave(given), self._deadline(is_queued=self._is_processing())
+        wave, deadline = self._wave(given), self._deadline(is_queued=self._is_queued())
         self._waves[wave_id] = wave
 
         def job() -> Event:

@@ -4,7 +4,7 @@
 2. Their reports say which prefix of the group is good (`executed`). What failed is retried with all that follows it; a
    prefix that was not composed alone runs again; a good one goes to the store in one atomic step (`_publish`).
 3. The store has published it (`published`), or refused it and changed nothing (`refused`).
-4. `Releases` waits until it is as durable as the run has asked, and has the spout's committer told.
+4. `Releases` waits until it is as durable as the run requires; then the spout's committer is notified.
 
 Below that is what happens out of turn: a batch that is set aside, a crash, a failure by hand, and what takes too long.
 """

@@ -30,7 +30,7 @@ class Republication:
 
     @property
     def batch_number(self) -> int:
-        """What the spout knows the batch by; 0 for dead letters, of which it is never told."""
+        """The spout's number of the batch; 0 for dead letters, which are not one of its batches."""
         return 0 if self.letters else self.batch.number
 
     def continues_from(self, txid: int, *, is_opaque: bool) -> Mapping[str, Mapping[int, Any]]:

@@ -15,6 +15,7 @@ from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCom
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.assembly import group_max
+from coordinator.transactional.machine.run_events import Resumed
 from coordinator.transactional.options import RunOptions
 from coordinator.transactional.spout_calls import SpoutCalls
 from coordinator.transactional.telling import Telling
@@ -277,3 +278,12 @@ def test_only_commit_has_to_be_written():
 @pytest.mark.parametrize(("spout", "expected"), [(Lines(1), 5_000), (ToldLines(1), RECEIPTS_KEPT)])
 def test_a_group_that_is_told_again_has_to_be_on_record(spout, expected):
     assert group_max(topology(spout), RunOptions(commit_group_max=5_000)) == expected
+
+
+def test_what_earlier_runs_may_not_have_told_is_asked_once_and_not_before_it_is_told():
+    """The server may lose it between the start of a run and its first turn."""
+    held = [(TransactionAttempt(3, 1),)]
+    notices = telling(Committer(), untold=held.pop)
+    held[:] = [(TransactionAttempt(2, 1),)]
+    assert notices.resume() == Resumed((TransactionAttempt(2, 1),))
+    assert notices.resume() is None
