@@ -77,8 +77,8 @@ class SpoutCalls:
                 reason = str(error)
                 _LOG.info("%s of component %r failed, retrying: %s", method, self._component_id, error)
         raise SourceError(
-            f"{method} of component {self._component_id!r} failed {self._tries} times; last reason: {reason}; fix that, "
-            "then run again, which continues after the last commit"
+            f"{method} of component {self._component_id!r} failed {self._tries} times; last reason: {reason}; fix "
+            "that, then run again, which continues after the last commit"
         )
 
     def notes(self, spout: SpoutCoordinator, metadata: Any) -> Mapping[str, Any]:
