@@ -74,13 +74,15 @@ def test_the_functions_that_rules_stand_for_are_there(rules):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_rules_answer_and_change_what_the_function_library_does(spin, tmp_path, kind):
-    answers = set[str]()
-    for seed in range(SEEDS):
+    answers, wanted = set[str](), {"OK", "ALREADY", "REGRESSED", "RACED"}
+    for seed in range(5 * SEEDS):
+        if seed >= SEEDS and answers >= wanted:  # which seeds meet what changes with every call that a run makes
+            break
         trace = trace_of(seed, kind)
         answers |= {step.status for step in trace.steps if isinstance(step, Executed)}
         said = play(trace, tmp_path)
         assert AGREE in said, f"seed {seed}, {kind}: {said}"
-    assert answers >= {"OK", "ALREADY", "REGRESSED", "RACED"}
+    assert answers >= wanted
 
 
 @pytest.mark.timeout(600)
