@@ -8,7 +8,7 @@ Source: backtype.storm.daemon.executor (bolts); backtype.storm.topology.BasicBol
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Iterable
 from random import Random
 from typing import Any
 
@@ -23,13 +23,12 @@ from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import TupleOrigin, shortened
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import call
-from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
+from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.watching.task_observer import HookObserver, Meter
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import FailedException, ProtocolError
 
-_OPEN = TupleStatus.OPEN
+_OPEN, _ACKED = TupleStatus.OPEN, TupleStatus.ACKED
 
 
 class BoltTask:
@@ -41,29 +40,23 @@ class BoltTask:
         wiring: the task; its spec is a rich or a basic bolt.
         outbox: takes what the task sends.
         random: not shared with other tasks; draws edges and choices.
-        observer: notified of each step of the task.
-        clock: in nanoseconds, for the metrics.
+        meter: of the component.
 
     Attributes:
         bolt: the live bolt.
         collector: emits for the bolt.
     """
 
-    def __init__(
-        self,
-        wiring: TaskWiring,
-        outbox: TreeOutbox,
-        random: Random,
-        observer: TaskObserver | None = None,
-        clock: Callable[[], int] = no_clock,
-    ) -> None:
+    def __init__(self, wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None) -> None:
         self._wiring = wiring
         self._user = UserCalls(wiring)
-        self._clock = clock
+        meter = meter or Meter()
+        self._clock, self._metrics = meter.clock, meter.metrics
         self._context = wiring.context()
-        self._observer = HookObserver(observer, self._context)
+        self._watched = HookObserver(meter.observer, self._context)
         self._origins: dict[tuple[int, int], TupleOrigin] = {}
-        self.collector = TreeOutputCollector(wiring, outbox, random, self._observer, clock)
+        self._outbox = outbox
+        self.collector = TreeOutputCollector(wiring, outbox, random, self._watched, meter)
         self._anchoring = AnchoringCollector(self.collector)
         self.bolt: IRichBolt | IBasicBolt = pickle.loads(wiring.spec)
         self._is_basic = isinstance(self.bolt, IBasicBolt)
@@ -87,53 +80,74 @@ class BoltTask:
         """
         if message.kind is MessageKind.TUPLE:
             stream_index, values, roots = message.payload
-            return self._execute(PlainTuple(values, self._origin(message.sender, stream_index), roots))
+            return self._execute(self._origin(message.sender, stream_index), [values], [roots])
         if message.kind is MessageKind.TICK:
-            return self._execute(PlainTuple(list(message.payload), TICK_ORIGIN, {}))
+            return self._execute(TICK_ORIGIN, [list(message.payload)], [{}])
         raise ProtocolError(f"bolt task {self._wiring.task_id} received an unexpected {message}")
 
     def receive_all(self, stretch: TupleStretch) -> Failure | None:
         """Lets the bolt execute many tuples, up to the first failure; the same as `receive` of each."""
-        origin, execute = self._origin(stretch.sender, stretch.stream_index), self._execute
-        for values, roots in zip(stretch.rows, stretch.trees, strict=True):
-            failure = execute(PlainTuple(values, origin, roots))
-            if failure is not None:
-                return failure
-        return None
+        return self._execute(self._origin(stretch.sender, stretch.stream_index), stretch.rows, stretch.trees)
 
     def close(self) -> Failure | None:
         """Lets the bolt and then all of its hooks clean up; returns the first failure."""
         return self._user.close((self.bolt.cleanup, *(hook.cleanup for hook in self._context.hooks)))
 
-    def _execute(self, tup: PlainTuple) -> Failure | None:
-        tup.received_ns = self._clock()
-        bolt: Any = self.bolt
-        try:
-            if self._is_basic:
-                self._anchoring.anchor = tup
-                call(bolt.execute, tup, self._anchoring)
-            else:
-                call(bolt.execute, tup)
-        except FailedException as error:
-            if tup.status is TupleStatus.ACKED:  # too late to fail it
-                return self._user.failure(error, shortened(tup))
-            failure = self._user.call(self.collector.fail, tup) if tup.status is _OPEN else None
+    def _execute(
+        self, origin: TupleOrigin, rows: Iterable[list[Any]], trees: Iterable[dict[int, int]]
+    ) -> Failure | None:
+        """Lets the bolt execute tuples up to the first failure, and acks those of a basic bolt."""
+        execute: Any = self.bolt.execute
+        is_basic, anchoring, clock, watchers = self._is_basic, self._anchoring, self._clock, self._watched.watchers
+        ack, executed, acked, failure = self._outbox.ack, 0, 0, None
+        is_timed, began_ns = not is_basic or watchers, clock()
+        for values, roots in zip(rows, trees, strict=True):
+            tup = PlainTuple(values, origin, roots)
+            tup.received_ns = clock() if is_timed else began_ns
+            try:
+                if is_basic:
+                    anchoring.anchor = tup
+                    answer = execute(tup, anchoring)
+                else:
+                    answer = execute(tup)
+                if answer is not None:
+                    raise unread_answer(execute, answer)
+            except BaseException as error:
+                if is_interruption(error):
+                    raise
+                failure = self._raised(error, tup)
+                if failure is not None:
+                    break
+            executed += 1
+            if is_basic and tup.status is _OPEN:
+                tup.status = _ACKED
+                acked += 1
+                for root, edge in roots.items():
+                    ack(root, edge ^ tup.ack_value)
+            failure = self._user.call(self._tell, tup) if watchers else None
             if failure is not None:
-                return failure
-        except BaseException as error:
-            if is_interruption(error):
-                raise
+                break
+        self._count(origin.name, executed, acked, clock() - began_ns)
+        return failure
+
+    def _count(self, stream: str, executed: int, acked: int, duration_ns: int) -> None:
+        if executed:
+            self._metrics.work.add_stretch(stream, executed, duration_ns)
+        if acked:
+            self._metrics.acked_all(stream, acked, duration_ns * acked // executed)
+
+    def _raised(self, error: BaseException, tup: PlainTuple) -> Failure | None:
+        """Fails a tuple whose bolt raised a `FailedException`, unless it has acked it; the rest ends the run."""
+        if not isinstance(error, FailedException) or tup.status is _ACKED:  # too late to fail it
             return self._user.failure(error, shortened(tup))
-        try:  # hooks, too, are user code
-            if self._is_basic and tup.status is _OPEN:
-                self.collector.ack(tup)
-            watched = self._observer
-            (watched if watched.hooks else watched.observer).executed(tup, self._clock() - tup.received_ns)
-        except BaseException as error:
-            if is_interruption(error):
-                raise
-            return self._user.failure(error)
-        return None
+        return self._user.call(self.collector.fail, tup) if tup.status is _OPEN else None
+
+    def _tell(self, tup: PlainTuple) -> None:
+        """Notifies of a tuple that was executed, and acked by us."""
+        latency_ns = self._clock() - tup.received_ns
+        if self._is_basic and tup.status is _ACKED:
+            self._watched.acked(tup, latency_ns)
+        self._watched.executed(tup, latency_ns)
 
     def _origin(self, upstream_task: int, stream_index: int) -> TupleOrigin:
         origin = self._origins.get((upstream_task, stream_index))

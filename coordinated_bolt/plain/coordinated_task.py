@@ -10,7 +10,7 @@ Source: backtype.storm.coordination.CoordinatedBolt, outside transactions, and i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import xor
@@ -24,8 +24,7 @@ from coordinated_bolt.plain.outboxes import EDGE_BITS, SubtopologyOutbox, TreeOu
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
-from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import Meter, TaskObserver
 from coordinated_bolt.wiring import Coordination, TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import ProtocolError
@@ -62,30 +61,23 @@ class CoordinatedTask:
         wiring: the task; it has a `Coordination`, and its spec is a batch bolt or a basic bolt.
         outbox: takes what the task sends. It must return before it delivers that.
         random: not shared with other tasks; draws edges, and the ids of the batches the task begins.
-        observer: notified of each step of the task.
-        clock: in nanoseconds, for the metrics.
+        meter: of the component.
     """
 
-    def __init__(
-        self,
-        wiring: TaskWiring,
-        outbox: TreeOutbox,
-        random: Random,
-        observer: TaskObserver | None = None,
-        clock: Callable[[], int] = no_clock,
-    ) -> None:
+    def __init__(self, wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None) -> None:
+        meter = meter or Meter()
         if wiring.coordination is None:
             raise ProtocolError(f"task {wiring.task_id} is not part of a sub-topology")
         self._wiring = wiring
         self._coordination: Coordination = wiring.coordination
         self._outbox = outbox
         self._random = random
-        self._observer = observer or TaskObserver()
+        self._observer, self._metrics = meter.observer or TaskObserver(), meter.metrics
         self._begun_count = 0
         # every message renews its batch, which therefore lasts as long as something happens to it
         self._batches = RotatingMap[TransactionAttempt, _Batch](BUCKET_COUNT)
         self._has_failed: dict[TransactionAttempt, bool] = {}  # the batches that have ended
-        self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=observer, clock=clock)
+        self._bolt = CoordinatedBolt(wiring, self._new_outbox, observer=meter.observer, clock=meter.clock)
 
     def start(self) -> Failure | None:
         """Does nothing: every batch gets a new bolt."""
@@ -199,7 +191,9 @@ class CoordinatedTask:
         self._has_failed[batch] = failure is not None
         if len(self._has_failed) > REMEMBERED_BATCHES:
             del self._has_failed[next(iter(self._has_failed))]
-        self._observer.batch_ended(batch, failure, result.metrics[self._wiring.component_id])
+        metrics = result.metrics[self._wiring.component_id]
+        self._metrics.add(metrics, is_committed=failure is None)
+        self._observer.batch_ended(batch, failure, metrics)
         return failure, result.edges
 
     def _ack(self, kept: _Batch, sent: int) -> None:
@@ -229,13 +223,9 @@ class CoordinatedTask:
 
 
 def make_task(
-    wiring: TaskWiring,
-    outbox: TreeOutbox,
-    random: Random,
-    observer: TaskObserver | None = None,
-    clock: Callable[[], int] = no_clock,
+    wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None
 ) -> BoltTask | CoordinatedTask:
     """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
     if wiring.coordination is None:
-        return BoltTask(wiring, outbox, random, observer, clock)
-    return CoordinatedTask(wiring, outbox, random, observer, clock)
+        return BoltTask(wiring, outbox, random, meter)
+    return CoordinatedTask(wiring, outbox, random, meter)

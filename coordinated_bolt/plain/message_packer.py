@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
@@ -19,20 +19,22 @@ from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024
 """A frame is sent once it holds this many bytes, far below the codec's limit."""
-PORTION = 64
+FRAME_ROOTS = 65_536
+"""Most roots in a frame that says which have begun."""
+PORTION = 256
 """Small tuples packed together."""
 SMALL_BYTES = 1024
 """Values of a tuple that take no more than about this much are small."""
 NUMBER_BYTES = 9
 """What a number takes at most, as long as it has 64 bits."""
-EDGE_BYTES = 2 * 8
-"""What a root and its edge take."""
 
 _NUMBERS = frozenset({int, float, bool, type(None)})
 _TEXTS = frozenset({str, bytes})
 _KINDS = {int(kind): kind for kind in MessageKind}
 _STRETCH = 0
 """Stands where a message has its kind."""
+NO_TREES = [b"", b""]
+"""The columns of a frame that says nothing of trees."""
 
 
 RootEdges = tuple[tuple[int, ...], tuple[int, ...]]
@@ -54,27 +56,26 @@ class Trees(NamedTuple):
 class _HeldMessages:
     """What is on its way to one target."""
 
-    __slots__ = ("acks", "begun", "byte_count", "held", "item_count", "rows", "sequence", "stream_index", "trees")
+    __slots__ = ("byte_count", "held", "item_count", "rows", "sequence", "stream_index", "trees")
 
     def __init__(self) -> None:
         self.sequence = 0
-        self.clear()
-
-    def clear(self) -> None:
         self.stream_index = -1
         self.rows: list[list[Any]] = []
         self.trees: list[dict[int, int]] = []
         self.held: list[bytes] = []
-        self.begun: dict[int, int] = {}
-        self.acks: dict[int, int] = {}
-        self.item_count = 0
-        self.byte_count = 0
+        self.item_count = self.byte_count = 0
 
     def pack_rows(self) -> None:
         """Packs the tuples held as they are."""
         if self.rows:
-            self.held.append(pack([_STRETCH, self.stream_index, self.rows, *_trees_wire(self.trees)]))
+            self.hold(pack([_STRETCH, self.stream_index, self.rows, *_trees_wire(self.trees)]), len(self.rows))
             self.rows, self.trees = [], []
+
+    def hold(self, packed: bytes, item_count: int = 1) -> None:
+        self.held.append(packed)
+        self.item_count += item_count
+        self.byte_count += len(packed)
 
 
 class MessagePacker:
@@ -86,11 +87,12 @@ class MessagePacker:
         wave_id: the wave.
         sender: task id of the sender.
         send: takes each finished frame.
-        frame_messages: most tuples, messages and roots in a frame; 1 sends each when it is added.
+        frame_messages: most tuples and messages in a frame, but for the last portion, and most roots; 1 sends each
+            when it is added.
         acker_tasks: every acker task.
 
     Attributes:
-        byte_count: about the size of all that was added so far.
+        byte_count: the size of what was packed so far: all but the last portion of small tuples for each target.
     """
 
     def __init__(
@@ -102,9 +104,10 @@ class MessagePacker:
         acker_tasks: Sequence[int] = (),
     ) -> None:
         self._wave_id, self._sender, self._send_frame = wave_id, sender, send
-        self._frame_messages = frame_messages
-        self._acker_tasks, self._acker_count = acker_tasks, len(acker_tasks)
+        self._frame_messages, self._portion = frame_messages, min(PORTION, frame_messages)
+        self._acker_tasks = acker_tasks
         self._boxes: dict[int, _HeldMessages] = {}
+        self._acks: dict[int, int] = {}
         self.byte_count = 0
 
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
@@ -113,50 +116,36 @@ class MessagePacker:
         Raises:
             CodecError: a value cannot travel or is too large; raised here, where the emitter can see it.
         """
-        box = self._boxes.get(target) or self._new_box(target)
-        size = SMALL_BYTES - _room_left(row)
-        if size <= SMALL_BYTES:
+        box = self._boxes.get(target) or self._box(target)
+        if _is_small(row):
             if stream_index != box.stream_index:
                 box.pack_rows()
                 box.stream_index = stream_index
             box.rows.append(row)
             box.trees.append(roots)
-            if len(box.rows) >= PORTION:
-                box.pack_rows()
+            if len(box.rows) >= self._portion:
+                self._hold(target, box)
         else:
             packed = pack([_STRETCH, stream_index, [row], *_trees_wire([roots])])
             check_tuple_size(packed)
-            box.pack_rows()
-            box.held.append(packed)
-            size = len(packed)
-        size += EDGE_BYTES * len(roots)
-        box.byte_count += size
-        self.byte_count += size
-        box.item_count += 1
-        if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
-            self._flush(target, box)
+            self._hold(target, box, packed)
+
+    def begin(self, begun: dict[int, int]) -> None:
+        """Tells the ackers which roots a spout has emitted: root -> the xor of its first edges."""
+        pairs = iter(begun.items())
+        while some := dict(islice(pairs, FRAME_ROOTS)):
+            self._tell(some, {})
 
     def init(self, root: int, edges: int) -> None:
         """Tells the acker of a root that a spout has emitted it."""
-        target = self._acker_tasks[root % self._acker_count]
-        box = self._boxes.get(target) or self._new_box(target)
-        box.begun[root] = edges
-        self.byte_count += EDGE_BYTES
-        box.item_count += 1
-        if box.item_count >= self._frame_messages:
-            self._flush(target, box)
+        self._tell({root: edges}, {})
 
     def ack(self, root: int, edges: int) -> None:
         """Tells the acker of a root some edges that the task has received and sent."""
-        target = self._acker_tasks[root % self._acker_count]
-        box = self._boxes.get(target) or self._new_box(target)
-        if root in box.acks:
-            box.acks[root] ^= edges
-            return
-        box.acks[root] = edges
-        box.item_count += 1
-        if box.item_count >= self._frame_messages:
-            self._flush(target, box)
+        acks = self._acks
+        acks[root] = acks.get(root, 0) ^ edges
+        if len(acks) >= self._frame_messages:
+            self._tell_acks()
 
     def fail(self, root: int) -> None:
         """Tells the acker of a root that it has failed."""
@@ -183,34 +172,56 @@ class MessagePacker:
             case _:
                 packed = pack([int(kind), *payload])
                 check_tuple_size(packed)
-                box = self._boxes.get(target) or self._new_box(target)
-                box.pack_rows()
-                box.held.append(packed)
-                box.byte_count += len(packed)
-                self.byte_count += len(packed)
-                box.item_count += 1
-                if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
-                    self._flush(target, box)
+                self._hold(target, self._box(target), packed)
 
     def close(self) -> None:
         """Sends what is left; nothing may be added afterwards."""
+        self._tell_acks()
         for target, box in self._boxes.items():
+            box.pack_rows()
             if box.item_count:
                 self._flush(target, box)
 
     def _send_root(self, kind: MessageKind, root: int) -> None:
-        self.send(tree_message(kind, self._sender, self._acker_tasks[root % self._acker_count], root))
+        self.send(tree_message(kind, self._sender, self._acker_of(root), root))
 
-    def _new_box(self, target: int) -> _HeldMessages:
-        box = self._boxes[target] = _HeldMessages()
-        return box
+    def _acker_of(self, root: int) -> int:
+        return self._acker_tasks[root % len(self._acker_tasks)]
+
+    def _box(self, target: int) -> _HeldMessages:
+        return self._boxes.setdefault(target, _HeldMessages())
+
+    def _hold(self, target: int, box: _HeldMessages, packed: bytes | None = None) -> None:
+        """Packs the tuples held so far, adds something packed behind them, and sends a frame once it is full."""
+        before = box.byte_count
+        box.pack_rows()
+        if packed is not None:
+            box.hold(packed)
+        self.byte_count += box.byte_count - before
+        if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
+            self._flush(target, box)
 
     def _flush(self, target: int, box: _HeldMessages) -> None:
-        box.pack_rows()
-        payload = pack([box.held, _columns_wire(box.begun), _columns_wire(box.acks)])
-        frame = SealedFrame(self._wave_id, self._sender, box.sequence, target, FrameKind.MESSAGES, payload)
+        self._send_content(target, box, [box.held, NO_TREES, NO_TREES])
+        box.held, box.item_count, box.byte_count = [], 0, 0
+
+    def _tell_acks(self) -> None:
+        acks, self._acks = self._acks, {}
+        self._tell({}, acks)
+
+    def _tell(self, begun: dict[int, int], acks: dict[int, int]) -> None:
+        """Sends each acker a frame of its own about its roots."""
+        for target in self._acker_tasks if begun or acks else ():
+            its = [pairs if len(self._acker_tasks) == 1 else self._share(target, pairs) for pairs in (begun, acks)]
+            if any(its):
+                self._send_content(target, self._box(target), [[], *map(_columns_wire, its)])
+
+    def _share(self, target: int, pairs: dict[int, int]) -> dict[int, int]:
+        return {root: edges for root, edges in pairs.items() if self._acker_of(root) == target}
+
+    def _send_content(self, target: int, box: _HeldMessages, content: list[Any]) -> None:
+        frame = SealedFrame(self._wave_id, self._sender, box.sequence, target, FrameKind.MESSAGES, pack(content))
         box.sequence += 1
-        box.clear()
         self._send_frame(frame)
 
 
@@ -293,13 +304,13 @@ def _columns(wire: list[bytes]) -> RootEdges:
     return roots, edges
 
 
-def _room_left(row: Sequence[Any]) -> int:
-    """Returns how much smaller values are than they may be, to be surely packed without an error into few bytes."""
+def _is_small(row: list[Any]) -> bool:
+    """Returns whether values are surely packed without an error into few bytes."""
     room = SMALL_BYTES - NUMBER_BYTES * len(row)
     for value in row:
         kind = type(value)
         if kind in _TEXTS:
             room -= len(value)
         elif kind not in _NUMBERS:
-            return -1
-    return room
+            return False
+    return room >= 0

@@ -7,7 +7,7 @@ call that emitted it, not during that call.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
+from collections.abc import Container, Iterable
 from random import Random
 
 from coordinated_bolt.completeness.failure import Failure
@@ -15,15 +15,15 @@ from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, 
 from coordinated_bolt.components.task_hook import install_hooks
 from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.outboxes import RootOutbox
-from coordinated_bolt.plain.output_collector import TreeSpoutOutputCollector
+from coordinated_bolt.plain.spout_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls, end_on
 from coordinated_bolt.streams.plain_tuple import PendingMessage
 from coordinated_bolt.user_code import is_interruption
-from coordinated_bolt.user_traceback import call
-from coordinated_bolt.watching.metrics import no_clock
-from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
+from coordinated_bolt.user_traceback import unread_answer
+from coordinated_bolt.watching.task_observer import HookObserver, Meter
 from coordinated_bolt.wiring import TaskWiring
 from state.errors import ProtocolError
+from state.fault_points import reached
 
 
 class SpoutTask:
@@ -36,8 +36,7 @@ class SpoutTask:
         outbox: takes what the task sends.
         random: not shared with other tasks; draws roots, edges and choices.
         max_spout_pending: `next_tuple` is not called while this many messages are under way; None means no bound.
-        observer: notified of each step of the task.
-        clock: in nanoseconds, for the metrics.
+        meter: of the component.
 
     Attributes:
         spout: the live spout.
@@ -51,16 +50,17 @@ class SpoutTask:
         random: Random,
         *,
         max_spout_pending: int | None = None,
-        observer: TaskObserver | None = None,
-        clock: Callable[[], int] = no_clock,
+        meter: Meter | None = None,
     ) -> None:
         self._wiring = wiring
         self._user = UserCalls(wiring)
         self._context = wiring.context()
-        self._observer = HookObserver(observer, self._context)
-        self._max_spout_pending = max_spout_pending
-        self._clock = clock
-        self.collector = TreeSpoutOutputCollector(wiring, outbox, random, self._observer, clock)
+        meter = meter or Meter()
+        self._watched = HookObserver(meter.observer, self._context)
+        self._clock, self._metrics = meter.clock, meter.metrics
+        self._pending_max = float("inf") if max_spout_pending is None else max_spout_pending
+        self.collector = TreeSpoutOutputCollector(wiring, outbox, random, self._watched, meter)
+        self._ageing: set[int] = set()  # the roots that were pending at the last tick
         self._is_active = False
         self.spout: ISpout = pickle.loads(wiring.spec)
         self._is_told_values = isinstance(self.spout, IAckValueSpout)
@@ -98,20 +98,26 @@ class SpoutTask:
         self._is_active = False
         return self._user.call(self.spout.deactivate) or self._ack_done()
 
-    def is_ready(self) -> bool:
-        """Returns whether `next_tuple` may be called now."""
-        limit = self._max_spout_pending
-        return self._is_active and (limit is None or len(self.collector.pending) < limit)
+    def ask(self) -> int:
+        """Asks the spout for a tuple, if it may emit; returns how many it emitted.
 
-    def next_tuple(self) -> Failure | None:
-        """Asks the spout for a tuple; if `emitted_count` has grown, it is worth asking again."""
+        Raises:
+            UserCodeError: the spout raised.
+        """
+        collector = self.collector
+        if not self._is_active or len(collector.pending) >= self._pending_max:
+            return 0
+        before = collector.emitted_count
         try:
-            call(self.spout.next_tuple)
+            if (answer := self.spout.next_tuple()) is not None:
+                raise unread_answer(self.spout.next_tuple, answer)
         except BaseException as error:
             if is_interruption(error):
                 raise
-            return self._user.failure(error)
-        return self._ack_done() if self.collector.done else None
+            end_on(self._user.failure(error))
+        if collector.done:
+            end_on(self._ack_done())
+        return collector.emitted_count - before
 
     def receive(self, message: Message) -> Failure | None:
         """Handles an ACKED, FAILED or RESET_TIMEOUT; ignores it if the message has already timed out.
@@ -119,46 +125,54 @@ class SpoutTask:
         Raises:
             ProtocolError: spout tasks must not receive messages of this kind.
         """
-        pending = self.collector.pending
         match message.kind:
             case MessageKind.ACKED | MessageKind.FAILED:
-                return self.end(message.root, is_acked=message.kind is MessageKind.ACKED)
+                root = message.root
+                return self.end((root,), acked=(root,) if message.kind is MessageKind.ACKED else ())
             case MessageKind.RESET_TIMEOUT:
-                kept = pending.get(message.root)
-                if kept is not None:
-                    pending.put(message.root, kept)
+                self._ageing.discard(message.root)
+                return self._ack_done()
             case _:
                 raise ProtocolError(f"spout task {self._wiring.task_id} received an unexpected {message}")
-        return self._ack_done()
 
-    def end(self, root: int, *, is_acked: bool) -> Failure | None:
-        """Tells the spout that the message of a tree was acked or has failed, unless it has already timed out."""
-        ended, failure = self.collector.pending.pop(root), None
-        if ended is not None:
-            failure = self._ack(ended) if is_acked else self._fail(ended)
-        return failure or (self._ack_done() if self.collector.done else None)
-
-    def tick(self) -> Failure | None:
-        """Fails the messages emitted before the last tick; called once per message timeout, never if disabled."""
-        for overdue in self.collector.pending.rotate().values():
-            failure = self._fail(overdue)
+    def end(self, roots: Iterable[int], *, acked: Container[int]) -> Failure | None:
+        """Tells the spout, in order, which messages were acked and which have failed, but for those that timed out."""
+        pop, done, now_ns = self.collector.pending.pop, self.collector.done, self._clock()
+        for root in roots:
+            message, failure = pop(root, None), None
+            if message is not None:
+                failure = self._ack(message, now_ns) if root in acked else self._fail(message)
+            if failure is None and done:
+                failure = self._ack_done()
             if failure is not None:
                 return failure
-        return self._ack_done()
+            reached("plain_message.told")
+        return None
+
+    def tick(self) -> Failure | None:
+        """Fails the messages emitted before the last tick; called once per message timeout, never if disabled.
+
+        So with one tick per timeout T, a message fails between T and 2T after it was emitted.
+        """
+        pending = self.collector.pending
+        overdue = [root for root in pending if root in self._ageing]
+        self._ageing = pending.keys() - overdue
+        return self.end(overdue, acked=())
 
     def close(self) -> Failure | None:
         """Closes the spout, and then lets all of its hooks clean up; returns the first failure."""
         return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
-    def _ack(self, message: PendingMessage) -> Failure | None:
+    def _ack(self, message: PendingMessage, now_ns: int) -> Failure | None:
+        message_id, values, stream_id, emitted_ns = message
         try:
             if self._is_told_values:
-                self.spout.ack(message.message_id, message.values)  # type: ignore[call-arg]
+                self.spout.ack(message_id, values)  # type: ignore[call-arg]
             else:
-                self.spout.ack(message.message_id)
-            watched = self._observer
-            latency_ns = self._clock() - message.emitted_ns
-            (watched if watched.hooks else watched.observer).message_acked(message, latency_ns)
+                self.spout.ack(message_id)
+            self._metrics.acked_all(stream_id, 1, now_ns - emitted_ns)
+            if self._watched.watchers:
+                self._watched.message_acked(message, now_ns - emitted_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
@@ -173,30 +187,14 @@ class SpoutTask:
             self.spout.fail(message.message_id, message.values)
         else:
             self.spout.fail(message.message_id)
-        self._observer.message_failed(message, self._clock() - message.emitted_ns)
+        self._metrics.failed_one(message.stream_id)
+        self._watched.message_failed(message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:
         """Acks messages without a tree. Bounded: what these acks emit waits for the next call."""
-        if not self.collector.done:
-            return None
-        for _ in range(len(self.collector.done)):
-            failure = self._ack(self.collector.done.popleft())
+        done = self.collector.done
+        for _ in range(len(done)):
+            failure = self._ack(done.popleft(), self._clock())
             if failure is not None:
                 return failure
         return None
-
-
-def emitted_now(spout: SpoutTask) -> int:
-    """Asks a spout for a tuple, if it may emit; returns how many it emitted.
-
-    Raises:
-        UserCodeError: the spout raised.
-    """
-    if not spout.is_ready():
-        return 0
-    collector = spout.collector
-    before = collector.emitted_count
-    failure = spout.next_tuple()
-    if failure is not None:
-        end_on(failure)
-    return collector.emitted_count - before

@@ -5,7 +5,8 @@ Recorders of tests, metrics and counters are observers. `ITaskHook` is for users
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from coordinated_bolt.completeness.failure import Failure
@@ -13,7 +14,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import AckInfo, EmitInfo, ExecuteInfo, FailInfo
 from coordinated_bolt.streams.plain_tuple import PendingMessage, PlainTuple
 from coordinated_bolt.streams.tuples import Tuple
-from coordinated_bolt.watching.metrics import TaskMetrics
+from coordinated_bolt.watching.metrics import ComponentMetrics, TaskMetrics, no_clock
 from state.attempt import TransactionAttempt
 from state.values.own_copy import own_copy
 
@@ -54,6 +55,21 @@ class TaskObserver:
 
     def message_failed(self, message: PendingMessage, latency_ns: int) -> None:
         """A spout was told that a message failed or timed out; the latency counts from when it emitted the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """What tasks of a plain topology are measured with.
+
+    Attributes:
+        metrics: of their component; the tasks count into it.
+        clock: in nanoseconds.
+        observer: notified of each step of the tasks; None if nobody is.
+    """
+
+    metrics: ComponentMetrics = field(default_factory=ComponentMetrics)
+    clock: Callable[[], int] = no_clock
+    observer: TaskObserver | None = None
 
 
 class HookObserver(TaskObserver):

@@ -14,10 +14,10 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.plain.message_packer import MessagePacker
-from coordinated_bolt.plain.metrics_observer import MetricsObserver
-from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.transport.frames import SealedFrame, WaveId, seal_frame
+from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.plain.plain_engine import PlainEngine, PlainWave, WaveDrained
 from coordinator.plain.plain_options import PlainRunOptions
@@ -75,7 +75,9 @@ class PlainCoordinator:
         self._wave_count = 0
         self._wave = self._new_wave()
         self._sent_count = 0  # tuples of earlier waves
-        self._meters = {plan.wirings[task].component_id: MetricsObserver() for task in plan.spout_tasks}
+        self._meters = {
+            plan.wirings[task].component_id: Meter(clock=clock_ns or self._now_ns) for task in plan.spout_tasks
+        }
         for component_id, meter in self._meters.items():
             self.statistics.components[component_id] = meter.metrics
         self._spouts = {
@@ -84,8 +86,7 @@ class PlainCoordinator:
                 self._outboxes[task],
                 Random(draw_bits(64)),
                 max_spout_pending=plan.max_spout_pending,
-                observer=self._meters[plan.wirings[task].component_id],
-                clock=clock_ns or self._now_ns,
+                meter=self._meters[plan.wirings[task].component_id],
             )
             for task in plan.spout_tasks
         }
@@ -167,7 +168,7 @@ class PlainCoordinator:
                 break
             spout = turns[0]
             turns.rotate(-1)  # turns carry over to the next wave
-            emitted_count = emitted_now(spout)
+            emitted_count = spout.ask()
             tuple_count += emitted_count
             asked_in_vain = 0 if emitted_count else asked_in_vain + 1
         self._sent_count += tuple_count
@@ -210,11 +211,8 @@ class PlainCoordinator:
             self._size.drained(tuple_count)
         else:
             self._crashed(ended, tuple_count)
-        for task, root in wave.roots:  # in the order of their emission
-            failure = self._spouts[task].end(root, is_acked=root in acked)
-            if failure is not None:
-                end_on(failure)
-            reached("plain_message.told")
+        for task, roots in wave.begun.items():
+            end_on(self._spouts[task].end(roots, acked=acked))
         self._count()
         self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
         if self._on_progress is not None:
@@ -249,26 +247,27 @@ class SpoutWave:
         outboxes: spout task id -> its outbox, which from now on puts everything into this wave.
 
     Attributes:
-        roots: (spout task, root) of every message that is to be acked or failed, in the order of their emission.
+        begun: spout task -> root -> edges, of every message that is to be acked or failed, in the order of emission.
     """
 
     def __init__(self, wave_id: WaveId, outboxes: Mapping[int, SpoutOutbox]) -> None:
         self._wave_id = wave_id
         self._frames: list[bytes] = []
-        self.roots: list[tuple[int, int]] = []
-        self._packers = [outbox.begin(wave_id, self._keep, self.roots) for outbox in outboxes.values()]
+        self.begun: dict[int, dict[int, int]] = {task: {} for task in outboxes}
+        self._packers = {task: outbox.begin(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()}
 
     @property
     def byte_count(self) -> int:
         """The size of everything in it, in bytes."""
         count = 0
-        for packer in self._packers:
+        for packer in self._packers.values():
             count += packer.byte_count
         return count
 
     def close(self) -> PlainWave:
         """Returns the wave as an engine takes it; the outboxes need another one before they are used."""
-        for packer in self._packers:
+        for task, packer in self._packers.items():
+            packer.begin(self.begun[task])
             packer.close()
         return PlainWave(self._wave_id, tuple(self._frames))
 
@@ -280,26 +279,18 @@ class SpoutOutbox:
     """The `RootOutbox` of a spout task, which outlives the waves that it fills (driver)."""
 
     add: Callable[[int, int, list[Any], dict[int, int]], None]
+    init: Callable[[int, int], None]
 
     def __init__(self, wiring: TaskWiring) -> None:
         self._wiring = wiring
-        self._packer: MessagePacker
-        self._roots: list[tuple[int, int]]
 
-    def begin(
-        self, wave_id: WaveId, keep: Callable[[SealedFrame], None], roots: list[tuple[int, int]]
-    ) -> MessagePacker:
+    def begin(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> MessagePacker:
         """Puts everything into another wave from now on; returns what packs it.
 
-        `keep` takes its frames, and `roots` (task, root) of every tree that begins.
+        `keep` takes its frames, and `begun` root -> edges of every tree that begins.
         """
         wiring = self._wiring
-        self._roots = roots
-        self._packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples, wiring.acker_tasks)
-        self.add = self._packer.add  # not a method of ours that calls it, since every tuple passes here
-        return self._packer
-
-    def init(self, root: int, edges: int) -> None:
-        """Begins a tree, whose end the spout is to hear of."""
-        self._packer.init(root, edges)
-        self._roots.append((self._wiring.task_id, root))
+        packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples, wiring.acker_tasks)
+        # not methods of ours that call them, since every tuple passes here
+        self.add, self.init = packer.add, begun.__setitem__
+        return packer

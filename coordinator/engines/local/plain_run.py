@@ -22,8 +22,7 @@ from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.coordinated_task import CoordinatedTask, make_task
 from coordinated_bolt.plain.message_packer import MessagePacker, messages_in
 from coordinated_bolt.plain.messages import Message, tick_message
-from coordinated_bolt.plain.metrics_observer import MetricsObserver
-from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.plain.user_calls import close_all, end_on
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
@@ -31,6 +30,7 @@ from coordinated_bolt.streams.tuples import Tuple
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import SealedFrame, WaveId
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.local.mailroom import DEFAULT_RECEIVE_CAPACITY, Mailroom
 from coordinator.engines.local.recorder import Recorder
@@ -107,7 +107,9 @@ class PlainRun:
         self._message_fault = message_fault
         self._timers = Timers()
         self._recorders = {wiring.component_id: Recorder() for wiring in plan.wirings.values()}
-        self._meters = {component: MetricsObserver(recorder) for component, recorder in self._recorders.items()}
+        self._meters = {
+            component: Meter(clock=self._now_ns, observer=recorder) for component, recorder in self._recorders.items()
+        }
         self._error: TransactionError | None = None
         self._is_closed = False
         self._started: list[BoltTask | CoordinatedTask | SpoutTask] = []
@@ -282,11 +284,10 @@ class PlainRun:
             self._outbox_of(wiring),
             self._random_of(str(wiring.task_id)),
             max_spout_pending=max_spout_pending,
-            observer=self._meters[wiring.component_id],
-            clock=self._now_ns,
+            meter=self._meters[wiring.component_id],
         )
         self._spouts.setdefault(wiring.component_id, []).append(task)
-        self._mailroom.attach(wiring.task_id, _receiver(task), wake=lambda: emitted_now(task) > 0)
+        self._mailroom.attach(wiring.task_id, _receiver(task), wake=lambda: task.ask() > 0)
 
     def _add_bolt(self, wiring: TaskWiring, *, by_hand: bool) -> None:
         if by_hand and wiring.coordination is not None:
@@ -297,7 +298,7 @@ class PlainRun:
         if by_hand:
             wiring = replace(wiring, spec=pickle.dumps(HandBolt()))
         random, meter = self._random_of(str(wiring.task_id)), self._meters[wiring.component_id]
-        task = make_task(wiring, self._outbox_of(wiring), random, meter, self._now_ns)
+        task = make_task(wiring, self._outbox_of(wiring), random, meter)
         self._bolts.setdefault(wiring.component_id, []).append(task)
         self._mailroom.attach(wiring.task_id, _receiver(task))
 

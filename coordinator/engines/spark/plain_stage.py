@@ -20,11 +20,11 @@ from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
 from coordinated_bolt.plain.coordinated_task import make_task
 from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pack_numbers, trees_of, unpack_numbers
 from coordinated_bolt.plain.messages import StretchOrMessage
-from coordinated_bolt.plain.metrics_observer import MetricsObserver
 from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, open_frame
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
 from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry
@@ -62,10 +62,10 @@ class BoltStage:
         alarm: Alarm,
     ) -> Iterator[None]:
         """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
-        meters = {wiring.task_id: MetricsObserver() for wiring in wirings}
+        meters = {wiring.task_id: Meter(clock=perf_counter_ns) for wiring in wirings}
 
         def task_of(wiring: TaskWiring, outbox: TreeOutbox) -> ChainTask:
-            return make_task(wiring, outbox, self._random(wiring), meters[wiring.task_id], perf_counter_ns)
+            return make_task(wiring, outbox, self._random(wiring), meters[wiring.task_id])
 
         def packer_of(wiring: TaskWiring) -> MessagePacker:
             return MessagePacker(

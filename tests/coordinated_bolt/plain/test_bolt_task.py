@@ -12,7 +12,7 @@ from coordinated_bolt.plain.bolt_task import BoltTask
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
 from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.plain_tuple import PlainTuple, is_tick
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import Meter, TaskObserver
 from state.errors import FailedException, ProtocolError, UserCodeError
 from tests.support.tasks.messages import message_outbox, tuple_message
 from tests.support.tasks.wirings import Calls, wire
@@ -95,7 +95,7 @@ class Raising(BaseBasicBolt):
 def make(bolt, observer=None):
     sent: list[Message] = []
     wiring = wire(bolt, targets=(21,), ackers=(ACKER,))
-    task = BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1), observer)
+    task = BoltTask(wiring, message_outbox(wiring.task_id, (ACKER,), sent.append), Random(1), Meter(observer=observer))
     return task, sent
 
 

@@ -28,7 +28,7 @@ from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import ShuffleGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import Meter, TaskObserver
 from coordinated_bolt.wiring import Coordination
 from state.errors import FailedException, ProtocolError, SourceError, UserCodeError
 from tests.support.tasks.messages import message_outbox, tuple_message
@@ -96,7 +96,7 @@ class Task:
         self.sent: list[Message] = []
         self.observer = Watching()
         outbox = message_outbox(10, (ACKER,), self.sent.append)
-        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), self.observer)
+        self.task = CoordinatedTask(self.wiring, outbox, Random(seed), Meter(observer=self.observer))
         end_on(self.task.start())
 
     def begin(self, value, roots=None, source=1):

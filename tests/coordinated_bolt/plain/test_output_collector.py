@@ -12,7 +12,7 @@ from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, ShuffleGrouping
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
-from coordinated_bolt.watching.task_observer import HookObserver, TaskObserver
+from coordinated_bolt.watching.task_observer import HookObserver, Meter, TaskObserver
 from tests.support.tasks.messages import message_outbox
 from tests.support.tasks.wirings import RecordingBolt, attempt, origin_of, output, wire
 
@@ -44,7 +44,7 @@ def make(targets=(21, 22), grouping=None, ackers=ACKERS, seed=1, observer=None):
     streams = output(targets, grouping or AllGrouping(), StreamSpec("default", ("value",)), ORDERS)
     wiring = wire(RecordingBolt(), targets=targets, streams=streams, ackers=ackers)
     outbox = message_outbox(wiring.task_id, ackers, sent.append)
-    return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(observer, wiring.context())), sent
+    return TreeOutputCollector(wiring, outbox, Random(seed), HookObserver(observer, wiring.context()), Meter()), sent
 
 
 def roots_of(message):

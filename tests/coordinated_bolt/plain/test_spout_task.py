@@ -8,11 +8,11 @@ import pytest
 
 from coordinated_bolt.components.spouts import BaseSpout, IAckValueSpout, IFailValueSpout
 from coordinated_bolt.plain.messages import Message, MessageKind, tick_message, tree_message
-from coordinated_bolt.plain.spout_task import SpoutTask, emitted_now
+from coordinated_bolt.plain.spout_task import SpoutTask
 from coordinated_bolt.plain.user_calls import end_on
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping
-from coordinated_bolt.watching.task_observer import TaskObserver
+from coordinated_bolt.watching.task_observer import Meter, TaskObserver
 from state.errors import ProtocolError, UserCodeError
 from tests.support.tasks.messages import message_outbox
 from tests.support.tasks.wirings import Calls, output, wire
@@ -105,7 +105,7 @@ def ended(kind, root):
 
 def test_a_message_is_a_root_with_an_edge_for_each_target_and_an_init_of_them_all():
     task, sent = make(Scripted((["x"], "m")))
-    assert emitted_now(task)
+    assert task.ask()
     first, second, init = sent
     root = init.root
     edges = [message.payload[2][root] for message in (first, second)]
@@ -120,13 +120,13 @@ def test_a_message_is_a_root_with_an_edge_for_each_target_and_an_init_of_them_al
 
 def test_a_message_nobody_subscribes_to_is_a_root_without_edges():
     task, sent = make(Scripted((["x"], "m")), targets=())
-    end_on(task.next_tuple())
+    task.ask()
     assert sent == [Message(1, ACKERS[sent[0].root % 2], MessageKind.INIT, (sent[0].root, 0))]
 
 
 def test_a_tuple_without_message_id_is_not_tracked():
     task, sent = make(Scripted((["x"], None)))
-    assert emitted_now(task)
+    assert task.ask()
     assert [(message.target, message.payload) for message in sent] == [(21, (0, ["x"], {})), (22, (0, ["x"], {}))]
     assert task.pending_count == 0
     end_on(task.tick())
@@ -136,7 +136,7 @@ def test_a_tuple_without_message_id_is_not_tracked():
 
 def test_a_direct_message_is_tracked_too():
     task, sent = make(Sender())
-    end_on(task.next_tuple())
+    task.ask()
     root = root_of(sent)
     assert sent[0] == Message(1, 22, MessageKind.TUPLE, (1, ["d"], {root: sent[1].payload[1]}))
 
@@ -144,7 +144,7 @@ def test_a_direct_message_is_tracked_too():
 @pytest.mark.parametrize(("kind", "call"), [(MessageKind.ACKED, "ack"), (MessageKind.FAILED, "fail")])
 def test_the_spout_is_told_once_how_its_message_ended(kind, call):
     task, sent = make(Scripted((["x"], "m")))
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.receive(ended(kind, root_of(sent))))
     assert Calls.take() == [(call, "m")]
     assert task.pending_count == 0
@@ -156,7 +156,7 @@ def test_the_spout_is_told_once_how_its_message_ended(kind, call):
 @pytest.mark.parametrize(("kind", "call"), [(MessageKind.ACKED, "ack"), (MessageKind.FAILED, "fail")])
 def test_a_value_spout_gets_its_values_back(kind, call):
     task, sent = make(WithValues())
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.receive(ended(kind, root_of(sent))))
     assert Calls.take() == [(call, "m", ["v"])]
 
@@ -170,7 +170,7 @@ def test_a_value_spout_has_to_say_what_it_does_with_them(bases):
 
 def test_a_value_spout_that_times_out_gets_its_values_back():
     task, _ = make(WithValues())
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.tick())
     end_on(task.tick())
     assert Calls.take() == [("fail", "m", ["v"])]
@@ -178,10 +178,10 @@ def test_a_value_spout_that_times_out_gets_its_values_back():
 
 def test_a_message_fails_with_the_second_tick_after_its_emit():
     task, sent = make(Scripted((["x"], "old"), (["y"], "young")))
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.tick())
     assert Calls.take() == []
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.tick())
     assert Calls.take() == [("fail", "old")]
     assert task.pending_count == 1
@@ -193,7 +193,7 @@ def test_a_message_fails_with_the_second_tick_after_its_emit():
 
 def test_a_reset_begins_the_time_of_a_message_anew():
     task, sent = make(Scripted((["x"], "m")))
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.tick())
     end_on(task.receive(ended(MessageKind.RESET_TIMEOUT, root_of(sent))))
     end_on(task.tick())
@@ -207,7 +207,7 @@ def test_a_reset_begins_the_time_of_a_message_anew():
 @pytest.mark.case(id="P-12")
 def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
     task, sent = make(Scripted((["x"], "m")), ackers=())
-    assert emitted_now(task)
+    assert task.ask()
     assert Calls.take() == [("ack", "m")]
     assert [message.payload for message in sent] == [(0, ["x"], {}), (0, ["x"], {})]
     end_on(task.tick())
@@ -218,35 +218,32 @@ def test_without_ackers_a_message_is_acked_at_once_and_never_fails():
 def test_a_spout_that_emits_in_its_ack_is_acked_step_by_step_where_nothing_is_tracked():
     task, _ = make(Chatty((["x"], 1)), ackers=())
     for number in (1, 2, 3):
-        assert emitted_now(task)
+        assert task.ask()
         assert Calls.take() == [("ack", number)]
 
 
-def test_it_is_ready_while_active_and_below_its_bound():
-    task, sent = make(Scripted((["x"], 1), (["y"], 2), (["z"], 3)), max_spout_pending=2)
-    assert task.is_ready()
-    end_on(task.next_tuple())
-    assert task.is_ready()
-    end_on(task.next_tuple())
-    assert not task.is_ready()
+def test_it_is_asked_while_active_and_below_its_bound():
+    task, sent = make(Scripted(*[([number], number) for number in range(5)]), max_spout_pending=2)
+    assert [task.ask() for _ in range(3)] == [1, 1, 0]
     end_on(task.receive(ended(MessageKind.FAILED, next(m for m in sent if m.kind is MessageKind.INIT).root)))
-    assert task.is_ready()
+    assert [task.ask() for _ in range(2)] == [1, 0]
+    end_on(task.receive(ended(MessageKind.FAILED, [m for m in sent if m.kind is MessageKind.INIT][1].root)))
     end_on(task.deactivate())
-    assert not task.is_ready()
+    assert task.ask() == 0
     end_on(task.activate())
-    assert task.is_ready()
+    assert task.ask() == 1
 
 
 def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_learns():
     sent: list[Message] = []
     wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
     task = SpoutTask(wiring, message_outbox(1, ACKERS, sent.append), Random(1))
-    assert not task.is_ready()
+    assert task.ask() == 0
     end_on(task.start())
-    assert not task.is_ready()
+    assert task.ask() == 0
     end_on(task.activate())
     end_on(task.activate())
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.deactivate())
     end_on(task.deactivate())
     end_on(task.receive(ended(MessageKind.ACKED, root_of(sent))))
@@ -262,16 +259,16 @@ def test_life_begins_with_open_and_ends_with_close_and_an_inactive_spout_still_l
 
 def test_a_spout_that_has_nothing_says_so():
     task, sent = make(Scripted())
-    assert not emitted_now(task)
+    assert not task.ask()
     assert sent == []
 
 
 def test_what_a_spout_raises_ends_the_run_and_what_it_could_not_emit_is_not_waited_for():
     task, sent = make(Scripted(KeyError("oops"), (["too", "many"], "m")))
     with pytest.raises(UserCodeError, match=r"component 'bolt', task 0 raised:\n(.*\n)*KeyError: 'oops'"):
-        end_on(task.next_tuple())
+        task.ask()
     with pytest.raises(UserCodeError, match="which takes a list of 1 value:"):
-        end_on(task.next_tuple())
+        task.ask()
     assert (sent, task.pending_count) == ([], 0)
 
 
@@ -287,7 +284,8 @@ def test_roots_and_edges_depend_on_the_seed_alone():
         wiring = wire(Scripted((["x"], "m")), task_id=1, targets=(21,), streams=output((21,)), ackers=ACKERS)
         task = SpoutTask(wiring, message_outbox(1, ACKERS, sent.append), Random(seed))
         end_on(task.start())
-        end_on(task.next_tuple())
+        end_on(task.activate())
+        task.ask()
         return sent
 
     assert sent_with(1) == sent_with(1)
@@ -309,10 +307,10 @@ def test_an_observer_is_told_what_the_spout_emits_and_hears():
             self.steps.append(("failed", message.message_id))
 
     seen = Seen()
-    task, sent = make(Scripted((["x"], "a"), (["y"], "b")), observer=seen)
-    end_on(task.next_tuple())
+    task, sent = make(Scripted((["x"], "a"), (["y"], "b")), meter=Meter(observer=seen))
+    task.ask()
     end_on(task.receive(ended(MessageKind.ACKED, root_of(sent))))
-    end_on(task.next_tuple())
+    task.ask()
     end_on(task.tick())
     end_on(task.tick())
     assert seen.steps == [

@@ -100,7 +100,7 @@ def test_a_spout_with_enough_under_way_waits_for_the_wave_to_end_and_the_others_
 
 def test_a_wave_is_full_when_its_bytes_are_enough():
     engine = Answering()
-    coordinator_of(plan_of(Told(["x" * 100, "y" * 100, "z" * 1000])), engine, wave_bytes_max=280).run()
+    coordinator_of(plan_of(Told(["x" * 2000, "y" * 2000, "z" * 5000])), engine, wave_bytes_max=3000).run()
     assert [len(wave) for wave in engine.waves] == [2, 1]
 
 
