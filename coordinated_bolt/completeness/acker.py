@@ -10,7 +10,7 @@ Source: backtype.storm.daemon.acker. Differs from JStorm: a FAIL before INIT is 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
@@ -98,29 +98,27 @@ class Acker(Generic[Root]):
 
 
 class WaveTrees:
-    """The trees of one wave of a plain topology, asked for once, when all of the wave's reports are in.
+    """The trees of one wave of a plain topology, asked for once, when all of the wave's reports are in (driver).
 
     So nothing is decided along the way, and the order of the reports does not matter. A tree is complete if its edges
     cancel; what failed was not acked, and leaves its tree open.
     """
 
     def __init__(self) -> None:
-        self._begun: dict[int, int] = {}
         self._acked: dict[int, int] = {}
 
-    def begin(self, roots: Iterable[int], edges: Iterable[int]) -> None:
-        """Notes that roots were emitted, each with the xor of its first edges; a second time, it is ignored."""
-        begun = self._begun
-        for root, edge in zip(roots, edges, strict=True):
-            begun.setdefault(root, edge)
-
-    def ack(self, roots: Iterable[int], edges: Iterable[int]) -> None:
-        """Notes what a task has received and sent in some trees, each the xor of its edges there."""
+    def ack(self, roots: Sequence[int], edges: Sequence[int]) -> None:
+        """Notes what a task has received and sent in some trees, different ones, each the xor of its edges there."""
         acked = self._acked
+        if acked.keys().isdisjoint(roots):
+            acked.update(zip(roots, edges, strict=True))
+            return
         for root, edge in zip(roots, edges, strict=True):
             acked[root] = acked.get(root, 0) ^ edge
 
-    def complete(self) -> list[int]:
-        """Returns the roots of the trees that have begun and are complete, in the order in which they began."""
+    def complete(self, begun: Mapping[int, int]) -> Set[int]:
+        """Returns the roots of the complete trees of those that have begun, each with the xor of its first edges."""
         acked = self._acked
-        return [root for root, edges in self._begun.items() if acked.get(root, 0) == edges]
+        if begun.items() <= acked.items():
+            return begun.keys()
+        return {root for root, edges in begun.items() if acked.get(root, 0) == edges}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, NamedTuple
 
 from coordinated_bolt.plain.messages import Message, MessageKind, StretchOrMessage, TupleStretch, tree_message
@@ -19,8 +19,6 @@ from state.codec import CodecError, pack, unpack
 
 FRAME_BYTES = 4 * 1024 * 1024
 """A frame is sent once it holds this many bytes, far below the codec's limit."""
-FRAME_ROOTS = 65_536
-"""Most roots in a frame that says which have begun."""
 PORTION = 256
 """Small tuples packed together."""
 SMALL_BYTES = 1024
@@ -129,12 +127,6 @@ class MessagePacker:
             packed = pack([_STRETCH, stream_index, [row], *_trees_wire([roots])])
             check_tuple_size(packed)
             self._hold(target, box, packed)
-
-    def begin(self, begun: dict[int, int]) -> None:
-        """Tells the ackers which roots a spout has emitted: root -> the xor of its first edges."""
-        pairs = iter(begun.items())
-        while some := dict(islice(pairs, FRAME_ROOTS)):
-            self._tell(some, {})
 
     def init(self, root: int, edges: int) -> None:
         """Tells the acker of a root that a spout has emitted it."""

@@ -57,8 +57,6 @@ class FrameKind(IntEnum):
     """An exception of a plain topology's user code, on its way to the driver."""
     METRICS = 8
     """The metrics of a plain topology's bolt task, on their way to the driver."""
-    ACKED = 9
-    """Roots of the trees that are complete, on their way from an acker to the driver."""
 
 
 class Frame(NamedTuple):

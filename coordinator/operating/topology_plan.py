@@ -168,7 +168,7 @@ def _plain(topology: PlainTopology) -> TopologyPicture:
         heads = dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings)
         chains = [chain for chain in made.chains if chain[0] in heads]
         members = tuple(member for chain in chains for member in chain)
-        details = [counted(len(stage.tasks), "Spark task" if members else "acker")]
+        details = [counted(len(stage.tasks), "Spark task")]
         details += [f"chain {'+'.join(chain)}" for chain in chains if len(chain) > 1]
         groups.append(PicturedPlace(f"stage {index}", "", members, tuple(details)))
     facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]

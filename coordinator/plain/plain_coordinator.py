@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from random import Random
 from typing import Any
 
@@ -203,7 +203,7 @@ class PlainCoordinator:
         self.statistics.wave_ended(ended_s, ended_s - started_s, tuple_count)
         crash = ended.reason if isinstance(ended, WaveCrashed) else None
         self._observers.notify(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
-        acked: frozenset[int] = frozenset()
+        acked: Set[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))
             acked = ended.acked
@@ -254,22 +254,21 @@ class SpoutWave:
         self._wave_id = wave_id
         self._frames: list[bytes] = []
         self.begun: dict[int, dict[int, int]] = {task: {} for task in outboxes}
-        self._packers = {task: outbox.begin(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()}
+        self._packers = [outbox.begin(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()]
 
     @property
     def byte_count(self) -> int:
         """The size of everything in it, in bytes."""
         count = 0
-        for packer in self._packers.values():
+        for packer in self._packers:
             count += packer.byte_count
         return count
 
     def close(self) -> PlainWave:
         """Returns the wave as an engine takes it; the outboxes need another one before they are used."""
-        for task, packer in self._packers.items():
-            packer.begin(self.begun[task])
+        for packer in self._packers:
             packer.close()
-        return PlainWave(self._wave_id, tuple(self._frames))
+        return PlainWave(self._wave_id, tuple(self._frames), tuple(self.begun.values()))
 
     def _keep(self, frame: SealedFrame) -> None:
         self._frames.append(seal_frame(frame))
@@ -290,7 +289,7 @@ class SpoutOutbox:
         `keep` takes its frames, and `begun` root -> edges of every tree that begins.
         """
         wiring = self._wiring
-        packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples, wiring.acker_tasks)
+        packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples)
         # not methods of ours that call them, since every tuple passes here
         self.add, self.init = packer.add, begun.__setitem__
         return packer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,11 +18,13 @@ class PlainWave:
 
     Attributes:
         wave_id: distinguishes its frames from those of other waves, and seeds the random draws of its bolts.
-        frames: messages for bolts and ackers, packed.
+        frames: messages for bolts, packed.
+        begun: of each spout task, root -> edges of every tree that has begun, in the order of emission.
     """
 
     wave_id: WaveId
     frames: tuple[bytes, ...]
+    begun: tuple[Mapping[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class WaveDrained:
         metrics: component id -> what its tasks did.
     """
 
-    acked: frozenset[int]
+    acked: Set[int]
     failures: tuple[Failure, ...] = ()
     metrics: Mapping[str, ComponentMetrics] = field(default_factory=dict)
 

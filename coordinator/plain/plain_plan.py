@@ -2,7 +2,9 @@
 
 A wave is what the spouts, which live in the driver, have emitted since the last one. A stage holds the bolts of one
 level, which is the length of the longest path from a spout. A chain of bolts counts as one (see `chaining`): its head
-has the partitions, and the bolts chained to it run there. The ackers are last, after every bolt has reported.
+has the partitions, and the bolts chained to it run there. What bolts tell of trees goes to the driver, which decides on
+them when the wave has ended: there it takes no more than to compare two columns, while a stage for it would take as
+long as all the others. So any number of ackers is the same on Spark, except for none.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class PlainPlan(TaskPlan):
     """Everything an engine needs to run a plain topology, ships once, and every stage reads.
 
     Attributes:
-        chain: the bolts level by level, then the ackers if there are any.
+        chain: the bolts, level by level.
         chains: the bolts.
         acker_tasks: task ids of the ackers; empty if nothing is tracked.
         tick_periods_s: bolt task id -> seconds between its tick tuples, for tasks that asked for them.
@@ -47,7 +49,7 @@ class PlainPlan(TaskPlan):
 
     @property
     def is_tracked(self) -> bool:
-        """Whether there are ackers, which then form the last stage."""
+        """Whether there are ackers."""
         return bool(self.acker_tasks)
 
 
@@ -73,13 +75,12 @@ def make_plain_plan(
     spout_tasks = tuple(task for spout in topology.spouts for task in tasks_of[spout.component_id])
     tasks_at = tasks_by_level(chains, levels_of(topology, chains), tasks_of)
     del tasks_at[0]  # the spouts
-    acker_tasks = tasks_of[ACKER_COMPONENT]
-    stages = [*(tuple(tasks_at[level]) for level in sorted(tasks_at)), *([acker_tasks] if acker_tasks else [])]
+    stages = [Stage(tuple(tasks_at[level])) for level in sorted(tasks_at)]
     return PlainPlan(
         topology_id=topology.topology_id,
-        chain=StageChain(tuple(map(Stage, stages)), driver_tasks=spout_tasks),
+        chain=StageChain(tuple(stages), driver_tasks=spout_tasks),
         wirings=wirings,
-        acker_tasks=acker_tasks,
+        acker_tasks=tasks_of[ACKER_COMPONENT],
         spout_tasks=spout_tasks,
         tick_periods_s={
             task: _checked_period(wiring)

@@ -82,7 +82,10 @@ class TopologyBuilder(GraphBuilder):
         self._master_of[declarer.component_id] = master_id
 
     def set_acker_count(self, count: int) -> None:
-        """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked when emitted and never fail."""
+        """Sets the number of acker tasks. With 0 nothing is tracked: messages are acked when emitted and never fail.
+
+        On Spark the driver decides on the trees of a wave, and any number above 0 is the same.
+        """
         check_parallelism("acker count", count, least=0)
         self._acker_count = count
 

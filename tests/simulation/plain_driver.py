@@ -11,7 +11,7 @@ from coordinator.engines.simulated.executors import Executors, TaskDiedError
 from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
 from coordinator.engines.simulated.process import Caller, Ended, Process
 from coordinator.engines.simulated.timeline import Timeline
-from coordinator.engines.spark.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_coordinator import PlainCoordinator
@@ -54,7 +54,7 @@ class PlainSimEngine:
             collected = self._collected(wave)
             if faults.strikes("wave.is_lost"):
                 return WaveCrashed(number, "a worker died", CrashKind.LOST)
-            return wave_drained(collected)
+            return wave_drained(collected, wave)
         except TaskDiedError:
             return WaveCrashed(number, "a worker died again and again", CrashKind.LOST)
         except CodecError as error:
@@ -67,7 +67,7 @@ class PlainSimEngine:
         run, plan = self._executors, self._plan
         outputs = emitted_parts(plan, wave)
         for index, level in enumerate(plan.stages):
-            stage = plain_stage(self._entry, plan, wave.wave_id, index)
+            stage = BoltStage(self._entry, wave.wave_id, index)
             records = run.read(outputs)
             outputs = [run.run(stage, p, records.get(p, [])) for p in range(len(level.tasks))]
             self._wait(STEP_S)

@@ -1,4 +1,4 @@
-"""What runs on executors for a plain topology: bolts of one level of a wave, and its ackers.
+"""What runs on executors for a plain topology, bolts of one level of a wave, and what the driver makes of the answers.
 
 How a task begins is in `stage_entry`. Whatever it draws at random is seeded by wave and task: computed again, it does
 the same again. A bolt's memory lasts one wave, since its task does.
@@ -6,19 +6,19 @@ the same again. A bolt's memory lasts one wave, since its task does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from random import Random
 from time import perf_counter_ns
-from typing import TypeVar
 
 from coordinated_bolt.completeness.acker import WaveTrees
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
 from coordinated_bolt.plain.coordinated_task import make_task
-from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, pack_numbers, trees_of, unpack_numbers
+from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, trees_of
 from coordinated_bolt.plain.messages import StretchOrMessage
 from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.transport.edges import DRIVER
@@ -28,11 +28,9 @@ from coordinated_bolt.watching.task_observer import Meter
 from coordinated_bolt.wiring import TaskWiring
 from coordinator.engines.spark.alarm import Alarm
 from coordinator.engines.spark.stage_entry import Addressed, Post, StageEntry
-from coordinator.plain.plain_engine import WaveDrained
+from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from state.codec import CodecError, digest64, pack, unpack
-
-Content = TypeVar("Content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class BoltStage:
         post = Post(slot.routes)
         wirings = [slot.plan.wirings[each] for each in (task_id, *slot.plan.chained_to(task_id))]
         with slot.alarm(wirings[0]) as alarm:
-            for _ in self._execute(wirings, _unpacked(frames, self.wave_id, contents_of), post, alarm):
+            for _ in self._execute(wirings, _contents(frames, self.wave_id), post, alarm):
                 yield from post.take()
         yield from post.take()
 
@@ -69,7 +67,11 @@ class BoltStage:
 
         def packer_of(wiring: TaskWiring) -> MessagePacker:
             return MessagePacker(
-                self.wave_id, wiring.task_id, post.send, wiring.frame_tuples, acker_tasks=wiring.acker_tasks
+                self.wave_id,
+                wiring.task_id,
+                post.send,
+                wiring.frame_tuples,
+                acker_tasks=(DRIVER,) if wiring.acker_tasks else (),
             )
 
         failed = yield from BoltChain(wirings, task_of, packer_of, partial(alarm.begin, None)).run(frames)
@@ -98,68 +100,39 @@ class SpoutEnd:
         return self.stage(partition, chain.from_iterable(parts))
 
 
-@dataclass(frozen=True, slots=True)
-class PlainAckerStage:
-    """The last stage: trees of the wave, each on the acker its root names; what ended goes to the driver."""
+def wave_drained(collected: Iterable[Addressed], wave: PlainWave) -> WaveDrained:
+    """Returns what the tasks say of a wave, which has ended with that (driver).
 
-    entry: StageEntry[PlainPlan]
-    wave_id: WaveId
-    stage_index: int
-
-    def __call__(self, partition: int, records: Iterable[Addressed]) -> Iterator[Addressed]:
-        slot = self.entry.slot(self.stage_index, partition)
-        (task_id,) = slot.tasks
-        frames = (yield from slot.read(records))[task_id]
-        trees = WaveTrees()
-        for told in _unpacked(frames, self.wave_id, trees_of):
-            trees.begin(*told.begun)
-            trees.ack(*told.acked)
-        acked = pack_numbers(trees.complete())  # what did not end well has failed, so nothing else matters
-        post = Post(slot.routes)
-        post.send(SealedFrame(self.wave_id, task_id, 0, DRIVER, FrameKind.ACKED, acked))
-        yield from post.take()
-
-
-def plain_stage(
-    entry: StageEntry[PlainPlan], plan: PlainPlan, wave_id: WaveId, stage_index: int
-) -> BoltStage | PlainAckerStage:
-    """Returns what runs as one stage of a wave (driver)."""
-    is_last = stage_index == len(plan.stages) - 1
-    return (PlainAckerStage if plan.is_tracked and is_last else BoltStage)(entry, wave_id, stage_index)
-
-
-def wave_drained(collected: Iterable[Addressed]) -> WaveDrained:
-    """Returns what the last stage says of a wave (driver)."""
-    acked: set[int] = set()
+    A frame that arrived twice counts once. What a torn one, or one of another wave, says of trees is left out, so that
+    they stay open and their messages fail.
+    """
+    trees = WaveTrees()
     failures: list[tuple[int, Failure]] = []
     metrics: dict[str, ComponentMetrics] = {}
-    for _, packed in collected:
-        frame = open_frame(packed)
+    for frame in _opened((packed for _, packed in collected), wave.wave_id):
         if frame.kind is FrameKind.FAILURE:
             failures.append((frame.sender, Failure.from_wire(unpack(frame.payload))))
         elif frame.kind is FrameKind.METRICS:
             component_id, done = unpack(frame.payload)
             metrics.setdefault(component_id, ComponentMetrics()).merge(ComponentMetrics.from_wire(done))
         else:
-            acked.update(unpack_numbers(frame.payload))
+            trees.ack(*trees_of(frame).acked)
     failures.sort(key=lambda sent: sent[0])
-    return WaveDrained(frozenset(acked), tuple(failure for _, failure in failures), metrics)
+    complete = [trees.complete(begun) for begun in wave.begun]
+    acked = complete[0] if len(complete) == 1 else frozenset().union(*complete)
+    return WaveDrained(acked, tuple(failure for _, failure in failures), metrics)
 
 
-def _unpacked(
-    packed_frames: Iterable[bytes], wave_id: WaveId, content_of: Callable[[SealedFrame], Content]
-) -> Iterator[Content]:
-    """Yields what each frame holds; a frame that arrived twice counts once.
-
-    A frame that is torn, or of another wave, is left out: trees it had a part in stay open, and so their messages
-    fail.
-    """
+def _opened(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[SealedFrame]:
     for packed in dict.fromkeys(packed_frames):
-        try:
+        with suppress(CodecError, ValueError):
             frame = open_frame(packed)
-            if frame.wave_id != wave_id:
-                continue
-            content = content_of(frame)
-        except (CodecError, ValueError):
-            continue
-        yield content
+            if frame.wave_id == wave_id:
+                yield frame
+
+
+def _contents(packed_frames: Iterable[bytes], wave_id: WaveId) -> Iterator[list[StretchOrMessage]]:
+    """Yields what each frame holds, as `wave_drained` reads frames; what has arrived torn leaves its trees open."""
+    for frame in _opened(packed_frames, wave_id):
+        with suppress(CodecError, ValueError):
+            yield contents_of(frame)

@@ -15,7 +15,7 @@ from coordinator.engines.spark.cluster.running_jobs import FIRST_WAVE, LOOK_AFTE
 from coordinator.engines.spark.crash_story import CrashStory, crash_story
 from coordinator.engines.spark.frame_jobs import FrameJobs, Frames, Source, settle_thread
 from coordinator.engines.spark.lane import Lane
-from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, plain_stage, wave_drained
+from coordinator.engines.spark.plain_stage import BoltStage, SpoutEnd, wave_drained
 from coordinator.engines.spark.session import SparkLease, is_in_process
 from coordinator.engines.spark.stage_entry import Addressed, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
@@ -142,9 +142,11 @@ class SparkPlainEngine:
             self._jobs.ended(self._job_group)
 
     def _drained(self, wave: PlainWave) -> WaveDrained:
-        """Runs the wave's job: a stage for each level of bolts, then the ackers; no shuffle files are left."""
+        """Runs the wave's job: a stage for each level of bolts, if there are any; no shuffle files are left."""
         plan, jobs, timeout_s = self._plan, self._frame_jobs, self._wave_timeout_s
         deadline = None if timeout_s is None else Deadline(time.time(), timeout_s, "a wave's limit")
+        if not plan.stages:
+            return wave_drained((), wave)
         entry = StageEntry(self._shipped_plan, deadline=deadline)
         parts = emitted_parts(plan, wave)  # already in the partitions of stage 0, so nothing is shuffled for it
         emitted = Source.of(self._context.parallelize(parts, len(parts)))
@@ -152,9 +154,9 @@ class SparkPlainEngine:
         last_shuffled: Source | None = None
         for index in range(1, len(plan.stages)):
             last_shuffled = jobs.shuffled(frames, len(plan.stages[index].tasks))
-            frames = Frames(last_shuffled, (plain_stage(entry, plan, wave.wave_id, index),))
+            frames = Frames(last_shuffled, (BoltStage(entry, wave.wave_id, index),))
         try:
-            return wave_drained(jobs.run(frames, range(len(plan.stages[-1].tasks))))
+            return wave_drained(jobs.run(frames, range(len(plan.stages[-1].tasks))), wave)
         finally:
             if last_shuffled is not None:
                 last_shuffled.delete_shuffle_files()
@@ -163,7 +165,7 @@ class SparkPlainEngine:
 def emitted_parts(plan: PlainPlan, wave: PlainWave) -> list[list[Addressed]]:
     """Returns the frames of a wave by partition of stage 0 (driver)."""
     routes = plan.chain.routes_into(0)
-    parts: list[list[Addressed]] = [[] for _ in plan.stages[0].tasks]
+    parts: list[list[Addressed]] = [[] for _ in (plan.stages[0].tasks if plan.stages else ())]
     for packed in wave.frames:
         partition = routes[frame_target(packed)]
         parts[partition].append((partition, packed))

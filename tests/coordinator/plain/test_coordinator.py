@@ -8,7 +8,6 @@ import pytest
 
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.spouts import BaseSpout
-from coordinated_bolt.plain.message_packer import trees_of
 from coordinated_bolt.plain.messages import MessageKind
 from coordinated_bolt.transport.frames import open_frame
 from coordinator.plain.plain_engine import WaveDrained
@@ -45,7 +44,7 @@ class Answering:
         self.waves.append([m.payload[1][0] for m in messages if m.kind is MessageKind.TUPLE])
         Diary.note("wave", wave.wave_id.number)
         answer = self.answers.pop(0) if self.answers else None
-        return answer or WaveDrained(frozenset(root for frame in frames for root in trees_of(frame).begun[0]))
+        return answer or WaveDrained(frozenset().union(*wave.begun))
 
     def close(self):
         pass

@@ -23,7 +23,10 @@ ACK_BEFORE_CLOSED = Mutant(
 VALUE_NOT_XORED = Mutant(
     "plain-ack-value-not-xored",
     "An ack reports the edge that came, and not those that went.",
-    (Patch("coordinated_bolt/plain/output_collector.py", "edge ^ held.ack_value", "edge"),),
+    (
+        Patch("coordinated_bolt/plain/output_collector.py", "ack(root, edge ^ ack_value)", "ack(root, edge)"),
+        Patch("coordinated_bolt/plain/bolt_task.py", "ack(root, edge ^ tup.ack_value)", "ack(root, edge)"),
+    ),
     dies_in="tests/coordinated_bolt/plain/test_output_collector.py",
     spared=FEW,
 )
@@ -66,8 +69,8 @@ LATE_ACK = Mutant(
     (
         Patch(
             "coordinated_bolt/plain/spout_task.py",
-            "ended, failure = self.collector.pending.pop(root), None",
-            "ended, failure = self.collector.pending.get(root), None",
+            "pop, done, now_ns = self.collector.pending.pop,",
+            "pop, done, now_ns = self.collector.pending.get,",
         ),
     ),
     dies_in="tests/coordinated_bolt/plain/test_spout_task.py",
@@ -78,9 +81,9 @@ UNNAMED_ACKED = Mutant(
     "A message that no acker has named after a wave is acked.",
     (
         Patch(
-            "coordinator/plain/plain_coordinator.py",
-            "is_acked=root in acked",
-            "is_acked=True",
+            "coordinated_bolt/plain/spout_task.py",
+            "self._ack(message, now_ns) if root in acked else",
+            "self._ack(message, now_ns) if True else",
         ),
     ),
     dies_in="tests/coordinator/plain/test_coordinator.py",
@@ -110,8 +113,8 @@ WAVE_ACK_BEFORE_CLOSED = Mutant(
     (
         Patch(
             "coordinated_bolt/completeness/acker.py",
-            "if acked.get(root, 0) == edges]",
-            "if acked.get(root, edges) is not None]",
+            "if acked.get(root, 0) == edges}",
+            "if acked.get(root, edges) is not None}",
         ),
     ),
     dies_in="tests/coordinated_bolt/completeness/test_wave_trees.py",

@@ -7,7 +7,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.spark.plain_stage import plain_stage, wave_drained
+from coordinator.engines.spark.plain_stage import BoltStage, wave_drained
 from coordinator.engines.spark.spark_plain_engine import emitted_parts
 from coordinator.engines.spark.stage_entry import Addressed, FrameFault, StageEntry
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
@@ -52,10 +52,10 @@ class InProcessPlainEngine:
         outputs: Iterable[Addressed] = [addressed for part in emitted_parts(self._plan, wave) for addressed in part]
         for index, stage in enumerate(self._plan.stages):
             records = self._shuffled(outputs)
-            run = plain_stage(self.entry, self._plan, wave.wave_id, index)
+            run = BoltStage(self.entry, wave.wave_id, index)
             outputs = [out for p in range(len(stage.tasks)) for out in run(p, records.get(p, []))]
         reason = self._crash_fault(wave)
-        return wave_drained(outputs) if reason is None else WaveCrashed(wave.wave_id.number, reason)
+        return wave_drained(outputs, wave) if reason is None else WaveCrashed(wave.wave_id.number, reason)
 
     def close(self) -> None:
         """There is nothing to let go of."""
