@@ -22,6 +22,7 @@ from coordinated_bolt.streams.tuples import Tuple
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
+from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.plain.plain_topology_builder import TopologyBuilder
@@ -135,19 +136,18 @@ def measure_local(options: argparse.Namespace, ackers: int) -> Result:
 
 
 def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count: int) -> Result:
-    """Measures one run on a warm Spark context.
+    """Measures one run on a warm Spark context, from its first call of the spouts on."""
+    topology = make_topology(count, ackers=ackers, pending=options.pending, tasks=options.tasks)
+    bounds = PlainRunOptions(wave_tuples_max=options.wave_tuples, stop_when_idle=True, idle_rounds=1)
+    before: dict[Role, float] = {}
 
-    Without ackers every message is acked at once, and only the bound on a wave's tuples applies, not
-    `max_spout_pending`. Both have the same value here, so that the waves are equal.
-    """
-    wave = options.wave_tuples
-    topology = make_topology(count, ackers=ackers, pending=wave, tasks=options.tasks)
-    bounds = PlainRunOptions(wave_tuples_max=wave, wave_fill_s=60.0, stop_when_idle=True, idle_rounds=1)
-    before = processor_seconds_by_role(os.getpid())
-    found: PlainStatistics = run_plain(topology, spark=context, options=bounds)
+    def begun(_: PlainCoordinator) -> None:
+        before.update(processor_seconds_by_role(os.getpid()))
+
+    found: PlainStatistics = run_plain(topology, spark=context, options=bounds, on_start=begun)
     after = processor_seconds_by_role(os.getpid())
-    if found.acked != count or found.waves != -(-count // wave):
-        raise RuntimeError(f"{found.acked} of {count} messages were acked, in {found.waves} waves")
+    if found.acked != count:
+        raise RuntimeError(f"{found.acked} of {count} messages were acked")
     used = {role.value: after[role] - before.get(role, 0.0) for role in (Role.DRIVER, Role.JAVA, Role.WORKERS)}
     return Result(count, found.seconds, found.waves, used)
 
@@ -212,8 +212,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     add("--engine", nargs="+", choices=["local", "spark"], default=["local", "spark"], help="default both")
     add("--local-tuples", type=int, default=20_000, help="tuples per run on LocalCluster (default %(default)s)")
     add("--local-pending", type=int, default=100, help="max spout pending there (default %(default)s)")
-    add("--spark-tuples", type=int, default=200_000, help="tuples per run on Spark (default %(default)s)")
-    add("--wave-tuples", type=int, default=20_000, help="tuples per wave (default %(default)s)")
+    add("--spark-tuples", type=int, default=600_000, help="tuples per run on Spark (default %(default)s)")
+    add("--wave-tuples", type=int, default=50_000, help="most tuples per wave (default %(default)s)")
+    add("--pending", type=int, default=100_000, help="max spout pending (default %(default)s)")
     add("--tasks", type=int, default=2, help="tasks of each component (default %(default)s)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
 """Runs a plain topology in waves: calls the spouts, lets an engine process what they emit, and acks or fails it.
 
 The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then `ack` or
-`fail` once for each message, never two calls at a time. Only one wave is in flight at a time; the spouts rest while it
-is. Nothing here imports Spark.
+`fail` once for each message, never two calls at a time. While an engine runs a wave, the next one is filled; it begins
+as soon as the engine is free, before the spouts are told of the former. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from state.printable import counted
 _LOG = logging.getLogger("txbatch")
 SHORTEST_PAUSE_S = 0.001
 LONGEST_PAUSE_S = 0.1
+LOOK_EVERY_S = 0.001
+"""How often it is asked, while a wave is filled, whether the one under way has ended."""
 
 
 class PlainCoordinator:
@@ -138,48 +140,59 @@ class PlainCoordinator:
 
     def _run_waves(self) -> None:
         idle_rounds = 0
+        under_way: SpoutWave | None = None
         self.statistics.is_interrupted = self._options.stop_when_idle
-        while not self._is_draining:
-            tuple_count = self._fill()
+        while True:
+            self._fill(is_alone=under_way is None)
             self._count()
-            if tuple_count:
-                idle_rounds = 0
-                self._run_wave(tuple_count)
-                self._observers.notify(TurnEnded(is_idle=False))
+            if under_way is None and not self._waiting_count():
+                if self._is_draining:
+                    return
+                self._observers.notify(TurnEnded(is_idle=True))
+                idle_rounds += 1
+                if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
+                    self.statistics.is_interrupted = False
+                    return
+                self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
                 continue
-            self._observers.notify(TurnEnded(is_idle=True))
-            idle_rounds += 1
-            if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
-                self.statistics.is_interrupted = False
-                return
-            self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
+            idle_rounds, former = 0, under_way
+            ended = None if former is None else self._end(former)
+            is_good = isinstance(ended, WaveDrained) and not ended.failures
+            # a wave begins before the spouts are told of a good one, and after they were told of a bad one
+            under_way = self._begin() if former is None or is_good else None
+            if former is not None and ended is not None:
+                self._tell(former, ended)
+                self._observers.notify(TurnEnded(is_idle=False))
 
-    def _fill(self) -> int:
+    def _fill(self, *, is_alone: bool) -> None:
         """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained.
 
-        Returns:
-            The number of tuples in the wave, each counted once however many tasks receive it.
+        If the wave is not alone, it is also full once the one under way has ended.
         """
-        full_s = self._clock() + self._options.wave_fill_s
+        full_s = look_s = self._clock()
+        full_s += self._options.wave_fill_s
         turns, spout_count, asked_in_vain = self._turns, len(self._turns), 0
-        tuple_count = self._emitted_count() - self._sent_count  # spouts may have emitted when they were told of acks
+        tuple_count = self._waiting_count()  # spouts may have emitted when they were told of acks
         while asked_in_vain < spout_count and not self._is_draining:
-            if tuple_count and self._is_full(tuple_count, full_s):
-                break
+            now_s = self._clock()
+            if not is_alone and now_s >= look_s:
+                look_s = now_s + LOOK_EVERY_S
+                if self._engine.has_ended():
+                    return
+            if tuple_count and self._is_full(tuple_count, now_s >= full_s):
+                return
             spout = turns[0]
             turns.rotate(-1)  # turns carry over to the next wave
             emitted_count = spout.ask()
             tuple_count += emitted_count
             asked_in_vain = 0 if emitted_count else asked_in_vain + 1
-        self._sent_count += tuple_count
-        return tuple_count
 
-    def _is_full(self, tuple_count: int, full_s: float) -> bool:
-        return (
-            tuple_count >= self._size.limit
-            or self._wave.byte_count >= self._options.wave_bytes_max
-            or self._clock() >= full_s
-        )
+    def _is_full(self, tuple_count: int, is_time_up: bool) -> bool:
+        return is_time_up or tuple_count >= self._size.limit or self._wave.byte_count >= self._options.wave_bytes_max
+
+    def _waiting_count(self) -> int:
+        """Returns the number of tuples that no wave has taken yet, each counted once however many tasks get it."""
+        return self._emitted_count() - self._sent_count
 
     def _emitted_count(self) -> int:
         return sum(spout.emitted_count for spout in self._turns)
@@ -191,30 +204,44 @@ class PlainCoordinator:
         self.statistics.acked = sum(sum(each.acked.values()) for each in metrics)
         self.statistics.failed = sum(sum(each.failed.values()) for each in metrics)
 
-    def _run_wave(self, tuple_count: int) -> None:
+    def _begin(self) -> SpoutWave | None:
+        """Begins the wave that was filled, if anything is in it."""
+        tuple_count = self._waiting_count()
+        if not tuple_count:
+            return None
         wave, self._wave = self._wave, self._new_wave()
-        closed, started_s = wave.close(), self._clock()
-        self.statistics.wave_started(started_s)
-        self._observers.notify(WaveStarted(closed.wave_id.number, tuple_count=tuple_count))
+        self._sent_count += tuple_count
+        wave.tuple_count, wave.began_s = tuple_count, self._clock()
+        self.statistics.wave_started(wave.began_s)
+        self._observers.notify(WaveStarted(wave.wave_id.number, tuple_count=tuple_count))
         reached("plain_wave.submitting")
-        ended = self._engine.run_wave(closed)
+        self._engine.begin(wave.close())
+        return wave
+
+    def _end(self, wave: SpoutWave) -> WaveDrained | WaveCrashed:
+        ended = self._engine.end()
         reached("plain_wave.drained")
-        ended_s = self.statistics.last_result_s = self._clock()
-        self.statistics.wave_ended(ended_s, ended_s - started_s, tuple_count)
+        wave.ended_s = self.statistics.last_result_s = self._clock()
+        duration_s = wave.ended_s - wave.began_s
+        self.statistics.wave_ended(wave.ended_s, duration_s, wave.tuple_count)
         crash = ended.reason if isinstance(ended, WaveCrashed) else None
-        self._observers.notify(WaveEnded(closed.wave_id.number, (), ended_s - started_s, crash=crash))
+        self._observers.notify(WaveEnded(wave.wave_id.number, (), duration_s, crash=crash))
+        return ended
+
+    def _tell(self, wave: SpoutWave, ended: WaveDrained | WaveCrashed) -> None:
+        """Tells the spouts what became of the messages of a wave."""
         acked: Set[int] = frozenset()
         if isinstance(ended, WaveDrained):
             end_on(next(iter(ended.failures), None))
             acked = ended.acked
             self.statistics.worked(ended.metrics)
-            self._size.drained(tuple_count)
+            self._size.drained(wave.tuple_count)
         else:
-            self._crashed(ended, tuple_count)
+            self._crashed(ended, wave.tuple_count)
         for task, roots in wave.begun.items():
             end_on(self._spouts[task].end(roots, acked=acked))
         self._count()
-        self.statistics.moment(ended_s, self.statistics.acked, self.statistics.failed)
+        self.statistics.moment(wave.ended_s, self.statistics.acked, self.statistics.failed)
         if self._on_progress is not None:
             self._on_progress(self.statistics)
 
@@ -241,17 +268,19 @@ class PlainCoordinator:
 
 
 class SpoutWave:
-    """A wave while it is filled (driver).
+    """A wave from its first tuple until the spouts were told of it (driver).
 
     Args:
         outboxes: spout task id -> its outbox, which from now on puts everything into this wave.
 
     Attributes:
         begun: spout task -> root -> edges, of every message that is to be acked or failed, in the order of emission.
+        tuple_count, began_s, ended_s: set when it begins and ends; seconds on the run's clock.
     """
 
     def __init__(self, wave_id: WaveId, outboxes: Mapping[int, SpoutOutbox]) -> None:
-        self._wave_id = wave_id
+        self.wave_id = wave_id
+        self.tuple_count, self.began_s, self.ended_s = 0, 0.0, 0.0
         self._frames: list[bytes] = []
         self.begun: dict[int, dict[int, int]] = {task: {} for task in outboxes}
         self._packers = [outbox.begin(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()]
@@ -268,7 +297,7 @@ class SpoutWave:
         """Returns the wave as an engine takes it; the outboxes need another one before they are used."""
         for packer in self._packers:
             packer.close()
-        return PlainWave(self._wave_id, tuple(self._frames), tuple(self.begun.values()))
+        return PlainWave(self.wave_id, tuple(self._frames), tuple(self.begun.values()))
 
     def _keep(self, frame: SealedFrame) -> None:
         self._frames.append(seal_frame(frame))

@@ -43,10 +43,16 @@ class WaveDrained:
 
 
 class PlainEngine(Protocol):
-    """Runs waves, one at a time."""
+    """Runs waves, one at a time; the next one is filled meanwhile."""
 
-    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
-        """Runs a wave and waits for its end.
+    def begin(self, wave: PlainWave) -> None:
+        """Begins a wave once the one before it has ended; an engine without threads may run it, too."""
+
+    def has_ended(self) -> bool:
+        """Returns whether `end` need not wait."""
+
+    def end(self) -> WaveDrained | WaveCrashed:
+        """Waits for the end of the wave under way.
 
         Raises:
             EngineError: the engine can run nothing more.

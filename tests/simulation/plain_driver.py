@@ -26,12 +26,13 @@ from state.redis_client.connection import RedisConnection
 from state.redis_topology.offset_records import TIMEOUT_S, RedisOffsetRecords
 from tests.simulation.plain_workload import PLAIN_ID
 from tests.simulation.sim_server import SimServer
+from tests.support.runs.waves_at_once import WavesAtOnce
 
 STEP_S = 0.02
 OVERDUE_S = 60.0
 
 
-class PlainSimEngine:
+class PlainSimEngine(WavesAtOnce):
     """Runs waves, one at a time; every stage takes time, in which the driver may be killed.
 
     Args:
@@ -59,9 +60,6 @@ class PlainSimEngine:
             return WaveCrashed(number, "a worker died again and again", CrashKind.LOST)
         except CodecError as error:
             return WaveCrashed(number, str(error))
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
     def _collected(self, wave: PlainWave) -> Iterable[Addressed]:
         run, plan = self._executors, self._plan
@@ -114,6 +112,7 @@ class PlainDriver(Process):
         random = self._random
         plan = make_plain_plan(self._topology, self._pickle)
         engine = PlainSimEngine(plan, self._executors, self.wait)
+        engine.overlaps = random.random() < 0.5
         options = PlainRunOptions(wave_tuples_max=random.choice([1, 4, 50]), stop_when_idle=True, idle_rounds=2)
         PlainCoordinator(
             plan,

@@ -67,65 +67,74 @@ class SparkPlainEngine:
             executors_timeout_s=executors_timeout_s,
             message_timeout_s=wave_timeout_s,
         )
-        self._running: Future[WaveDrained] | None = None
+        self._wave_number, self._began_s = 0, 0.0
+        self._running = Future[WaveDrained]()
+        self._running.cancel()  # nothing runs yet
         if not is_in_process(context.master or ""):
             first_group = f"{self._job_group}-executors"
             self._jobs.began(first_group, FIRST_WAVE)
             look = partial(look_at_executors, context, code, self._jobs, first_group, self._errors.append)
             self._lane.submit(look)
 
-    def run_wave(self, wave: PlainWave) -> WaveDrained | WaveCrashed:
-        """Runs a wave on the lane, so that a signal finds the calling thread at rest.
+    def begin(self, wave: PlainWave) -> None:
+        """Hands a wave to the lane, so that a signal finds the calling thread at rest."""
+        self._wave_number, self._began_s = wave.wave_id.number, time.monotonic()
+        self._jobs.began(self._job_group, self._wave_number)
+        self._running = self._lane.submit(partial(self._run, wave))
+
+    def has_ended(self) -> bool:
+        return self._running.done()
+
+    def end(self) -> WaveDrained | WaveCrashed:
+        """Waits for the end of the wave under way.
 
         Raises:
             EngineError: Spark is gone, gives no executors, or does not end a wave that was cancelled.
         """
-        self._jobs.began(self._job_group, wave.wave_id.number)
-        running = self._running = self._lane.submit(partial(self._run, wave))
         try:
-            if self._exceeds_its_time(running):
-                return self._cancelled(wave, running)
-            return self._watch.wait(running)
+            if self._exceeds_its_time():
+                return self._cancelled()
+            return self._watch.wait(self._running)
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Spark raises, the wave's messages have failed
             _LOG.debug("a wave crashed:\n%s", error)
             story = crash_story(error)
-            return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
+            return WaveCrashed(self._wave_number, story.reason, story.kind)
 
-    def _exceeds_its_time(self, running: Future[WaveDrained]) -> bool:
+    def _exceeds_its_time(self) -> bool:
         """Waits until the wave has ended or its time is up, which is not counted while it waits for executors."""
-        started_s, timeout_s = time.monotonic(), self._wave_timeout_s
-        while not wait([running], LOOK_AFTER_S).done:
+        timeout_s = self._wave_timeout_s
+        while not wait([self._running], LOOK_AFTER_S).done:
             self._watch.check()
             if self._errors:
                 raise self._errors[0]
             if self._jobs.waiting():
-                started_s = time.monotonic()
-            elif timeout_s is not None and time.monotonic() - started_s > timeout_s + HANG_REPORT_S:
-                return not running.done()
+                self._began_s = time.monotonic()
+            elif timeout_s is not None and time.monotonic() - self._began_s > timeout_s + HANG_REPORT_S:
+                return not self._running.done()
         return False
 
-    def _cancelled(self, wave: PlainWave, running: Future[WaveDrained]) -> WaveCrashed:
+    def _cancelled(self) -> WaveCrashed:
         """Cancels a wave and waits for its end, for the next one is to have the executors to itself."""
         self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
         try:
-            self._watch.wait(running, CANCEL_MAX_S)
+            self._watch.wait(self._running, CANCEL_MAX_S)
         except EngineError:
             raise
         except Exception as error:
-            if not running.done():
+            if not self._running.done():
                 raise EngineError(
                     f"Spark did not end a cancelled wave within {CANCEL_MAX_S:g} s; look at its executors"
                 ) from error
         late = CrashStory(f"it took longer than {self._wave_timeout_s:g} s and was cancelled", CrashKind.OVERDUE)
         story = self._watch.call(partial(overdue_story, self._context, self._job_group)) or late
-        return WaveCrashed(wave.wave_id.number, story.reason, story.kind)
+        return WaveCrashed(self._wave_number, story.reason, story.kind)
 
     def close(self) -> None:
         """Cancels what runs, waits for it, and deletes what was shipped."""
         try:
-            if self._running is not None and not self._running.done():
+            if not self._running.done():
                 self._watch.call(partial(self._context.cancelJobGroup, self._job_group))
             self._cluster.close()
             self._lane.close(CANCEL_MAX_S if self._watch.lost is None else 0)

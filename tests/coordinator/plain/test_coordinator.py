@@ -18,13 +18,14 @@ from coordinator.run_plain import run_plain
 from coordinator.transactional.engine import WaveCrashed
 from coordinator.watching.failure_cause import CrashKind
 from state.errors import EngineError, TopologyError, UserCodeError, WaveCrashError
+from tests.support.runs.waves_at_once import WavesAtOnce
 from tests.support.tasks.wire import messages_of
 from tests.support.topologies.components import Count, build
 from tests.support.topologies.plain_components import Sink
 from tests.support.topologies.plain_jobs import Clock, Diary, Told, coordinator_of, planned
 
 
-class Answering:
+class Answering(WavesAtOnce):
     """An engine that acks everything, unless it has another answer for the next waves.
 
     Args:
@@ -45,9 +46,6 @@ class Answering:
         Diary.note("wave", wave.wave_id.number)
         answer = self.answers.pop(0) if self.answers else None
         return answer or WaveDrained(frozenset().union(*wave.begun))
-
-    def close(self):
-        pass
 
 
 def plan_of(*spouts, pending=1000, parallelism=1):

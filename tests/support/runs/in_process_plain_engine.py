@@ -13,12 +13,13 @@ from coordinator.engines.spark.stage_entry import Addressed, FrameFault, StageEn
 from coordinator.plain.plain_engine import PlainWave, WaveDrained
 from coordinator.plain.plain_plan import PlainPlan
 from coordinator.transactional.engine import WaveCrashed
+from tests.support.runs.waves_at_once import WavesAtOnce
 
 CrashFault = Callable[[PlainWave], str | None]
 """Given a wave that has run: None, or why it is to have crashed."""
 
 
-class InProcessPlainEngine:
+class InProcessPlainEngine(WavesAtOnce):
     """Runs waves at once, in the caller's thread; frames are delivered in a random order.
 
     Args:
@@ -56,9 +57,6 @@ class InProcessPlainEngine:
             outputs = [out for p in range(len(stage.tasks)) for out in run(p, records.get(p, []))]
         reason = self._crash_fault(wave)
         return wave_drained(outputs, wave) if reason is None else WaveCrashed(wave.wave_id.number, reason)
-
-    def close(self) -> None:
-        """There is nothing to let go of."""
 
     def _shuffled(self, outputs: Iterable[Addressed]) -> dict[int, list[Addressed]]:
         records: dict[int, list[Addressed]] = {}

@@ -53,7 +53,8 @@ def test_a_job_that_raises_a_timeout_of_its_own_is_not_taken_for_one_that_takes_
     with JavaWatch(RunningProcess()) as watch:
         engine = SparkPlainEngine(SparkLease(context, watch), plan, wave_timeout_s=timeout_s)
         try:
-            ended = engine.run_wave(PlainWave(WaveId(1, 1), (), ()))
+            engine.begin(PlainWave(WaveId(1, 1), (), ()))
+            ended = engine.end()
         finally:
             engine.close()
     assert ended == WaveCrashed(1, "the gateway does not answer")
