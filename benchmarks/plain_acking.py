@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from benchmarks.harness import Spread, command_line, describe, in_rounds, median, table, write_json
@@ -73,18 +74,23 @@ class Numbers(BaseSpout):
 
     Args:
         count: how many its tasks emit together.
+        per_call: how many a call emits; more than one with `emit_all`.
     """
 
     output_fields = ("number",)
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, per_call: int) -> None:
+        self._count, self._per_call = count, per_call
 
     def open(self, conf: Any, context: TopologyContext, collector: SpoutOutputCollector) -> None:
         super().open(conf, context, collector)
         self._numbers = iter(range(context.task_index, self._count, context.task_count))
 
     def next_tuple(self) -> None:
+        if self._per_call > 1:
+            numbers = [*islice(self._numbers, self._per_call)]
+            self.collector.emit_all([[number] for number in numbers], numbers)
+            return
         number = next(self._numbers, None)
         if number is not None:
             self.collector.emit([number], number)
@@ -109,10 +115,10 @@ class End(BaseBasicBolt):
         pass
 
 
-def make_topology(count: int, *, ackers: int, pending: int, tasks: int) -> PlainTopology:
+def make_topology(count: int, *, ackers: int, pending: int, tasks: int, per_call: int = 1) -> PlainTopology:
     """Returns numbers -> pass -> end, shuffled; the bolts do nothing, so acking has the largest possible share."""
     builder = TopologyBuilder("plain_acking")
-    builder.set_spout("numbers", Numbers(count), tasks)
+    builder.set_spout("numbers", Numbers(count, per_call), tasks)
     builder.set_bolt("pass", Pass(), tasks).shuffle_grouping("numbers")
     builder.set_bolt("end", End(), tasks).shuffle_grouping("pass")
     builder.set_acker_count(ackers)
@@ -137,7 +143,9 @@ def measure_local(options: argparse.Namespace, ackers: int) -> Result:
 
 def measure_spark(options: argparse.Namespace, ackers: int, context: Any, count: int) -> Result:
     """Measures one run on a warm Spark context, from its first call of the spouts on."""
-    topology = make_topology(count, ackers=ackers, pending=options.pending, tasks=options.tasks)
+    topology = make_topology(
+        count, ackers=ackers, pending=options.pending, tasks=options.tasks, per_call=options.per_call
+    )
     bounds = PlainRunOptions(wave_tuples_max=options.wave_tuples, stop_when_idle=True, idle_rounds=1)
     before: dict[Role, float] = {}
 
@@ -215,6 +223,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     add("--spark-tuples", type=int, default=600_000, help="tuples per run on Spark (default %(default)s)")
     add("--wave-tuples", type=int, default=50_000, help="most tuples per wave (default %(default)s)")
     add("--pending", type=int, default=100_000, help="max spout pending (default %(default)s)")
+    add("--per-call", type=int, default=1, help="tuples that a call of the spout emits (default %(default)s)")
     add("--tasks", type=int, default=2, help="tasks of each component (default %(default)s)")
     add("--master", default="local[2]", help="Spark master (default %(default)s)")
     options = parser.parse_args(arguments)

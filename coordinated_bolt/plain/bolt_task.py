@@ -134,7 +134,7 @@ class BoltTask:
         if executed:
             self._metrics.work.add_stretch(stream, executed, duration_ns)
         if acked:
-            self._metrics.acked_all(stream, acked, duration_ns * acked // executed)
+            self._metrics.add_acked(stream, acked, duration_ns * acked // executed)
 
     def _raised(self, error: BaseException, tup: PlainTuple) -> Failure | None:
         """Fails a tuple whose bolt raised a `FailedException`, unless it has acked it; the rest ends the run."""

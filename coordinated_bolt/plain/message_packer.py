@@ -8,7 +8,7 @@ all its acks, which is all that an acker makes of them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -128,6 +128,25 @@ class MessagePacker:
             check_tuple_size(packed)
             self._hold(target, box, packed)
 
+    def add_all(
+        self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int]
+    ) -> None:
+        """Sends tuples with one root each, which may travel; the same as `add` of each."""
+        if not all(map(_is_small, rows)):
+            for row, root, edge in zip(rows, roots, edges, strict=True):
+                self.add(target, stream_index, row, {root: edge})
+            return
+        box = self._boxes.get(target) or self._box(target)
+        for start in range(0, len(rows), self._portion):
+            part = slice(start, start + self._portion)
+            columns = pack_numbers(roots[part]), pack_numbers(edges[part])
+            self._hold(target, box, pack([_STRETCH, stream_index, rows[part], *columns]), len(rows[part]))
+
+    def begin(self, begun: Mapping[int, int]) -> None:
+        """Tells the ackers of roots that a spout has emitted."""
+        for root, edges in begun.items():
+            self.init(root, edges)
+
     def init(self, root: int, edges: int) -> None:
         """Tells the acker of a root that a spout has emitted it."""
         self._tell({root: edges}, {})
@@ -183,12 +202,12 @@ class MessagePacker:
     def _box(self, target: int) -> _HeldMessages:
         return self._boxes.setdefault(target, _HeldMessages())
 
-    def _hold(self, target: int, box: _HeldMessages, packed: bytes | None = None) -> None:
+    def _hold(self, target: int, box: _HeldMessages, packed: bytes | None = None, item_count: int = 1) -> None:
         """Packs the tuples held so far, adds something packed behind them, and sends a frame once it is full."""
         before = box.byte_count
         box.pack_rows()
         if packed is not None:
-            box.hold(packed)
+            box.hold(packed, item_count)
         self.byte_count += box.byte_count - before
         if box.item_count >= self._frame_messages or box.byte_count >= FRAME_BYTES:
             self._flush(target, box)

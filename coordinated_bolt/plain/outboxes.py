@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -24,8 +24,16 @@ class RootOutbox(Protocol):
             CodecError: a value cannot travel or is too large.
         """
 
-    def init(self, root: int, edges: int) -> None:
+    def add_all(
+        self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int], /
+    ) -> None:
+        """Sends tuples, each with one root and edge, as `add`; the rows are of one length and may travel."""
+
+    def init(self, root: int, edges: int, /) -> None:
         """Tells the acker that the spout has begun a tree; `edges` is the xor of its first edges."""
+
+    def begin(self, begun: Mapping[int, int], /) -> None:
+        """Tells the same of many: root -> edges."""
 
 
 class TreeOutbox(Protocol):

@@ -102,7 +102,7 @@ class TreeOutputCollector:
         for root, edge in held.roots.items():
             ack(root, edge ^ ack_value)
         latency_ns = self._clock() - held.received_ns
-        self._metrics.acked_all(held.origin.name, 1, latency_ns)
+        self._metrics.add_acked(held.origin.name, 1, latency_ns)
         if self._watched.watchers:
             self._watched.acked(held, latency_ns)
 
@@ -112,7 +112,7 @@ class TreeOutputCollector:
         held.status = TupleStatus.FAILED
         for root in held.roots:
             self._outbox.fail(root)
-        self._metrics.failed_one(held.origin.name)
+        self._metrics.add_failed(held.origin.name)
         self._watched.failed(held, self._clock() - held.received_ns)
 
     def reset_timeout(self, tup: Tuple) -> None:
@@ -133,7 +133,7 @@ class TreeOutputCollector:
             anchor.ack_value ^= edge  # as above
 
     def _emitted(self, stream_id: str, row: list[Any], receivers: list[int]) -> None:
-        self._metrics.work.emitted_one(stream_id, len(receivers))
+        self._metrics.work.add_emitted(stream_id, 1, len(receivers))
         if self._watched.watchers:
             self._watched.emitted(stream_id, row, receivers)
 

@@ -17,7 +17,7 @@ from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.outboxes import RootOutbox
 from coordinated_bolt.plain.spout_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls, end_on
-from coordinated_bolt.streams.plain_tuple import PendingMessage
+from coordinated_bolt.streams.plain_tuple import Pending, PendingMessage
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import unread_answer
 from coordinated_bolt.watching.task_observer import HookObserver, Meter
@@ -163,31 +163,31 @@ class SpoutTask:
         """Closes the spout, and then lets all of its hooks clean up; returns the first failure."""
         return self._user.close((self.spout.close, *(hook.cleanup for hook in self._context.hooks)))
 
-    def _ack(self, message: PendingMessage, now_ns: int) -> Failure | None:
+    def _ack(self, message: Pending, now_ns: int) -> Failure | None:
         message_id, values, stream_id, emitted_ns = message
         try:
             if self._is_told_values:
                 self.spout.ack(message_id, values)  # type: ignore[call-arg]
             else:
                 self.spout.ack(message_id)
-            self._metrics.acked_all(stream_id, 1, now_ns - emitted_ns)
+            self._metrics.add_acked(stream_id, 1, now_ns - emitted_ns)
             if self._watched.watchers:
-                self._watched.message_acked(message, now_ns - emitted_ns)
+                self._watched.message_acked(PendingMessage(*message), now_ns - emitted_ns)
         except BaseException as error:
             if is_interruption(error):
                 raise
             return self._user.failure(error)
         return None
 
-    def _fail(self, message: PendingMessage) -> Failure | None:
-        return self._user.call(self._tell_failed, message)
+    def _fail(self, message: Pending) -> Failure | None:
+        return self._user.call(self._tell_failed, PendingMessage(*message))
 
     def _tell_failed(self, message: PendingMessage) -> None:
         if isinstance(self.spout, IFailValueSpout):
             self.spout.fail(message.message_id, message.values)
         else:
             self.spout.fail(message.message_id)
-        self._metrics.failed_one(message.stream_id)
+        self._metrics.add_failed(message.stream_id)
         self._watched.message_failed(message, self._clock() - message.emitted_ns)
 
     def _ack_done(self) -> Failure | None:

@@ -49,13 +49,13 @@ class TaskMetrics:
     batches: int = 0
     dead_letters: int = 0
 
-    def emitted_one(self, stream_id: str, receiver_count: int) -> None:
-        """Adds one emitted tuple."""
+    def add_emitted(self, stream_id: str, tuple_count: int, sent_count: int) -> None:
+        """Adds tuples that were emitted, and how often they were sent: once per receiving task."""
         try:
-            self.emitted[stream_id] += 1
-            self.transferred[stream_id] += receiver_count
+            self.emitted[stream_id] += tuple_count
+            self.transferred[stream_id] += sent_count
         except KeyError:
-            self.emitted[stream_id], self.transferred[stream_id] = 1, receiver_count
+            self.emitted[stream_id], self.transferred[stream_id] = tuple_count, sent_count
 
     def add_stretch(self, stream: str, tuple_count: int, duration_ns: int) -> None:
         """Adds one executed stretch of tuples; `stream` is ``source component/stream``."""
@@ -197,13 +197,13 @@ class ComponentMetrics:
         self.work.add(work)
         _add(self.acked if is_committed else self.failed, work.executed)
 
-    def acked_all(self, stream: str, count: int, duration_ns: int) -> None:
+    def add_acked(self, stream: str, count: int, duration_ns: int) -> None:
         """Adds tuples or messages that were acked, with the sum of their latencies."""
         self.acked[stream] = self.acked.get(stream, 0) + count
         self.ack_ns[stream] = self.ack_ns.get(stream, 0) + duration_ns
 
-    def failed_one(self, stream: str) -> None:
-        """Adds a tuple or message that has failed."""
+    def add_failed(self, stream: str) -> None:
+        """Adds one tuple or message that has failed."""
         self.failed[stream] = self.failed.get(stream, 0) + 1
 
     def merge(self, other: ComponentMetrics) -> None:

@@ -283,7 +283,7 @@ class SpoutWave:
         self.tuple_count, self.began_s, self.ended_s = 0, 0.0, 0.0
         self._frames: list[bytes] = []
         self.begun: dict[int, dict[int, int]] = {task: {} for task in outboxes}
-        self._packers = [outbox.begin(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()]
+        self._packers = [outbox.fill(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()]
 
     @property
     def byte_count(self) -> int:
@@ -307,12 +307,14 @@ class SpoutOutbox:
     """The `RootOutbox` of a spout task, which outlives the waves that it fills (driver)."""
 
     add: Callable[[int, int, list[Any], dict[int, int]], None]
+    add_all: Callable[[int, int, Sequence[list[Any]], Sequence[int], Sequence[int]], None]
     init: Callable[[int, int], None]
+    begin: Callable[[Mapping[int, int]], None]
 
     def __init__(self, wiring: TaskWiring) -> None:
         self._wiring = wiring
 
-    def begin(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> MessagePacker:
+    def fill(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> MessagePacker:
         """Puts everything into another wave from now on; returns what packs it.
 
         `keep` takes its frames, and `begun` root -> edges of every tree that begins.
@@ -320,5 +322,6 @@ class SpoutOutbox:
         wiring = self._wiring
         packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples)
         # not methods of ours that call them, since every tuple passes here
-        self.add, self.init = packer.add, begun.__setitem__
+        self.add, self.add_all = packer.add, packer.add_all
+        self.init, self.begin = begun.__setitem__, begun.update
         return packer

@@ -279,6 +279,44 @@ def test_what_a_spout_raises_ends_the_run_and_every_spout_that_was_opened_is_clo
     assert [event for event in Diary.take() if event[0] == "close"] == [("close", 0), ("close", "bad")]
 
 
+def test_the_next_wave_is_filled_while_one_runs_and_begins_before_the_spouts_are_told_of_a_good_one():
+    engine = Answering(None, WaveDrained(frozenset()))
+    engine.overlaps = True
+    coordinator_of(plan_of(Told(range(6), replays=False), pending=4), engine, wave_tuples_max=2).run()
+    assert engine.waves == [[0, 1], [2, 3], [4, 5]]
+    events = [event for event in Diary.take() if event[0] in ("emit", "wave", "ack", "fail")]
+    assert events == [
+        *[("emit", number) for number in range(4)],
+        *[("wave", 1), ("ack", 0), ("ack", 1)],
+        *[("emit", 4), ("emit", 5)],
+        *[("wave", 2), ("fail", 2), ("fail", 3)],
+        *[("wave", 3), ("ack", 4), ("ack", 5)],
+    ]
+
+
+def test_what_was_filled_while_a_wave_crashed_begins_after_the_spouts_were_told():
+    engine = Answering(WaveCrashed(1, "a worker died"))
+    engine.overlaps = True
+    statistics = coordinator_of(plan_of(Told(range(4)), pending=4), engine, wave_tuples_max=2).run()
+    assert engine.waves == [[0, 1], [2, 3], [0], [1]]
+    assert (statistics.acked, statistics.failed, statistics.crashed_waves) == (4, 2, 1)
+
+
+def test_a_drain_while_a_wave_runs_ends_that_one_and_the_one_that_was_filled_meanwhile():
+    engine = Answering()
+    engine.overlaps = True
+    coordinator = coordinator_of(
+        plan_of(Told(range(9)), pending=4),
+        engine,
+        wave_tuples_max=2,
+        stop_when_idle=False,
+        on_progress=lambda _: coordinator.drain(),
+    )
+    statistics = coordinator.run()
+    assert engine.waves == [[0, 1], [2, 3]]
+    assert (statistics.emitted, statistics.acked) == (4, 4)
+
+
 class Chatty(Told):
     """Emits one number more when it is told of an end."""
 

@@ -149,6 +149,10 @@ class Emissions:
         self.emitted.append((list(values), message_id, stream_id))
         return [1]
 
+    def emit_all(self, rows: Any, message_ids: Any = (), stream_id: str = "default") -> None:
+        for values, message_id in zip(rows, message_ids, strict=True):
+            self.emit(values, message_id, stream_id)
+
     def emit_direct(self, task_id: int, values: Any, message_id: Any = None, stream_id: str = "default") -> None:
         raise AssertionError("no source emits directly")
 
