@@ -2,8 +2,8 @@
 
 It runs in waves. The spouts live in the driver. What they emit goes through one Spark job, in which every bolt executes
 its share. At the end each message is acked or failed: it fails if a bolt failed it, if a bolt left a tuple of its tree
-neither acked nor failed, or if the job crashed. A spout's `ack` and `fail` are called between waves. Only one wave is
-in flight at a time.
+neither acked nor failed, or if the job crashed. One wave runs at a time. Meanwhile the spouts are asked for the next
+one, which begins before they hear of the former; if that has crashed, after it.
 
 Differs from Storm, and from `LocalCluster`:
 
@@ -16,7 +16,7 @@ Differs from Storm, and from `LocalCluster`:
 - Spark may run a task of a wave again, so a tuple may be executed twice although nothing failed.
 - After a crash the next waves are smaller, until a tuple that kills its worker is alone. After `max_crashes` crashes
   of single tuples in a row, the run stops.
-- Any exception of user code except a bolt's `FailedException` ends the run. Messages of that wave are neither acked nor
+- Any exception of user code except a bolt's `FailedException` ends the run. Messages under way are neither acked nor
   failed; spouts are closed.
 - A tuple without message id is lost if its wave crashes. Without ackers, messages are acked when they are emitted,
   before any bolt has seen them.

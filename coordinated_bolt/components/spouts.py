@@ -56,8 +56,8 @@ class ISpout(IComponent):
     Processing is at least once only if the spout emits again what failed. An instance sees `open`, then
     `activate`; while it is active and has fewer than ``max_spout_pending`` messages under way, `next_tuple`
     repeatedly; and in between, for each message, exactly one of `ack` and `fail`. Calls never overlap.
-    Any exception stops the run. On Spark spouts live in the driver, and `ack` and `fail` are called between
-    waves; see `coordinator.run_plain`.
+    Any exception stops the run. On Spark spouts live in the driver, and `ack` and `fail` are called once a
+    wave has ended; see `coordinator.run_plain`.
 
     Source: backtype.storm.spout.ISpout.
     """

@@ -162,7 +162,7 @@ def _is_below(topology: Topology, component_id: str, committing: set[str]) -> bo
 def _plain(topology: PlainTopology) -> TopologyPicture:
     made = make_plain_plan(topology, _unshipped)
     spouts = tuple(spout.component_id for spout in topology.spouts)
-    groups = [PicturedPlace("driver", "", spouts, ("between waves",))]
+    groups = [PicturedPlace("driver", "", spouts, ("fill a wave while one runs",))]
     for index, stage in enumerate(made.stages, start=1):
         wirings = made.wirings
         heads = dict.fromkeys(wirings[task].component_id for task in stage.tasks if task in wirings)

@@ -12,8 +12,8 @@ from coordinator.transactional.options import EXECUTORS_TIMEOUT_S
 class PlainRunOptions:
     """How large a wave may be, and when a run ends by itself.
 
-    In addition, a spout task has at most `max_spout_pending` messages in flight, see `TopologyBuilder`. All messages of
-    a wave are in flight until it ends, so this also limits what the task emits for one wave.
+    In addition, a spout task has at most `max_spout_pending` messages in flight, see `TopologyBuilder`: those of the
+    wave that runs, and of the one that is filled meanwhile.
 
     Attributes:
         wave_tuples_max: a wave is full once it has this many tuples.

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 
+MAX_SPOUT_PENDING = 100_000
+"""In flight of a spout task, unless the topology says otherwise: what two waves of the usual size hold."""
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlainTopology(ComponentGraph):
@@ -20,7 +23,7 @@ class PlainTopology(ComponentGraph):
     """
 
     message_timeout_s: float | None = 30.0
-    max_spout_pending: int = 1_000
+    max_spout_pending: int = MAX_SPOUT_PENDING
 
     @property
     def spouts(self) -> tuple[Component, ...]:

@@ -10,7 +10,7 @@ from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.spouts import ISpout
-from coordinator.plain.plain_topology import PlainTopology
+from coordinator.plain.plain_topology import MAX_SPOUT_PENDING, PlainTopology
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.component_configuration import SpoutDeclarer, topology_configuration
 from coordinator.topology.building.topology import ComponentKind
@@ -38,7 +38,7 @@ class TopologyBuilder(GraphBuilder):
     def __init__(self, topology_id: str) -> None:
         super().__init__(topology_id)
         self._message_timeout_s: float | None = 30.0
-        self._max_spout_pending = 1_000
+        self._max_spout_pending = MAX_SPOUT_PENDING
 
     def set_spout(self, component_id: str, spout: ISpout, parallelism: int = 1) -> SpoutDeclarer:
         """Adds a spout.
@@ -98,7 +98,10 @@ class TopologyBuilder(GraphBuilder):
         self._message_timeout_s = None
 
     def set_max_spout_pending(self, count: int) -> None:
-        """Sets the most messages a spout task may have in flight, at least 1; only those with a message id count."""
+        """Sets the most messages a spout task may have in flight; only those with a message id count.
+
+        On Spark this is at least two waves by default, so that one is filled while the other runs.
+        """
         if not is_whole(count, 1):
             raise TopologyError(f"max spout pending is {count!r}; give an integer of at least 1")
         self._max_spout_pending = count

@@ -75,7 +75,7 @@ def test_a_plain_topology_has_several_spouts_and_both_kinds_of_bolts():
     assert topology.conf == {"key": 1}
     assert topology.acker_count == 1
     assert topology.message_timeout_s == 30
-    assert topology.max_spout_pending == 1_000
+    assert topology.max_spout_pending == 100_000
     assert any(line.startswith("basic*3[bolt]<-(rich/default:") for line in shape_of(topology))
 
 
