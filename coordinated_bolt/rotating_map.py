@@ -54,10 +54,6 @@ class RotatingMap(Generic[Key, Value]):
         self.remove(key)
         self._buckets[0][key] = value
 
-    def put_new(self, key: Key, value: Value) -> None:
-        """Sets the value of a key that is not in the map, without looking for it."""
-        self._buckets[0][key] = value
-
     def get(self, key: Key, default: Value | None = None) -> Value | None:
         """Returns the key's value; does not restart its expiration."""
         bucket = self._bucket_of(key)

@@ -71,7 +71,7 @@ class PlainCoordinator:
         self._observers = Observers(observers)
         self._topology_id, self._message_timeout_s = plan.topology_id, plan.message_timeout_s
         self._size = PlainWaveSize(options.wave_tuples_max, options.max_crashes)
-        self._is_draining = False
+        self._is_draining, self._idle_rounds = False, 0
         self.statistics = PlainStatistics()
         self._outboxes = {task: SpoutOutbox(plan.wirings[task]) for task in plan.spout_tasks}
         self._wave_count = 0
@@ -97,7 +97,8 @@ class PlainCoordinator:
     def drain(self) -> None:
         """Ends the run after the current wave; may be called from a signal handler or any thread.
 
-        The messages of that wave are acked or failed as usual. What spouts emit in these last calls is not sent.
+        The wave that was being filled is run, too, unless the one before it crashes; their messages are acked or failed
+        as usual. What spouts emit in these last calls is not sent.
         """
         self._is_draining = True
 
@@ -139,30 +140,40 @@ class PlainCoordinator:
         return self.statistics
 
     def _run_waves(self) -> None:
-        idle_rounds = 0
         under_way: SpoutWave | None = None
         self.statistics.is_interrupted = self._options.stop_when_idle
         while True:
+            is_draining = self._is_draining  # then what was emitted since the last turn is not sent
             self._fill(is_alone=under_way is None)
             self._count()
-            if under_way is None and not self._waiting_count():
-                if self._is_draining:
-                    return
-                self._observers.notify(TurnEnded(is_idle=True))
-                idle_rounds += 1
-                if self._options.stop_when_idle and idle_rounds >= self._options.idle_rounds:
-                    self.statistics.is_interrupted = False
-                    return
-                self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(idle_rounds - 1, 10)))
-                continue
-            idle_rounds, former = 0, under_way
-            ended = None if former is None else self._end(former)
-            is_good = isinstance(ended, WaveDrained) and not ended.failures
-            # a wave begins before the spouts are told of a good one, and after they were told of a bad one
-            under_way = self._begin() if former is None or is_good else None
-            if former is not None and ended is not None:
-                self._tell(former, ended)
-                self._observers.notify(TurnEnded(is_idle=False))
+            if under_way is not None:
+                under_way = self._turn(under_way, is_last=is_draining)
+            elif is_draining:
+                return
+            elif self._waiting_count():
+                under_way = self._begin()
+            elif not self._may_go_on():
+                self.statistics.is_interrupted = False
+                return
+
+    def _turn(self, wave: SpoutWave, *, is_last: bool) -> SpoutWave | None:
+        """Ends a wave and begins the next one, before the spouts are told of a good one; returns what is under way."""
+        self._idle_rounds = 0
+        ended = self._end(wave)
+        is_good = isinstance(ended, WaveDrained) and not ended.failures
+        following = self._begin() if is_good and not is_last else None
+        self._tell(wave, ended)
+        self._observers.notify(TurnEnded(is_idle=False))
+        return following
+
+    def _may_go_on(self) -> bool:
+        """Pauses if no spout had a tuple; whether to ask them again."""
+        self._observers.notify(TurnEnded(is_idle=True))
+        self._idle_rounds += 1
+        if self._options.stop_when_idle and self._idle_rounds >= self._options.idle_rounds:
+            return False
+        self._sleep(min(LONGEST_PAUSE_S, SHORTEST_PAUSE_S * 2 ** min(self._idle_rounds - 1, 10)))
+        return True
 
     def _fill(self, *, is_alone: bool) -> None:
         """Calls the spouts in turn until the wave is full, none of them has a tuple, or the run is drained.

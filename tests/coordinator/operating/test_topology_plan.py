@@ -102,7 +102,10 @@ def test_small_batches_without_partitions_are_dealt_in_shares():
 
 
 def test_a_plain_topology_has_its_spouts_in_the_driver():
-    assert stages(EXAMPLES["plain_word_count"]())[:2] == ["driver · fill a wave while one runs", "stage 1 · 2 Spark tasks"]
+    assert stages(EXAMPLES["plain_word_count"]())[:2] == [
+        "driver · fill a wave while one runs",
+        "stage 1 · 2 Spark tasks",
+    ]
 
 
 def test_chained_bolts_of_a_plain_topology_share_a_stage_unless_one_of_them_is_kept_out():

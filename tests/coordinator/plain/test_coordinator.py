@@ -317,6 +317,29 @@ def test_a_drain_while_a_wave_runs_ends_that_one_and_the_one_that_was_filled_mea
     assert (statistics.emitted, statistics.acked) == (4, 4)
 
 
+class Echoing(Told):
+    """Emits another number whenever it is told of an end."""
+
+    def ack(self, message_id):
+        super().ack(message_id)
+        self.collector.emit([message_id + 1], message_id + 1)
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_a_spout_that_emits_whenever_it_is_told_does_not_keep_a_drained_run_alive(overlaps):
+    engine = Answering()
+    engine.overlaps = overlaps
+
+    def on_progress(statistics):
+        if statistics.waves > 2:
+            coordinator.drain()
+
+    coordinator = coordinator_of(plan_of(Echoing([0])), engine, stop_when_idle=False, on_progress=on_progress)
+    statistics = coordinator.run()
+    assert engine.waves == [[0], [1], [2]]
+    assert (statistics.emitted, statistics.acked) == (4, 3)
+
+
 class Chatty(Told):
     """Emits one number more when it is told of an end."""
 
