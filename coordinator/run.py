@@ -24,7 +24,7 @@ from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.options import HANG_REPORT_S, RunOptions
+from coordinator.transactional.options import HANG_REPORT_S, EngineName, RunOptions
 from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.log_records import logs_of
@@ -69,6 +69,7 @@ def run(
     replay: Sequence[int] | str | None = None,
     replay_letters: LettersGiven | None = None,
     observers: Sequence[Observer] = (),
+    engine: str = EngineName.SPARK,
 ) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
@@ -95,6 +96,7 @@ def run(
             and removes them in the same step. Otherwise as `replay`, which it excludes.
         observers: functions that are notified of waves, commits and failures as they happen, on the run's thread; see
             `coordinator.watching.run_observer`. `on_progress` is for figures to show, this is for metrics and traces.
+        engine: "spark", or "local" for the same stages in this process, without Spark and Java; see docs/spark.md.
 
     Returns:
         The statistics of this run.
@@ -117,6 +119,7 @@ def run(
         replay=replay,
         replay_letters=replay_letters,
         observers=observers,
+        engine=engine,
     )
     return run_as(topology, request)
 
@@ -137,12 +140,12 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
         TransactionError: see `run`.
     """
     check_is_a(Topology, topology, "use run_plain for a plain topology")
+    request.check_engine(topology)
     choice, server, tell = request.choice(), request.server, request.tell_step
     topology = with_letter_streams(topology) if isinstance(choice, LetterChoice) else topology
     asked = request.options.asked_durability(SpoutKind(topology.spout.spec).destruction)
     options = replace(request.options.or_backoff(RETRY_BACKOFF_S), durability=asked.level)
     # imported here because importing Spark takes as long as everything else
-    from coordinator.engines.spark.session import master_of
     from coordinator.engines.spark.shipping import pickle_spec
 
     plan = make_plan(topology, pickle_spec)
@@ -163,7 +166,6 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
             topology, engine = spark.now(sparks)
         else:
             engine = late
-        master = request.master if request.spark is None else master_of(request.spark)
         tell("comparing topology and input with what is stored")
         coordinator = enter(
             assembled(
@@ -179,7 +181,7 @@ def started(topology: Topology, request: RunRequest) -> Iterator[Coordinator]:
                     new_attempt_id=partial(secrets.randbits, 64),
                     pause=time.sleep,
                     wall_clock=time.time,
-                    observers=Observers(_observers(request, store, options, master)),
+                    observers=Observers(_observers(request, store, options, spark.master())),
                     cancel_later_s=HANG_REPORT_S,
                     begin=late.begin if late is not None and is_first else None,
                 ),

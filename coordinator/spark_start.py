@@ -1,4 +1,4 @@
-"""When the Spark of a run starts: before the run owns its topology, or not before a wave needs it (driver)."""
+"""When the Spark of a run starts: before the run owns its topology, not before a wave needs it, or never (driver)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coordinator.spouts.row_spout import RowSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import Engine, LateEngine
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import EngineName, RunOptions
 from state.keys import parse_metadata_field
 from state.printable import counted
 from state.records.run_pulse import Standing, owners, standing_of
@@ -44,7 +44,7 @@ class SparkStart:
         Not while another run may be working: a run that cannot start Spark must not take the topology from it. Spouts
         that read by Spark need it to look at their input.
         """
-        if self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
+        if self.is_local or self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
             return False
         found = store.look()
         if found is None:
@@ -66,6 +66,19 @@ class SparkStart:
         return LateEngine(lambda: self.now(resources)[1], overlaps=overlaps, queues=overlaps and not self.is_connect)
 
     @property
+    def is_local(self) -> bool:
+        """Whether the run does without Spark."""
+        return self.request.engine == EngineName.LOCAL
+
+    def master(self) -> str:
+        """Returns what is said of where the run is."""
+        from coordinator.engines.spark.session import master_of
+
+        if self.is_local:
+            return "none (engine local)"
+        return self.request.master if self.request.spark is None else master_of(self.request.spark)
+
+    @property
     def is_connect(self) -> bool:
         """Whether the run uses Spark Connect."""
         from coordinator.engines.spark.session import is_connect
@@ -74,6 +87,8 @@ class SparkStart:
 
     def now(self, resources: ExitStack) -> tuple[Topology, Engine]:
         """Returns the topology as the driver runs it, and its engine; `resources` closes what was started."""
+        if self.is_local:
+            return self.topology, self._process_engine(resources)
         if self.is_connect:
             return self.topology, self._connect_engine(resources)
         from coordinator.engines.spark.session import slots_of, spark_lease
@@ -106,6 +121,13 @@ class SparkStart:
             intake=intake,
         )
         return topology, resources.enter_context(closing(engine))
+
+    def _process_engine(self, resources: ExitStack) -> Engine:
+        from coordinator.engines.in_process.process_engine import ProcessEngine
+
+        self.request.tell_step("running in this process, on one core, without Spark")
+        engine = ProcessEngine(self.plan, self.url, self.nonce, self.topology.message_timeout_s)
+        return resources.enter_context(closing(engine))
 
     def _connect_engine(self, resources: ExitStack) -> Engine:
         from coordinator.engines.connect.connect_engine import ConnectEngine

@@ -22,7 +22,7 @@ from coordinator.run_request import RunRequest
 from coordinator.server_choice import choose_server
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -224,6 +224,7 @@ def start(
     options: RunOptions | None = None,
     on_progress: Callable[[RunStatistics], None] | None = None,
     factory_module: str | None = None,
+    engine: str = EngineName.SPARK,
 ) -> BackgroundRun[RunStatistics]: ...
 
 
@@ -252,6 +253,7 @@ def start(
     options: Any = None,
     on_progress: Callable[[Any], None] | None = None,
     factory_module: str | None = None,
+    engine: str = EngineName.SPARK,
 ) -> BackgroundRun[Any]:
     """Begins a run in the background and returns at once; for notebooks, and services with more to do than one run.
 
@@ -278,6 +280,8 @@ def start(
         on_progress: called with the statistics after every event, or every wave of a plain topology, on the run's
             thread.
         factory_module: as for `run`.
+        engine: as for `run`, but there a bolt that hangs keeps the local one, which is not on the main thread, for
+            ever. Not for a plain topology.
 
     Returns:
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
@@ -293,13 +297,15 @@ def start(
         _check_options(options, PlainRunOptions, "plain")
         if given := [name for name, value in server.items() if value]:
             raise TopologyError(f"{given[0]} was given, but a plain topology has no state and no server; leave it out")
+        if engine != EngineName.SPARK:
+            raise TopologyError(f"engine {engine!r} was given, but a plain topology runs on Spark only; leave it out")
         runs, statistics = partial(run_plain, topology, options=options, **where), PlainStatistics()
     else:
         check_is_a(
             Topology, topology, "give the result of build() of a TransactionalTopologyBuilder or TopologyBuilder"
         )
         _check_options(options, RunOptions, "transactional")
-        request = RunRequest(server=choose_server(**server), options=options or RunOptions(), **where)
+        request = RunRequest(server=choose_server(**server), options=options or RunOptions(), engine=engine, **where)
         runs, statistics = lambda **watching: run_as(topology, replace(request, **watching)), RunStatistics()
 
     return BackgroundRun(topology.topology_id, _watched(runs, on_progress), statistics)

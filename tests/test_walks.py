@@ -111,7 +111,8 @@ def of_a_transaction(folder: Path) -> list[str]:
     with mock.patch.object(Coordinator, "run", walk.taken(Coordinator.run)):
         coordinator = run(words(folder), MemoryStore())
     assert coordinator.statistics.committed == 4
-    return [module for module in walk.modules if not module.startswith("coordinator/engines/simulated/")]
+    stands_in = ("coordinator/engines/simulated/", "coordinator/engines/in_process/")
+    return [module for module in walk.modules if not module.startswith(stands_in)]
 
 
 def assert_no_longer(modules: list[str], most: int) -> None:

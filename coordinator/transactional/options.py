@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 from coordinator.option_checks import checked, count, fraction, one_of, refuse_wrong_options, seconds
 from state.commits.commit import COMMIT_OPERATIONS_LIMIT, HISTORY_KEPT
@@ -28,6 +29,14 @@ POISON_WORDS = {
     "quarantine": "its transaction is committed empty, and the batch is kept for a replay",
 }
 """What may become of a batch that fails on every attempt it is given."""
+
+
+class EngineName(StrEnum):
+    """What runs the waves of a run."""
+
+    SPARK = "spark"
+    LOCAL = "local"
+    """This process, without Spark and without Java; see `coordinator.engines.in_process`."""
 
 
 @dataclass(frozen=True, slots=True)

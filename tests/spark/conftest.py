@@ -22,6 +22,8 @@ from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from tests.conftest import Backend
 
+EITHER_ENGINE = pytest.mark.parametrize("cluster", ["spark", "local"], indirect=True)
+"""Of tests whose topologies leave the same state on Spark and without it."""
 WITH_OTHER_CONTEXTS = ("cluster_that_retries", "cluster_of_fresh_workers")
 
 
@@ -68,7 +70,10 @@ class Contexts:
 
 @dataclass
 class Cluster:
-    """What a test needs to run topologies: a context, an empty server, a folder for what workers note."""
+    """What a test needs to run topologies: a context, an empty server, a folder for what workers note.
+
+    Without a context, topologies run by the local engine.
+    """
 
     context: Any
     redis_url: str
@@ -81,7 +86,8 @@ class Cluster:
         options = RunOptions(**{name: more.pop(name) for name in list(more) if name in known})
         if frame_fault is not None:
             more["on_start"] = partial(_install, frame_fault)
-        return run(topology, spark=self.context, redis_url=self.redis_url, options=options, **more)
+        where = {"engine": "local"} if self.context is None else {"spark": self.context}
+        return run(topology, redis_url=self.redis_url, options=options, **where, **more)
 
     def hash(self, key: str) -> dict[str, int]:
         """A hash of integers, read by an ordinary client."""
@@ -105,10 +111,11 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Contexts]:
 
 
 @pytest.fixture
-def cluster(contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
-    """local[2] with our own settings."""
+def cluster(request: pytest.FixtureRequest, contexts: Contexts, redis_backend: Backend, tmp_path: Path) -> Cluster:
+    """local[2] with our own settings; by `EITHER_ENGINE` a test runs once more without Spark."""
     assert redis_backend.url is not None
-    return Cluster(contexts.open(), redis_backend.url, redis_backend.client(), tmp_path)
+    context = None if getattr(request, "param", "spark") == "local" else contexts.open()
+    return Cluster(context, redis_backend.url, redis_backend.client(), tmp_path)
 
 
 @pytest.fixture

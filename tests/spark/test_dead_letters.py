@@ -9,11 +9,12 @@ import pytest
 
 from state.commits.dead_letters import DeadLetter
 from state.redis_topology.topology import RedisTopology
+from tests.spark.conftest import EITHER_ENGINE
 from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 from tests.support.topologies.refusing import AddBlindly, AddReading, expected_letters, refused_by, refusing
 
-pytestmark = [pytest.mark.spark, pytest.mark.redis]
+pytestmark = [pytest.mark.spark, pytest.mark.redis, EITHER_ENGINE]
 
 BATCHES = [[number * 100 + step for step in range(1, 12)] for number in range(7)]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,10 +12,11 @@ import pytest
 from benchmarks import transfers
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.run import run
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
-from examples import global_count, word_count
+from examples import global_count, ledger, top_k, word_count
 from state.kinds.handles import DeclaredState, declared_states
 from state.redis_topology.snapshots import snapshot
 from tests.support.spark.bolts import Pass, Store, numbers_topology
@@ -172,6 +175,40 @@ def test_both_engines_commit_the_same_state(cluster, made):
             assert run.snapshot() == on_spark
         counted = (committed.committed, committed.tuples, committed.counters)
         assert counted == (statistics.committed, statistics.tuples, statistics.counters)
+
+
+def examples_over(folder, parallelism):
+    """Counts, balances that are read before they are written, and sorted sets."""
+    draw = Random(7)
+    pairs = [(draw.randrange(5), draw.randrange(5)) for _ in range(200)]
+    bank = [{"number": n, "source": "bank", "target": f"a{n}", "cents": 500} for n in range(5)]
+    moved = [
+        {"number": n, "source": f"a{a}", "target": f"a{b}", "cents": n % 300 - 5} for n, (a, b) in enumerate(pairs, 5)
+    ]
+    (folder / "words.txt").write_text("".join(f"word{a} of {b}\n" for a, b in pairs), encoding="utf-8")
+    (folder / "t.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*bank, *moved]), encoding="utf-8")
+    orders = "".join(f"o{n},p{a},{b},{draw.randrange(9999)}\n" for n, (a, b) in enumerate(pairs))
+    (folder / "orders.csv").write_text(f"order,product,units,cents\n{orders}", encoding="utf-8")
+    given = {"parallelism": parallelism}
+    yield word_count.topology(f"{folder}/words.txt", lines_per_batch=9, **given)
+    yield ledger.topology(f"{folder}/t.jsonl", lines_per_batch=9, **given)
+    yield top_k.topology(f"{folder}/orders.csv", rows_per_batch=9, **given)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3])
+def test_the_local_engine_commits_what_spark_commits(cluster, parallelism):
+    for topology in examples_over(cluster.notes, parallelism):
+        statistics = cluster.run(topology)
+        on_spark = snapshot(cluster.client, topology.topology_id, handles(topology))
+        cluster.client.flushall()
+        locally = run(topology, redis_url=cluster.redis_url, engine="local")
+        assert snapshot(cluster.client, topology.topology_id, handles(topology)) == on_spark
+        assert on_spark.txid == statistics.committed > 20
+        assert (locally.committed, locally.tuples, locally.dead_letters) == (
+            statistics.committed,
+            statistics.tuples,
+            statistics.dead_letters,
+        )
 
 
 def test_the_words_of_storm_are_counted_as_they_should_be(cluster):

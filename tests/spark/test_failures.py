@@ -17,6 +17,7 @@ from coordinator.engines.spark.frame_jobs import FrameJobs
 from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
+from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
@@ -94,6 +95,7 @@ class KillingStore(Store):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+@EITHER_ENGINE
 def test_an_error_in_a_bolt_ends_the_run_with_its_story_once_all_lower_txids_are_committed(cluster):
     with pytest.raises(UserCodeError) as caught:
         cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
@@ -122,6 +124,7 @@ def test_an_error_in_a_committer_ends_the_run_once_all_lower_txids_are_committed
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
+@EITHER_ENGINE
 def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
     with pytest.raises(UserCodeError):
         cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
@@ -131,6 +134,7 @@ def test_after_the_error_is_fixed_a_new_run_goes_on_at_its_txid(cluster):
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
+@EITHER_ENGINE
 def test_a_failed_exception_has_the_transaction_replayed(cluster):
     work = Failing(BAD_NUMBER, cluster.notes / "failed")
     statistics = cluster.run(numbers_topology(TRANSACTIONS, work=work))
@@ -139,6 +143,7 @@ def test_a_failed_exception_has_the_transaction_replayed(cluster):
     assert cluster.hash("{numbers}:counts") == exact_counts(TRANSACTIONS)
 
 
+@EITHER_ENGINE
 def test_a_txid_that_always_fails_ends_the_run_after_5_attempts(cluster, caplog):
     seen: list[RunStatistics] = []
     with caplog.at_level(logging.INFO, logger="txbatch"), pytest.raises(ReplayLimitError) as caught:
@@ -271,6 +276,7 @@ def test_a_bolt_that_ends_its_process_is_named_at_once_and_all_lower_txids_are_c
     assert cluster.hash("{numbers}:counts") == only_lower_ones(BAD)
 
 
+@EITHER_ENGINE
 def test_the_users_error_shows_the_file_it_was_written_in(cluster):
     with pytest.raises(UserCodeError) as caught:
         cluster.run(numbers_topology(TRANSACTIONS, work=Raising(BAD_NUMBER)))
@@ -279,6 +285,7 @@ def test_the_users_error_shows_the_file_it_was_written_in(cluster):
     assert ".zip" not in caught.value.traceback_text
 
 
+@EITHER_ENGINE
 @pytest.mark.parametrize("timeout_s", [1, 3, pytest.param(5, marks=pytest.mark.slow)])
 def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_again(cluster, caplog, timeout_s):
     work = Hanging(1, cluster.notes / "hung")

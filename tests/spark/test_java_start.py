@@ -87,7 +87,7 @@ def test_a_java_that_is_missing_is_no_fault_of_the_command():
     (line,) = said("local[1]", JAVA_HOME="/none")
 
     assert line.startswith("ended: Spark does not start: ")
-    assert line.endswith("; install Java 17 or newer, or set JAVA_HOME to it")
+    assert line.endswith("set JAVA_HOME to it; `--engine local` runs small inputs without Java")
 
 
 def test_a_process_that_may_open_too_few_files_is_told_of_its_limit():

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import transfers as ledger
 from state.errors import TopologyError
+from tests.spark.conftest import EITHER_ENGINE
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 
@@ -25,6 +26,7 @@ def balances_of_a_plain_loop() -> tuple[dict[str, int], int]:
     return {str(account): money for account, money in enumerate(balances)}, refused
 
 
+@EITHER_ENGINE
 @pytest.mark.parametrize(
     ("parallelism", "commit_group_max"),
     [

@@ -9,6 +9,7 @@ import pytest
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.coordinator import Coordinator
+from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Store, notes
 from tests.support.spark.faults import OneFrame, tasks_of
 from tests.support.spark.partitioned import PARTITIONS, TRANSACTIONS, WIDTH, FailingStore, Ranges, Relay
@@ -43,6 +44,7 @@ def assert_exact(cluster):
     assert cluster.hash("{ranges}:counts") == {str(number): 1 for number in numbers}
 
 
+@EITHER_ENGINE
 def test_partitions_are_cut_once_each_from_where_the_last_cut_ended(cluster):
     statistics = cluster.run(ranges_topology(cluster), max_spout_pending=6)
 
@@ -51,6 +53,7 @@ def test_partitions_are_cut_once_each_from_where_the_last_cut_ended(cluster):
     assert_exact(cluster)
 
 
+@EITHER_ENGINE
 def test_after_a_failed_commit_phase_exactly_the_same_ranges_are_read_again(cluster):
     store = FailingStore(cluster.notes / "failed", txid=4)
     statistics = cluster.run(ranges_topology(cluster, store=store), max_spout_pending=2 * TRANSACTIONS)
@@ -64,6 +67,7 @@ def test_after_a_failed_commit_phase_exactly_the_same_ranges_are_read_again(clus
     assert_exact(cluster)
 
 
+@EITHER_ENGINE
 def test_after_a_failed_processing_phase_the_ranges_still_follow_each_other(cluster):
     relay = Relay(cluster.notes / "failed", txid=4)
     statistics = cluster.run(ranges_topology(cluster, relay=relay), max_spout_pending=2 * TRANSACTIONS)
@@ -88,6 +92,7 @@ def test_metadata_that_is_lost_doubled_or_altered_on_its_way_fails_its_attempt(c
     assert_exact(cluster)
 
 
+@EITHER_ENGINE
 def test_a_second_run_goes_on_where_the_first_has_ended(cluster):
     coordinators: list[Coordinator] = []
 

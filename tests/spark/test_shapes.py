@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.engines.spark.shipping import pickle_spec
 from coordinator.topology.planning.plan import make_plan
+from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, numbers_topology
 from tests.support.spark.shapes import (
     NUMBERS,
@@ -26,7 +27,7 @@ from tests.support.spark.shapes import (
     builder_of,
 )
 
-pytestmark = [pytest.mark.spark, pytest.mark.redis]
+pytestmark = [pytest.mark.spark, pytest.mark.redis, EITHER_ENGINE]
 
 
 @pytest.mark.parametrize(("parallelism", "ackers"), [(1, 1), (3, 1), (3, 4)])

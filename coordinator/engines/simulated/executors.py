@@ -11,12 +11,12 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from coordinator.engines.in_process.task_stages import Output, TaskRunner
 from coordinator.engines.simulated.fault_plan import TASK_POINTS, FaultPlan
 from state.errors import Interruption
 
 TASK_TRIES = 4
 """spark.task.maxFailures"""
-Output = list[tuple[int, bytes]]
 Stage = Callable[[int, Any], Any]
 
 
@@ -24,7 +24,7 @@ class TaskDiedError(Interruption):
     """The worker of a task was ended by SIGKILL."""
 
 
-class Executors:
+class Executors(TaskRunner):
     """Runs the tasks of one engine.
 
     Args:
@@ -66,8 +66,8 @@ class Executors:
         """
         for _ in range(TASK_TRIES - 1):
             with suppress(TaskDiedError):
-                return list(stage(partition, iter(records)))
-        return list(stage(partition, iter(records)))
+                return super().run(stage, partition, records)
+        return super().run(stage, partition, records)
 
     def read(self, shuffled: list[Output]) -> dict[int, Output]:
         """What each partition fetches, in whatever order and with whatever has become of it on the way."""

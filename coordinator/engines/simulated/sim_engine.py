@@ -13,9 +13,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from coordinator.engines.simulated.executors import Executors, Output, TaskDiedError
+from coordinator.engines.in_process.task_stages import Output, TaskStages
+from coordinator.engines.simulated.executors import Executors, TaskDiedError
 from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.simulated.task_stages import TaskStages
 from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.spark.frame_jobs import StageFunction
 from coordinator.engines.spark.stage import CommitStage, MeetingStage, Reading, WaveInput
@@ -60,7 +60,8 @@ class SimStages(TaskStages):
 
     def __init__(self, plan: Plan, executors: Executors) -> None:
         super().__init__(plan, executors)
-        self._faults, self._ran = executors.faults, list[tuple[StageFunction, int]]()
+        self._executors, self._ran = executors, list[tuple[StageFunction, int]]()
+        self._faults = executors.faults
 
     def seeded(self, stage: StageFunction, count: int) -> list[Output]:
         self._may_be_lost()

@@ -16,8 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from pyspark import TaskContext
-
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 from state.errors import Interruption
@@ -94,14 +92,13 @@ class Alarm:
 
 @contextmanager
 def alarm_for(wiring: TaskWiring, deadline: Deadline | None) -> Iterator[Alarm]:
-    """Sets the alarm of a task while the block runs (executor).
+    """Sets the alarm of a task while the block runs, on the main thread (executor, or a driver that has none).
 
     Raises:
         OverdueError: at any point of the block.
     """
     alarm = Alarm(wiring, 0.0) if deadline is None else Alarm(wiring, deadline.timeout_s, deadline.limit)
-    task = TaskContext.get()
-    if deadline is None or task is None or threading.current_thread() is not threading.main_thread():
+    if deadline is None or threading.current_thread() is not threading.main_thread():
         yield alarm
         return
     before = signal.signal(signal.SIGALRM, alarm.ring)

@@ -118,7 +118,7 @@ class SparkEngine(WaveEngine):
     def _is_queued(self) -> bool:
         return self._last_processing in self._running
 
-    def _crashed(self, name: str, error: Exception) -> CrashStory:
+    def _crashed(self, name: str, error: BaseException) -> CrashStory:
         self._watch.check()
         jobs = self._deployment.jobs
         story = overdue_story(self._context, name) or crash_story(error)

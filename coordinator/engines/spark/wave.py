@@ -123,7 +123,7 @@ class Wave(Generic[RowsT]):
             stages.check((task_id for task_id, _ in found), asked)
             processed = wave_processed(plan, wave.wave_id, early, found)
         yield
-        if not stages.keeps:  # the commit phase begins at the input again, and reads what was cut of it now
+        if shares or not stages.keeps:  # the commit phase begins at the input again, and reads what was cut of it now
             self._input = wave.with_cuts(processed.outcomes)
         return stages.checked(wave, processed)
 

@@ -1,4 +1,4 @@
-"""What the engines on Spark share: waves as jobs on lanes, and whatever becomes of a job as an event."""
+"""What all engines but the tests' share: waves as jobs on lanes, and whatever becomes of a job as an event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from coordinator.engines.spark.alarm import Deadline
+from coordinator.engines.spark.alarm import Deadline, OverdueError
 from coordinator.engines.spark.crash_story import CrashStory
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.wave import Wave, at_once
@@ -65,7 +65,7 @@ class WaveEngine(ABC):
         """Runs a phase of a wave on its lane, and puts what becomes of it among the events."""
 
     @abstractmethod
-    def _crashed(self, name: str, error: Exception) -> CrashStory:
+    def _crashed(self, name: str, error: BaseException) -> CrashStory:
         """Returns what a job that has raised crashed of; called on its lane.
 
         Raises:
@@ -127,7 +127,7 @@ class WaveEngine(ABC):
         try:
             begin()
             return job()
-        except Exception as error:  # noqa: BLE001 - whatever Spark raises, the coordinator has to know
+        except (Exception, OverdueError) as error:  # noqa: BLE001 - whatever is raised, the coordinator has to know
             _LOG.debug("a job crashed:\n%s", error)
             try:
                 story = self._crashed(name, error)

@@ -24,6 +24,7 @@ from coordinator.operating.cli.exits import errors_reported
 from coordinator.operating.cli.logs import LogLevel, RecordStream, log_error, logging_to_stderr
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.server_choice import DEFAULT_DATA_DIR, ServerChoice, choose_server
+from coordinator.transactional.options import EngineName
 from coordinator.watching.log_records import LogFormat, formatter_of, logs_of
 from state.records.durability import DurabilityLevel
 from state.redis_client.address import PLAINTEXT_VARIABLE, from_environment, redact, secrets_in
@@ -150,6 +151,23 @@ class SparkOptions:
 
     def settings(self) -> Mapping[str, str]:
         return parse_pairs("--conf", self.conf or ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineOptions(SparkOptions):
+    engine: Annotated[
+        EngineName,
+        option(
+            "--engine",
+            panel=SPARK,
+            help="spark, or local to run in this process, on one core, without Spark and Java: for small inputs and "
+            "development, transactional topologies only. Each run may use another one.",
+        ),
+    ] = EngineName.SPARK
+
+    def asked(self) -> dict[str, Any]:
+        """Returns what a run is asked for, as fields of a `RunRequest`."""
+        return {"master": self.master, "conf": self.settings(), "engine": self.engine}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

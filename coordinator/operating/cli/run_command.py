@@ -24,7 +24,7 @@ from coordinator.run import run_as
 from coordinator.run_plain import run_plain
 from coordinator.run_request import RunRequest
 from coordinator.topology.building.topology import Topology
-from coordinator.transactional.options import RunOptions
+from coordinator.transactional.options import EngineName, RunOptions
 from coordinator.watching.log_records import name_topology
 from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
@@ -120,6 +120,11 @@ def _plain(
     typed: TypedRun, topology: PlainTopology, module_name: str, runner: PlainRunner
 ) -> Callable[..., PlainStatistics]:
     """Returns what runs a plain topology; options of transactional ones are refused."""
+    if typed.request.engine != EngineName.SPARK:
+        raise TopologyError(
+            f"--engine {typed.request.engine} is for transactional topologies, but {topology.topology_id!r} is a plain "
+            "one, which runs on Spark only; leave the option out"
+        )
     executors_timeout_s = typed.request.options.executors_timeout_s
     if typed.request.options != RunOptions(executors_timeout_s=executors_timeout_s):
         raise TopologyError(

@@ -107,7 +107,8 @@ class Site:
     def start(self, *more: str) -> Job:
         """Starts one more job on the data directory."""
         output = self.folder / f"{'-'.join(self.command)}-{len(self.jobs) + 1}"
-        given = [*self.arguments, "--data-dir", str(self.data_dir), "--master", "local[2]", *more]
+        engine = () if "--engine" in more else ("--master", "local[2]")
+        given = [*self.arguments, "--data-dir", str(self.data_dir), *engine, *more]
         self.jobs.append(Job(output, self.mark, given, self.command))
         return self.jobs[-1]
 

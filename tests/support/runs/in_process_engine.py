@@ -8,9 +8,9 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from coordinator.engines.simulated.executors import Executors, Output
+from coordinator.engines.in_process.task_stages import Output, TaskStages
+from coordinator.engines.simulated.executors import Executors
 from coordinator.engines.simulated.fault_plan import FaultPlan
-from coordinator.engines.simulated.task_stages import TaskStages
 from coordinator.engines.spark.stage import Reading, WaveInput
 from coordinator.engines.spark.stage_entry import FrameFault, StageEntry
 from coordinator.engines.spark.wave import Wave, at_once

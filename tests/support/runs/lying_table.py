@@ -8,8 +8,8 @@ from enum import Enum
 from random import Random
 from typing import Any
 
-from coordinator.engines.simulated.executors import Executors, Output
-from coordinator.engines.simulated.task_stages import TaskStages
+from coordinator.engines.in_process.task_stages import Output, TaskStages
+from coordinator.engines.simulated.executors import Executors
 from coordinator.engines.spark.intake.row_intake import Role, RowIntake, RowStage
 from coordinator.engines.spark.stage import WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry

@@ -85,7 +85,10 @@ class JavaOutput:
 def java_missing(lines: Sequence[str]) -> str:
     """Returns what to do about a Java that was not found, "" if it was."""
     line = next((line for line in lines if JAVA_MISSING.search(line)), "")
-    return line and f"{line.strip()}; install Java 17 or newer, or set JAVA_HOME to it"
+    if not line:
+        return ""
+    advice = "install Java 17 or newer, or set JAVA_HOME to it; `--engine local` runs small inputs without Java"
+    return f"{line.strip()}; {advice}"
 
 
 def reason_of(lines: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ import typer
 from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
+    EngineOptions,
     Parameters,
     ServerOptions,
-    SparkOptions,
     TopologyId,
     Yes,
     command,
@@ -100,7 +100,7 @@ def republish_letters(
     letters: Letters = None,
     parameters: Parameters = None,
     typed: ServerOptions,
-    spark: SparkOptions,
+    spark: EngineOptions,
     accepted: RepublishOptions,
     as_json: AsJson = False,
 ) -> int:
@@ -113,9 +113,7 @@ def republish_letters(
     server = typed.choice()
     options, chosen = accepted.options(), _chosen(components or (), letters or ())
     given = parse_pairs("-p", parameters or ())
-    request = RunRequest(
-        server=server, master=spark.master, conf=spark.settings(), options=options, replay_letters=chosen
-    )
+    request = RunRequest(server=server, **spark.asked(), options=options, replay_letters=chosen)
     return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 

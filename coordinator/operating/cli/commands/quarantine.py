@@ -13,9 +13,9 @@ from coordinator.operating.cli.command import (
     AsJson,
     ChangedTarget,
     Describing,
+    EngineOptions,
     Parameters,
     ServerOptions,
-    SparkOptions,
     TopologyId,
     Yes,
     command,
@@ -89,7 +89,7 @@ def republish(
     republish_all: All = False,
     parameters: Parameters = None,
     typed: ServerOptions,
-    spark: SparkOptions,
+    spark: EngineOptions,
     max_attempts: MaxAttempts = DEFAULTS.max_attempts,
     accepted: RepublishOptions,
     as_json: AsJson = False,
@@ -102,7 +102,7 @@ def republish(
     server = typed.choice()
     options, wanted = accepted.options(max_attempts=max_attempts), _wanted(txids, is_all=republish_all)
     given = parse_pairs("-p", parameters or ())
-    request = RunRequest(server=server, master=spark.master, conf=spark.settings(), options=options, replay=wanted)
+    request = RunRequest(server=server, **spark.asked(), options=options, replay=wanted)
     return execute(TypedRun(target=target, parameters=given, request=request, as_json=as_json), runner=run_alone)
 
 

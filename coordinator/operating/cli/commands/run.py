@@ -1,4 +1,4 @@
-"""``txbatch run``: runs a topology, on Spark."""
+"""``txbatch run``: runs a topology, on Spark or in this process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from coordinator.operating.cli.command import AsJson, LogOptions, Parameters, ServerOptions, SparkOptions, command
+from coordinator.operating.cli.command import AsJson, EngineOptions, LogOptions, Parameters, ServerOptions, command
 from coordinator.operating.cli.parameters import parse_pairs
 from coordinator.operating.cli.run_command import TypedRun, execute
 from coordinator.operating.cli.run_options import EndOptions, LimitOptions, ObserverOptions, RunArguments
@@ -25,7 +25,7 @@ def run(
     ],
     parameters: Parameters = None,
     typed: ServerOptions,
-    spark: SparkOptions,
+    spark: EngineOptions,
     limits: LimitOptions,
     ending: EndOptions,
     log: LogOptions,
@@ -41,7 +41,7 @@ def run(
     state and needs no server.
     """
     server, options, given = typed.choice(), limits.options(), parse_pairs("-p", parameters or ())
-    request = RunRequest(server=server, master=spark.master, conf=spark.settings(), options=options)
+    request = RunRequest(server=server, **spark.asked(), options=options)
     return execute(
         TypedRun(
             target=target,

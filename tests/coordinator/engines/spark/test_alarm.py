@@ -71,6 +71,6 @@ def test_the_alarm_names_the_task_of_several_in_one_spark_task_that_runs():
     assert told == [("work", "component 'work'"), ("other", "component 'other'")]
 
 
-def test_outside_of_a_worker_there_is_no_alarm():
+def test_the_alarm_rings_in_user_code_on_the_main_thread_and_in_no_other():
     with alarm_for(WIRING, Deadline(STARTED_S, 0.001)) as alarm:
         alarm.begin(TransactionAttempt(1, 1))

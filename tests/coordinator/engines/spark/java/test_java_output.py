@@ -13,6 +13,7 @@ import pytest
 from coordinator.engines.spark.java.gateway import output_of
 from coordinator.engines.spark.java.java_output import JavaOutput, reason_of
 
+INSTALL = "install Java 17 or newer, or set JAVA_HOME to it; `--engine local` runs small inputs without Java"
 STARTING = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 TELLING = """\
 :: loading settings
@@ -118,11 +119,10 @@ def test_only_a_process_of_ours_has_an_output() -> None:
             ": org.apache.spark.SparkException: Could not parse Master URL: 'local[x]'\n\tat a.b(c:1)",
             "Could not parse Master URL: 'local[x]'",
         ),
-        ("JAVA_HOME is not set", "JAVA_HOME is not set; install Java 17 or newer, or set JAVA_HOME to it"),
+        ("JAVA_HOME is not set", f"JAVA_HOME is not set; {INSTALL}"),
         (
             "spark-class: line 71: /none/bin/java: No such file or directory\nspark-class: line 97: CMD: bad array",
-            "spark-class: line 71: /none/bin/java: No such file or directory; install Java 17 or newer, or set "
-            "JAVA_HOME to it",
+            f"spark-class: line 71: /none/bin/java: No such file or directory; {INSTALL}",
         ),
         ("Cannot run multiple SparkContexts at once", "Cannot run multiple SparkContexts at once"),
         (

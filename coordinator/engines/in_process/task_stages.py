@@ -1,15 +1,33 @@
-"""The stages of a wave, task by task in this process, on executors where anything may go wrong."""
+"""The stages of a wave, task by task in this process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
-from coordinator.engines.simulated.executors import Executors, Output
 from coordinator.engines.spark.frame_jobs import StageFunction
 from coordinator.engines.spark.stage import EmitterStage, WaveInput
 from coordinator.engines.spark.stage_entry import StageEntry
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import WaveProcessed
+
+Output = list[tuple[int, bytes]]
+"""What a task has written: frames, and the partition that each goes to."""
+
+
+class TaskRunner:
+    """Runs tasks one after the other, and carries what they write to their readers."""
+
+    def run(self, stage: StageFunction, partition: int, records: Output) -> Output:
+        """Returns what a task has written; a list, because the readers come later."""
+        return list(stage(partition, iter(records)))
+
+    def read(self, shuffled: list[Output]) -> dict[int, Output]:
+        """Returns what each partition finds."""
+        records: dict[int, Output] = {}
+        for record in chain.from_iterable(shuffled):
+            records.setdefault(record[0], []).append(record)
+        return records
 
 
 class TaskStages:
@@ -17,28 +35,28 @@ class TaskStages:
 
     Args:
         plan: what to run.
-        executors: run the tasks, and carry frames between them.
+        tasks: runs them.
     """
 
     keeps = True
     has_task_partitions = True
 
-    def __init__(self, plan: Plan, executors: Executors) -> None:
-        self._plan, self._executors = plan, executors
+    def __init__(self, plan: Plan, tasks: TaskRunner) -> None:
+        self._plan, self._tasks = plan, tasks
 
     def first(self, entry: StageEntry[Plan], wave: WaveInput) -> list[Output]:
         return self.run([], EmitterStage(entry, wave), 0)
 
     def seeded(self, stage: StageFunction, count: int) -> list[Output]:
-        return [self._executors.run(stage, place, []) for place in range(count)]
+        return [self._tasks.run(stage, place, []) for place in range(count)]
 
     def moved(self, rows: list[Output], index: int) -> list[Output]:
         return rows
 
     def run(self, rows: list[Output], stage: StageFunction, index: int, partitions: Sequence[int] = ()) -> list[Output]:
         places = partitions or range(len(self._plan.stages[index].partitions))
-        records = self._executors.read(rows)
-        return [self._executors.run(stage, place, records.get(place, [])) for place in places]
+        records = self._tasks.read(rows)
+        return [self._tasks.run(stage, place, records.get(place, [])) for place in places]
 
     def collected(self, rows: list[Output], partitions: Sequence[int]) -> list[tuple[int, bytes]]:
         return [record for output in rows for record in output]
