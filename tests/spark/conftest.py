@@ -22,8 +22,6 @@ from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from tests.conftest import Backend
 
-EITHER_ENGINE = pytest.mark.parametrize("cluster", ["spark", "local"], indirect=True)
-"""Of tests whose topologies leave the same state on Spark and without it."""
 WITH_OTHER_CONTEXTS = ("cluster_that_retries", "cluster_of_fresh_workers")
 
 

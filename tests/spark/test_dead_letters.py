@@ -9,7 +9,7 @@ import pytest
 
 from state.commits.dead_letters import DeadLetter
 from state.redis_topology.topology import RedisTopology
-from tests.spark.conftest import EITHER_ENGINE
+from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.topologies import checked_orders
 from tests.support.topologies.orders import refused_in, write_orders
 from tests.support.topologies.refusing import AddBlindly, AddReading, expected_letters, refused_by, refusing

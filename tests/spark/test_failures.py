@@ -17,8 +17,8 @@ from coordinator.engines.spark.frame_jobs import FrameJobs
 from coordinator.run import run
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import EngineError, FailedException, ReplayLimitError, UserCodeError
-from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Pass, Store, exact_counts, numbers_topology, once
+from tests.support.spark.either_engine import EITHER_ENGINE
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

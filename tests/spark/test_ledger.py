@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import transfers as ledger
 from state.errors import TopologyError
-from tests.spark.conftest import EITHER_ENGINE
+from tests.support.spark.either_engine import EITHER_ENGINE
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis]
 

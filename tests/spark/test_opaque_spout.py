@@ -15,8 +15,8 @@ from coordinator.spouts.opaque import (
 )
 from coordinator.spouts.partitioned import PartitionedCoordinator
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
-from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Store, note, notes, once
+from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.partitioned import FailingStore, Relay
 
 pytestmark = [pytest.mark.spark, pytest.mark.redis, EITHER_ENGINE]

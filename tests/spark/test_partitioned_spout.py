@@ -9,8 +9,8 @@ import pytest
 from coordinated_bolt.transport.frames import FrameKind
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.coordinator import Coordinator
-from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Store, notes
+from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.faults import OneFrame, tasks_of
 from tests.support.spark.partitioned import PARTITIONS, TRANSACTIONS, WIDTH, FailingStore, Ranges, Relay
 

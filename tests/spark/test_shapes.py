@@ -8,8 +8,8 @@ import pytest
 
 from coordinator.engines.spark.shipping import pickle_spec
 from coordinator.topology.planning.plan import make_plan
-from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import Pass, Store, exact_counts, exact_sums, numbers_topology
+from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.shapes import (
     NUMBERS,
     SIZE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from state.errors import UserCodeError
-from tests.spark.conftest import EITHER_ENGINE
 from tests.support.spark.bolts import notes
+from tests.support.spark.either_engine import EITHER_ENGINE
 from tests.support.spark.plain_jobs import run
 from tests.support.topologies import value_jobs
 from tests.support.topologies.value_jobs import MISUSES, PLAIN_MISUSES

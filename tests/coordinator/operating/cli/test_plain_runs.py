@@ -122,6 +122,11 @@ def test_options_about_transactions_are_refused(plain_folder: JobFolder) -> None
         execute(plain_run(options=RunOptions(max_spout_pending=7)), never, never)
 
 
+def test_the_local_engine_is_refused(plain_folder: JobFolder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert txbatch("run", "job_of_plain_lines:topology", "--engine", "local") == 2
+    assert "--engine local is for transactional topologies, but 'lines' is a plain" in capsys.readouterr().err
+
+
 def test_an_idle_end_is_refused_where_there_are_transactions(folder: JobFolder) -> None:
     folder.write_job()
     with pytest.raises(TopologyError, match="--stop-when-idle is for plain topologies, but 'lines' is transactional"):
