@@ -47,7 +47,7 @@ EXAMPLES = {"txbatch": "word_count", "txbatch_columns": "word_count_batches"}
 
 def txbatch_command(example: str, pattern: str, data_dir: Path) -> list[str]:
     """The command of a txbatch side."""
-    parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}", "-p", "parallelism=1"]
+    parameters = ["-p", f"input={pattern}", "-p", f"lines_per_batch={LINES}"]
     run = ["run", f"examples.{example}:topology", *parameters, "--master", "local[2]", "--data-dir", str(data_dir)]
     return ["-m", "coordinator.operating.cli", *run]
 

@@ -19,6 +19,7 @@ from benchmarks.corpus import Corpus, copy_enough, count_first_lines_of_passes, 
 from benchmarks.harness import percentile
 from benchmarks.measurement import Result, TxbatchCase
 from benchmarks.stopwatch import Stopwatch
+from benchmarks.task_counts import with_tasks
 from coordinator.engines.spark.java.gateway import stop_context
 from coordinator.engines.spark.session import open_context
 from coordinator.run import run
@@ -67,7 +68,7 @@ def measure(case: TxbatchCase) -> Result:
         deadline, stopwatch = Deadline(case.seconds), Stopwatch()
         with EmbeddedServer(folder / "data") as server, stopwatch.installed():
             statistics = run(
-                topology(pattern, case.lines, TOPOLOGY_ID, case.tasks),
+                with_tasks(topology(pattern, case.lines, TOPOLOGY_ID), case.tasks),
                 redis_url=server.url,
                 master=case.master,
                 conf=case.conf,

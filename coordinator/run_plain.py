@@ -36,6 +36,7 @@ from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_plan import PlainPlan, make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import rare_collections
+from coordinator.topology.building.planned_tasks import said
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.run_observer import Observer
@@ -102,7 +103,7 @@ def run_plain(
     tell = on_step or (lambda _: None)
     tell(f"starting Spark with master {master}" if spark is None else "using the given Spark session")
     with logs_of(topology.topology_id), spark_lease(topology.topology_id, spark, master, conf or {}) as lease:
-        tell(f"preparing {counted(len(plan.wirings), 'task')}")
+        tell(f"preparing {counted(len(plan.wirings), 'task')}{said(topology)}")
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, factory_module))
         options = options or PlainRunOptions()
         with closing(_engine(lease, plan, code, options)) as engine, rare_collections():

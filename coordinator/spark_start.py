@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from coordinator.run_request import RunRequest
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.spouts.row_spout import RowSpout
+from coordinator.topology.building.planned_tasks import said
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.engine import Engine, LateEngine
@@ -103,7 +104,9 @@ class SparkStart:
         )
         plan = self.plan.in_slots(self.options.slots or lease.watch.call(lambda: slots_of(lease.context)))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
+        tell(
+            f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}{said(topology)}"
+        )
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
         intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
@@ -145,7 +148,9 @@ class SparkStart:
         session = resources.enter_context(connect_lease(request.spark, request.master, request.conf or {}))
         plan = self.plan.in_slots(self.options.slots or slots_of_session(session))
         _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-        tell(f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}")
+        tell(
+            f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}{said(topology)}"
+        )
         ship_artifacts(session, topology, request.factory_module)
         engine = ConnectEngine(session, plan, self.url, self.nonce, topology.message_timeout_s)
         return resources.enter_context(closing(engine))

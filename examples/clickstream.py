@@ -111,20 +111,19 @@ class CountVisits(BaseBatchBolt, ICommitter):
         self.visitors.increment_many(visitors)
 
 
-def topology(input, lines_per_batch=10_000, topology_id="clickstream", parallelism=2):
+def topology(input, lines_per_batch=10_000, topology_id="clickstream"):
     """Returns the topology.
 
     Args:
         input: path or glob of files of JSON lines, plain or compressed.
         lines_per_batch: events in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks of every component.
     """
     events = JsonLines(input, EVENT, lines_per_batch)
-    builder = TransactionalTopologyBuilder(topology_id, "events", events, parallelism=parallelism)
-    builder.set_bolt("sum", SumPages(), parallelism=parallelism).shuffle_grouping("events")
-    builder.set_committer_bolt("pages", RankPages(), parallelism=parallelism).fields_grouping("sum", ["page"])
-    builder.set_committer_bolt("visits", CountVisits(), parallelism=parallelism).fields_grouping("events", ["user"])
+    builder = TransactionalTopologyBuilder(topology_id, "events", events)
+    builder.set_bolt("sum", SumPages()).shuffle_grouping("events")
+    builder.set_committer_bolt("pages", RankPages()).fields_grouping("sum", ["page"])
+    builder.set_committer_bolt("visits", CountVisits()).fields_grouping("events", ["user"])
     return builder.build()
 
 

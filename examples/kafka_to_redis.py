@@ -62,7 +62,7 @@ def topology(servers, topic, *, messages_per_batch=10_000, topology_id="page_vie
         topic: the topic.
         messages_per_batch: messages of one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks of every component.
+        parallelism: tasks of every component; those of the spout share the partitions, which one task would read alone.
         follow: wait for new messages until Ctrl-C or SIGTERM, instead of ending with those that are there.
     """
     spout = KafkaTransactionalSpout(

@@ -81,7 +81,8 @@ def topology(input, lines_per_batch=1000, topology_id="ledger", parallelism=2):
         input: path or glob of files of JSON lines.
         lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks that read and check transfers; one task keeps the balances.
+        parallelism: tasks that read and check the transfers of a batch. One would leave a core idle, as the committer
+            reads balances, so waves are not dealt by batch; one task keeps them, whatever this is.
     """
     transfers = JsonLines(input, TRANSFER, lines_per_batch, on_bad_record="dead_letter")
     builder = TransactionalTopologyBuilder(topology_id, "transfers", transfers, parallelism=parallelism)

@@ -87,17 +87,16 @@ class AppendToFile(BaseBasicBolt):
             file.write(f"{tup['word']} {tup['count']}\n")
 
 
-def topology(*, output, topology_id="plain_word_count", parallelism=2):
+def topology(*, output, topology_id="plain_word_count"):
     """Returns the topology.
 
     Args:
         output: file to append the running counts to.
         topology_id: names the topology.
-        parallelism: tasks of each bolt except the last.
     """
     builder = TopologyBuilder(topology_id)
     builder.set_spout("sentences", Sentences(SENTENCES))
-    builder.set_bolt("split", SplitSentence(), parallelism).shuffle_grouping("sentences")
-    builder.set_bolt("count", WordCount(), parallelism).fields_grouping("split", ["word"])
+    builder.set_bolt("split", SplitSentence()).shuffle_grouping("sentences")
+    builder.set_bolt("count", WordCount()).fields_grouping("split", ["word"])
     builder.set_bolt("append", AppendToFile(str(Path(output).absolute()))).global_grouping("count")
     return builder.build()

@@ -43,7 +43,7 @@ class CountPages(BaseBatchBolt, ICommitter):
 
 
 def topology(topology_id="clicks", parallelism=2):
-    """The topology: what a micro-batch does to the state."""
+    """The topology: what a micro-batch does to the state; as there is one at a time, several tasks share it."""
     tasks = int(parallelism)
     builder = TransactionalTopologyBuilder(topology_id, "rows", MicroBatches(["page", "clicks"]), parallelism=tasks)
     builder.set_committer_bolt("count", CountPages(), parallelism=tasks).fields_grouping("rows", ["page"])

@@ -79,19 +79,18 @@ class KeepLargest(BaseBatchBolt, ICommitter):
         self.largest_orders.put_many(self.orders)
 
 
-def topology(input, rows_per_batch=1000, topology_id="top_k", parallelism=2):
+def topology(input, rows_per_batch=1000, topology_id="top_k"):
     """Returns the topology.
 
     Args:
         input: path or glob of CSV files with a row of column names.
         rows_per_batch: rows in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks of every component.
     """
     orders = CsvFiles(input, ORDER, rows_per_batch)
-    builder = TransactionalTopologyBuilder(topology_id, "orders", orders, parallelism=parallelism)
-    builder.set_bolt("preselect", Preselect(), parallelism=parallelism).shuffle_grouping("orders")
-    products = builder.set_committer_bolt("products", RankProducts(), parallelism=parallelism)
+    builder = TransactionalTopologyBuilder(topology_id, "orders", orders)
+    builder.set_bolt("preselect", Preselect()).shuffle_grouping("orders")
+    products = builder.set_committer_bolt("products", RankProducts())
     products.fields_grouping("preselect", ["product"])
     builder.set_committer_bolt("largest", KeepLargest()).global_grouping("preselect", "largest")
     return builder.build()

@@ -46,17 +46,15 @@ class StoreCounts(BaseBatchBolt, ICommitter):
         self.counts.increment_many(self.total)
 
 
-def topology(input, lines_per_batch=1000, topology_id="word_count", parallelism=2):
+def topology(input, lines_per_batch=1000, topology_id="word_count"):
     """Returns the topology.
 
     Args:
         input: path or glob of UTF-8 text files.
         lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks of every component.
     """
-    tasks = int(parallelism)
-    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch), parallelism=tasks)
-    builder.set_bolt("count", CountWords(), parallelism=tasks).shuffle_grouping("lines")
-    builder.set_committer_bolt("store", StoreCounts(), parallelism=tasks).fields_grouping("count", ["word"])
+    builder = TransactionalTopologyBuilder(topology_id, "lines", TextFiles(input, lines_per_batch))
+    builder.set_bolt("count", CountWords()).shuffle_grouping("lines")
+    builder.set_committer_bolt("store", StoreCounts()).fields_grouping("count", ["word"])
     return builder.build()

@@ -20,7 +20,7 @@ STEPS = (
     "starting the private server in '.txbatch'",
     "comparing topology and input with what is stored",
     "starting Spark with master local[2]",
-    "preparing 6 tasks in 2 stages",
+    "preparing 3 tasks in 2 stages: one task of each component, as planned",
     "running the first wave",
     "12 transactions committed in ",
 )

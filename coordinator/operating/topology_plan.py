@@ -9,6 +9,7 @@ from typing import Any
 from coordinator.plain.plain_plan import make_plain_plan
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.topology.building.picture_maker import picture_of
+from coordinator.topology.building.planned_tasks import planned, undealt
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import described
 from coordinator.topology.pictures.picture_texts import html_of, mermaid_of, text_of
@@ -89,7 +90,14 @@ def _transactional(topology: Topology, slots: int | None) -> TopologyPicture:
         facts.insert(1, "Where Spark has fewer cores than a stage has tasks, several of these share a Spark task.")
     if slots is not None:
         facts += _crowded(topology, slots)
-    return replace(picture, groups=tuple(_stages(made)), facts=tuple(facts))
+    return replace(picture, groups=tuple(_stages(made)), facts=(*_chosen(topology), *facts))
+
+
+def _chosen(topology: Topology | PlainTopology) -> Iterator[str]:
+    if chosen := planned(topology):
+        why = undealt(topology) if isinstance(topology, Topology) else ""
+        more = f" Since {why}, a parallelism of the spout and its bolts may be faster." if why else ""
+        yield f"The planner chose {chosen}, as no parallelism is given.{more}"
 
 
 def _crowded(topology: Topology, slots: int) -> Iterator[str]:
@@ -171,7 +179,10 @@ def _plain(topology: PlainTopology) -> TopologyPicture:
         details = [counted(len(stage.tasks), "Spark task")]
         details += [f"chain {'+'.join(chain)}" for chain in chains if len(chain) > 1]
         groups.append(PicturedPlace(f"stage {index}", "", members, tuple(details)))
-    facts = ["One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state."]
+    facts = [
+        *_chosen(topology),
+        "One Spark job a wave: what the spouts have emitted goes through all stages, at least once; no state.",
+    ]
     if not made.is_tracked:
         facts.append("Nothing is tracked: there is no acker, so a message is acked when it is emitted.")
     handed_over = hand_overs(topology, made.chains)

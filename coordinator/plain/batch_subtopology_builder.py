@@ -35,7 +35,7 @@ class BatchSubtopologyBuilder:
     Args:
         master_id: component id of the master.
         master_bolt: an `IBatchBolt` or `IBasicBolt`; it receives one tuple of each batch.
-        parallelism: its number of tasks, unless `master_declarer` sets it. Each task begins its own batches.
+        parallelism: its number of tasks, unless `master_declarer` sets it; one by default. Each begins its own batches.
 
     Attributes:
         master_declarer: declares which streams from outside the master receives, and its options.
@@ -48,12 +48,14 @@ class BatchSubtopologyBuilder:
     end; bolts need not emit the batch id as the first value.
     """
 
-    def __init__(self, master_id: str, master_bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> None:
+    def __init__(self, master_id: str, master_bolt: IBatchBolt | IBasicBolt, parallelism: int | None = None) -> None:
         self._master_id = master_id
-        self._bolts: dict[str, tuple[IBatchBolt | IBasicBolt, int, BoltDeclarer]] = {}
+        self._bolts: dict[str, tuple[IBatchBolt | IBasicBolt, int | None, BoltDeclarer]] = {}
         self.master_declarer = self._add(master_id, master_bolt, parallelism)
 
-    def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
+    def set_bolt(
+        self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int | None = None
+    ) -> BoltDeclarer:
         """Adds a bolt, which subscribes to the master or to other bolts inside.
 
         Raises:
@@ -92,7 +94,7 @@ class BatchSubtopologyBuilder:
         for bolt, parallelism, declarer in self._bolts.values():
             builder.add_to_subtopology(self._master_id, bolt, parallelism, declarer)
 
-    def _add(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int) -> BoltDeclarer:
+    def _add(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int | None) -> BoltDeclarer:
         if component_id in self._bolts:
             raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
         if isinstance(bolt, ICommitter):
@@ -104,7 +106,8 @@ class BatchSubtopologyBuilder:
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt or IBasicBolt"
             )
-        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
+        if parallelism is not None:
+            check_parallelism(f"parallelism of component {component_id!r}", parallelism)
         declarer = BoltDeclarer(component_id)
         self._bolts[component_id] = (bolt, parallelism, declarer)
         return declarer

@@ -40,8 +40,8 @@ class TopologyBuilder(GraphBuilder):
         self._message_timeout_s: float | None = 30.0
         self._max_spout_pending = MAX_SPOUT_PENDING
 
-    def set_spout(self, component_id: str, spout: ISpout, parallelism: int = 1) -> SpoutDeclarer:
-        """Adds a spout.
+    def set_spout(self, component_id: str, spout: ISpout, parallelism: int | None = None) -> SpoutDeclarer:
+        """Adds a spout; without a parallelism it has one task.
 
         Raises:
             TopologyError: `spout` is not an `ISpout`, or the id or parallelism is invalid.
@@ -54,8 +54,8 @@ class TopologyBuilder(GraphBuilder):
         self._add_plain(ComponentKind.SPOUT, spout, parallelism, declarer)
         return declarer
 
-    def set_bolt(self, component_id: str, bolt: IRichBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
-        """Adds a bolt.
+    def set_bolt(self, component_id: str, bolt: IRichBolt | IBasicBolt, parallelism: int | None = None) -> BoltDeclarer:
+        """Adds a bolt; without a parallelism it has one task, which chains with the one of the bolt that it hears.
 
         Raises:
             TopologyError: `bolt` is neither an `IRichBolt` nor an `IBasicBolt`, or it processes batches.
@@ -75,7 +75,7 @@ class TopologyBuilder(GraphBuilder):
         return declarer
 
     def add_to_subtopology(
-        self, master_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int, declarer: BoltDeclarer
+        self, master_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int | None, declarer: BoltDeclarer
     ) -> None:
         """Adds a component of a sub-topology; called by `BatchSubtopologyBuilder.extend_topology`."""
         self._add_plain(ComponentKind.BOLT, bolt, parallelism, declarer)
@@ -129,7 +129,7 @@ class TopologyBuilder(GraphBuilder):
         )
 
     def _add_plain(
-        self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer
+        self, kind: ComponentKind, spec: Any, parallelism: int | None, declarer: BoltDeclarer | SpoutDeclarer
     ) -> None:
         states = sorted(handle.name for handle in declared_states(type(spec)).values())
         if states:

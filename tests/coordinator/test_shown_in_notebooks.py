@@ -95,15 +95,15 @@ def test_plain_statistics_say_what_was_acked():
 
 def test_a_topology_says_its_components_and_draws_them():
     topology = EXAMPLES["word_count"]()
-    assert repr(topology) == "Topology('word_count': lines * 2 (spout), count * 2 (bolt), store * 2 (committer))"
-    assert repr(topology.components[1]) == "<bolt count: CountWords * 2 <- lines/default>"
+    assert repr(topology) == "Topology('word_count': lines * 1 (spout), count * 1 (bolt), store * 1 (committer))"
+    assert repr(topology.components[1]) == "<bolt count: CountWords * 1 <- lines/default>"
     assert "<svg" in topology._repr_html_()
     assert "{word_count}:counts" in topology._repr_html_()
 
 
 def test_a_plan_says_its_stages():
     made = make_plan(EXAMPLES["word_count"](), lambda _, spec: pickle.dumps(spec))
-    assert repr(made) == "Plan('word_count': lines+count * 2 | __acker * 1, store * 2)"
+    assert repr(made) == "Plan('word_count': lines+count * 1 | __acker * 1, store * 1)"
 
 
 def test_a_local_run_says_how_it_stands_and_lists_its_attempts():

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from benchmarks.task_counts import with_tasks
 from coordinator.engines.local.cluster import LocalCluster
 from examples import word_count, word_count_batches
 
@@ -21,11 +22,12 @@ def corpus(tmp_path):
     return path, Counter(text.split())
 
 
-@pytest.mark.parametrize("parallelism", [1, 2, 3])
-def test_both_word_counts_store_the_same(corpus, parallelism):
+@pytest.mark.parametrize("tasks", [None, 1, 2, 3])
+def test_both_word_counts_store_the_same(corpus, tasks):
     path, expected = corpus
     for example in (word_count, word_count_batches):
         with LocalCluster(seed=3) as cluster:
-            local = cluster.submit(example.topology(str(path), 100, parallelism=parallelism))
+            topology = example.topology(str(path), 100)
+            local = cluster.submit(topology if tasks is None else with_tasks(topology, tasks))
             local.run_until_idle()
             assert local.state("counts") == dict(expected)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import redis
 from redis.client import Pipeline
 
+from benchmarks.task_counts import with_tasks
 from coordinator.topology.building.topology import Topology
 from examples.word_count import topology as word_count
 
@@ -17,8 +18,7 @@ KEY = f"{{{TOPOLOGY_ID}}}:counts"
 
 def topology(pattern: str, tuples: int, tasks: int) -> Topology:
     """Returns the topology: the shipped example."""
-    built: Topology = word_count(pattern, tuples, TOPOLOGY_ID, tasks)
-    return built
+    return with_tasks(word_count(pattern, tuples, TOPOLOGY_ID), tasks)
 
 
 def write(client: redis.Redis, pipeline: Pipeline, lines: list[str]) -> None:

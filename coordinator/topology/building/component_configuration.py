@@ -79,6 +79,10 @@ class ComponentConfigurationDeclarer:
         self.configuration.update(_checked(f"component {self.component_id!r}", values))
         return self
 
+    def is_planned(self, parallelism: int | None) -> bool:
+        """Returns whether the number of tasks is left to the planner."""
+        return parallelism is None and self._task_count is None
+
     def task_count(self, parallelism: int, task_count_max: int | None) -> int:
         """Returns the number of tasks of the component.
 

@@ -58,6 +58,7 @@ class Component:
     Attributes:
         spec: the user's object, which is shipped to the executors.
         parallelism: number of executors asked for.
+        is_planned: whether the planner chose its number of tasks, since none was given.
         streams: stream id -> stream that it emits, in the order of declaration.
         conf: its own configuration, which takes precedence over the topology's.
         master_id: id of the master of its sub-topology, its own id if it is the master; None outside of one.
@@ -74,6 +75,7 @@ class Component:
     conf: Mapping[str, Any] = field(default_factory=dict)
     master_id: str | None = None
     may_chain: bool = True
+    is_planned: bool = False
 
     @property
     def executor_count(self) -> int:

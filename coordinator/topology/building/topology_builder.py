@@ -33,6 +33,7 @@ from coordinator.topology.building.component_configuration import (
     component_configuration,
     topology_configuration,
 )
+from coordinator.topology.building.planned_tasks import PLANNED_TASKS
 from coordinator.topology.building.topology import (
     DEFAULT_MESSAGE_TIMEOUT_S,
     Component,
@@ -156,7 +157,7 @@ class GraphBuilder:
 
     def __init__(self, topology_id: str) -> None:
         self._topology_id = check_name("topology id", topology_id)
-        self._components: dict[str, tuple[ComponentKind, Any, int, BoltDeclarer | SpoutDeclarer]] = {}
+        self._components: dict[str, tuple[ComponentKind, Any, int | None, BoltDeclarer | SpoutDeclarer]] = {}
         self._master_of: dict[str, str] = {}  # components of sub-topologies only
         self._acker_count = 1
         self._task_count_max: int | None = None
@@ -182,7 +183,8 @@ class GraphBuilder:
         return tuple(in_flow_order(components))
 
     def _component(self, component_id: str) -> Component:
-        kind, spec, parallelism, declarer = self._components[component_id]
+        kind, spec, given, declarer = self._components[component_id]
+        parallelism = PLANNED_TASKS if given is None else given
         return Component(
             component_id=component_id,
             kind=kind,
@@ -194,9 +196,12 @@ class GraphBuilder:
             conf=component_configuration(component_id, spec, declarer),
             master_id=self._master_of.get(component_id),
             may_chain=declarer.may_chain,
+            is_planned=declarer.is_planned(given),
         )
 
-    def _add(self, kind: ComponentKind, spec: Any, parallelism: int, declarer: BoltDeclarer | SpoutDeclarer) -> None:
+    def _add(
+        self, kind: ComponentKind, spec: Any, parallelism: int | None, declarer: BoltDeclarer | SpoutDeclarer
+    ) -> None:
         component_id = declarer.component_id
         check_name("component id", component_id)
         if component_id.startswith("__"):  # as ACKER_COMPONENT does
@@ -205,7 +210,8 @@ class GraphBuilder:
             )
         if component_id in self._components:
             raise TopologyError(f"component id {component_id!r} is used twice; give each component its own")
-        check_parallelism(f"parallelism of component {component_id!r}", parallelism)
+        if parallelism is not None:
+            check_parallelism(f"parallelism of component {component_id!r}", parallelism)
         self._components[component_id] = (kind, spec, parallelism, declarer)
 
     def _streams(self, component_id: str, spec: Spec) -> dict[str, StreamSpec]:
@@ -222,7 +228,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         spout_id: component id of the spout.
         spout: cuts the input into transactions.
         parallelism: number of executors that read the input, and of tasks unless `spout_declarer` sets it; on Spark
-            only the latter.
+            only the latter. None leaves it to the planner, which chooses one task.
 
     Attributes:
         spout_declarer: sets the spout's number of tasks and configuration.
@@ -233,7 +239,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
     Source: backtype.storm.transactional.TransactionalTopologyBuilder.
     """
 
-    def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int = 1) -> None:
+    def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int | None = None) -> None:
         super().__init__(topology_id)
         if not isinstance(spout, Spout):
             raise TopologyError(
@@ -250,14 +256,17 @@ class TransactionalTopologyBuilder(GraphBuilder):
         self._message_timeout_s = DEFAULT_MESSAGE_TIMEOUT_S
         self._letter_limits = DEFAULT_LETTER_LIMITS
 
-    def set_bolt(self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int = 1) -> BoltDeclarer:
+    def set_bolt(
+        self, component_id: str, bolt: IBatchBolt | IBasicBolt, parallelism: int | None = None
+    ) -> BoltDeclarer:
         """Adds a batch bolt, which is a committer if it is an `ICommitter`, or a basic bolt, which ignores batches.
 
         Args:
             component_id: unique in the topology.
             bolt: shipped to the executors.
             parallelism: its number of executors, and of tasks unless `BoltDeclarer.set_num_tasks` sets that; on Spark
-                only the latter.
+                only the latter. None leaves it to the planner, which chooses one task: waves are dealt to all cores by
+                batch, and nothing depends on the machine.
 
         Raises:
             TopologyError: the id is taken or invalid, or `bolt` is neither an `IBatchBolt` nor an `IBasicBolt`.
@@ -265,7 +274,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
         kind = ComponentKind.COMMITTER if isinstance(bolt, ICommitter) else ComponentKind.BOLT
         return self._add_bolt(component_id, kind, bolt, parallelism)
 
-    def set_committer_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int = 1) -> BoltDeclarer:
+    def set_committer_bolt(self, component_id: str, bolt: IBatchBolt, parallelism: int | None = None) -> BoltDeclarer:
         """Adds a batch bolt as a committer, whether or not its class is an `ICommitter`."""
         return self._add_bolt(component_id, ComponentKind.COMMITTER, bolt, parallelism)
 
@@ -331,7 +340,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
             letter_limits=self._letter_limits,
         )
 
-    def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int) -> BoltDeclarer:
+    def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int | None) -> BoltDeclarer:
         if not isinstance(bolt, (IBatchBolt, IBasicBolt)):
             raise TopologyError(
                 f"component {component_id!r} is {described(bolt)}; give an instance of IBatchBolt or IBasicBolt"

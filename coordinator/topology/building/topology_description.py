@@ -89,11 +89,16 @@ def summary(description: str) -> str:
     """Returns a short form of a description for readers; the text itself if it cannot be parsed."""
     try:
         found = json.loads(description)
-        parts = [f"{name}*{each['tasks']}[{each['kind']}]" for name, each in found["components"].items()]
+        parts = [_short(name, each) for name, each in found["components"].items()]
         states = [f"{name}:{each['kind']}" for name, each in found["states"].items()]
     except (ValueError, TypeError, KeyError, AttributeError):
         return description
     return f"{', '.join(parts)}; states {', '.join(states) or 'none'}"
+
+
+def _short(name: str, component: Mapping[str, Any]) -> str:
+    chosen = " by plan" if component.get("planned") else ""
+    return f"{name}*{component['tasks']}{chosen}[{component['kind']}]"
 
 
 def check_topology(
@@ -128,12 +133,13 @@ def _of_component(component: Component) -> dict[str, Any]:
     inputs = sorted(
         f"{s.upstream_id}/{s.stream_id}: {s.grouping!r}" for s in component.subscriptions if not s.is_of_letters
     )
-    return {
+    described = {
         "kind": component.kind.value,
         "tasks": component.task_count,
         "parallelism": component.parallelism,
         "inputs": inputs,
     }
+    return described | {"planned": True} if component.is_planned else described
 
 
 def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
@@ -171,6 +177,7 @@ def _of_kind(kind: str, before: Described, after: Described) -> list[str]:
 
 def _changed_parts(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     parts = {part for part in before.keys() | after.keys() if before.get(part) != after.get(part)}
+    parts.discard("planned")  # who chose a number changes nothing
     if "tasks" in parts:  # usually the parallelism was changed, and the number of tasks follows it
         parts.discard("parallelism")
     return sorted(parts)

@@ -38,8 +38,8 @@ def test_chains_share_a_stage_and_hand_tuples_over_in_memory():
     assert [group.members for group in picture.groups] == [("lines", "count"), ("store",)]
     assert [edge.in_memory for edge in picture.edges] == [True, False]
     assert stages(EXAMPLES["word_count"]()) == [
-        "stage 1 · processing · 2 Spark tasks · chain lines+count",
-        "stage 2 · commit · 2 Spark tasks · 1 acker",
+        "stage 1 · processing · 1 Spark task · chain lines+count",
+        "stage 2 · commit · 1 Spark task · 1 acker",
     ]
 
 
@@ -104,7 +104,7 @@ def test_small_batches_without_partitions_are_dealt_in_shares():
 def test_a_plain_topology_has_its_spouts_in_the_driver():
     assert stages(EXAMPLES["plain_word_count"]())[:2] == [
         "driver · fill a wave while one runs",
-        "stage 1 · 2 Spark tasks",
+        "stage 1 · 1 Spark task · chain split+count+append",
     ]
 
 

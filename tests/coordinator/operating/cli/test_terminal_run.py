@@ -12,7 +12,7 @@ from tests.support.cli.jobs import JobFolder
 from tests.support.cli.terminal import on_terminal
 
 ROOT = Path(__file__).resolve().parents[4]
-STEPS = ["starting the private server in 'd'", "starting Spark with master local[2]", "preparing 6 tasks in 2 stages"]
+STEPS = ["starting the private server in 'd'", "starting Spark with master local[2]", "preparing 3 tasks in 2 stages"]
 SCRIPT = f"""
 import sys
 import time

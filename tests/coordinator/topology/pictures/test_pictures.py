@@ -33,15 +33,15 @@ def hostile_picture():
 
 def test_the_text_says_where_each_component_runs_whom_it_hears_and_what_it_writes():
     assert text_of(plan(EXAMPLES["word_count"]()).picture).splitlines()[:9] == [
-        "word_count: transactional topology, 3 components, 6 tasks",
+        "word_count: transactional topology, 3 components, 3 tasks",
         "",
-        "stage 1 · processing · 2 Spark tasks · chain lines+count",
-        "  lines  spout      TextFiles    2 tasks",
-        "  count  bolt       CountWords   2 tasks  <- lines by shuffle, in memory",
+        "stage 1 · processing · 1 Spark task · chain lines+count",
+        "  lines  spout      TextFiles    1 task",
+        "  count  bolt       CountWords   1 task  <- lines by shuffle, in memory",
         "",
-        "stage 2 · commit · 2 Spark tasks · 1 acker",
-        "  store  committer  StoreCounts  2 tasks  <- count by fields word",
-        "                                          -> {word_count}:counts (hash str -> int)",
+        "stage 2 · commit · 1 Spark task · 1 acker",
+        "  store  committer  StoreCounts  1 task  <- count by fields word",
+        "                                         -> {word_count}:counts (hash str -> int)",
     ]
 
 

@@ -11,16 +11,15 @@ from coordinator.sources import JsonLines
 from myproject.bolts import StoreVisits, SumVisits
 
 
-def topology(path: str = "data/*.jsonl", visits_per_batch: int = 25, parallelism: int = 2) -> Topology:
+def topology(path: str = "data/*.jsonl", visits_per_batch: int = 25) -> Topology:
     """Returns the topology; ``txbatch run -p NAME=VALUE`` sets its parameters.
 
     Args:
         path: path or glob of the files, one JSON object a line; they may be compressed.
         visits_per_batch: visits in one transaction.
-        parallelism: tasks of every component.
     """
     visits = JsonLines(path, {"page": str, "seconds": int}, visits_per_batch)
-    builder = TransactionalTopologyBuilder("myproject", "visits", visits, parallelism=parallelism)
-    builder.set_bolt("sum", SumVisits(), parallelism=parallelism).shuffle_grouping("visits")
-    builder.set_committer_bolt("store", StoreVisits(), parallelism=parallelism).fields_grouping("sum", ["page"])
+    builder = TransactionalTopologyBuilder("myproject", "visits", visits)
+    builder.set_bolt("sum", SumVisits()).shuffle_grouping("visits")
+    builder.set_committer_bolt("store", StoreVisits()).fields_grouping("sum", ["page"])
     return builder.build()

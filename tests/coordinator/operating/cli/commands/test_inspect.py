@@ -166,8 +166,8 @@ def test_a_dry_run_shows_the_tuples_at_each_component(
 
     (tmp_path / "in.txt").write_text("a b\na\n")
     with LocalCluster(redis_url=redis_backend.url) as cluster:
-        cluster.submit(topology(str(tmp_path / "in.txt"), 1, parallelism=1)).run_until_idle()
-    given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1", "-p", "parallelism=1")
+        cluster.submit(topology(str(tmp_path / "in.txt"), 1)).run_until_idle()
+    given = ("-p", f"input={tmp_path}/in.txt", "-p", "lines_per_batch=1")
     command = ("dry-run", "examples.word_count:topology", "--txid", "1", *given, "--redis", str(redis_backend.url))
     assert txbatch(*command, "--limit", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
