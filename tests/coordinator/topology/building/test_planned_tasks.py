@@ -11,16 +11,16 @@ from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.topology_plan import plan
 from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
 from coordinator.plain.plain_topology_builder import TopologyBuilder
-from coordinator.spouts.memory import FeederSpout, MemoryTransactionalSpout
+from coordinator.spouts.memory import FeederSpout
 from coordinator.topology.building.planned_tasks import planned, said, undealt
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import TopologyChange, changes, described, summary
 from coordinator.transactional.options import RunOptions
-from examples.dedupe import AddOnce
+from examples.dedupe import topology as dedupe
 from examples.word_count import topology as word_count
 from state.errors import TopologyError
 from tests.simulation.workload import PartitionedSpout
-from tests.support.topologies.components import Commit, Pass
+from tests.support.topologies.components import Commit, Lines, Pass
 from tests.support.topologies.plain_components import Identity
 
 
@@ -72,11 +72,10 @@ def test_a_plan_names_what_one_task_does_not_spread_over_the_cores():
     partitioned = TransactionalTopologyBuilder("planned", "lines", PartitionedSpout(""))
     partitioned.set_bolt("pass", Pass()).shuffle_grouping("lines")
     assert undealt(partitioned.build()) == "one task reads all partitions of lines"
-    reading = TransactionalTopologyBuilder("planned", "rows", MemoryTransactionalSpout([[[1]]], ["id"], 1))
-    reading.set_committer_bolt("add", AddOnce()).fields_grouping("rows", ["id"])
-    assert undealt(reading.build()) == "add reads state"
+    reading = dedupe(__file__, parallelism=None)
+    assert undealt(reading) == "add reads state"
     assert (
-        plan(reading.build())
+        plan(reading)
         .picture.facts[0]
         .endswith("Since add reads state, a parallelism of the spout and its bolts may be faster.")
     )
