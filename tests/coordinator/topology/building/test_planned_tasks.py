@@ -25,9 +25,7 @@ from tests.support.topologies.plain_components import Identity
 
 
 def built(spout_tasks=None, bolt_tasks=None, tasks=None):
-    builder = TransactionalTopologyBuilder(
-        "planned", "lines", MemoryTransactionalSpout([[[1]]], ["line"], 1), spout_tasks
-    )
+    builder = TransactionalTopologyBuilder("planned", "lines", Lines(), spout_tasks)
     bolt = builder.set_bolt("pass", Pass(), bolt_tasks).shuffle_grouping("lines")
     if tasks is not None:
         bolt.set_num_tasks(tasks)
