@@ -18,6 +18,7 @@ from unittest import mock
 
 import pytest
 
+from benchmarks.task_counts import with_tasks
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.cli.entry import main
@@ -99,10 +100,9 @@ class Walk:
 
 
 def words(folder: Path) -> Topology:
-    """Four transactions of text."""
+    """Four transactions of text, which two tasks of each component share."""
     (folder / "lines.txt").write_text("to be or not to be\n" * 40)
-    made: Topology = topology(str(folder / "*.txt"), lines_per_batch=10)
-    return made
+    return with_tasks(topology(str(folder / "*.txt"), lines_per_batch=10), 2)
 
 
 def of_a_transaction(folder: Path) -> list[str]:
