@@ -137,14 +137,16 @@ def _plain_summary(topology_id: str, statistics: PlainStatistics) -> list[str]:
 
 
 def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice) -> list[str]:
-    seconds = statistics.seconds
+    first, rate = statistics.first_wave(), statistics.rate()
     ended = "stopped before the end of its input; run again to continue" if statistics.is_interrupted else "done"
     lines = [f"{topology.topology_id}: {ended}", f"  {summary_line(statistics)}"]
-    if seconds > 0:
-        lines.append(
-            f"  {statistics.committed / seconds:,.1f} transactions/s, {statistics.tuples / seconds:,.0f} tuples/s, "
-            f"{counted(statistics.waves, 'wave')}, {counted(statistics.commit_groups, 'commit')}"
-        )
+    if statistics.seconds > 0:
+        parts = [] if first is None else [f"first wave {first.since_start_s:.1f} s"]
+        if rate is not None:
+            tuples = rate * statistics.tuples / max(1, statistics.committed)
+            parts.append(f"{'then ' if parts else ''}{rate:,.1f} transactions/s, {tuples:,.0f} tuples/s")
+        parts += [counted(statistics.waves, "wave"), counted(statistics.commit_groups, "commit")]
+        lines.append(f"  {', '.join(parts)}")
     if statistics.server_away_count:
         times = "once" if statistics.server_away_count == 1 else f"{statistics.server_away_count:,} times"
         lines.append(

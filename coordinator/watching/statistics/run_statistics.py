@@ -150,6 +150,16 @@ class RunStatistics(WaveStatistics):
         self.wave_ended(now_s, seconds, attempt_count)
         self.moment(now_s, self.committed, self.failed_attempts)
 
+    def rate(self) -> float | None:
+        """Returns the transactions committed a second after the first wave, in which Spark and its workers start.
+
+        None if fewer were committed after it than in it: a short run has no rate.
+        """
+        first = self.first_wave()
+        before_s, before = (0.0, 0) if first is None else (first.since_start_s, first.size)
+        count, seconds = self.committed - before, self.seconds - before_s
+        return count / seconds if count >= before and seconds > 0 else None
+
     def copied(self) -> RunStatistics:
         """Returns a copy that stays as it is; called on the run's own thread."""
         return replace(
@@ -170,7 +180,7 @@ class RunStatistics(WaveStatistics):
             ("last txid", self.last_txid),
             ("tuples", self.tuples),
             ("seconds", round(self.seconds, 3)),
-            ("transactions/s", self.per_second(self.committed)),
+            *([] if (rate := self.rate()) is None else [("transactions/s", round(rate, 1))]),
             ("attempts", self.attempts),
             ("failed attempts", self.failed_attempts),
             ("waves", self.waves),

@@ -158,6 +158,10 @@ class WaveStatistics:
         """Returns a count of the run by second, 0 before the first result."""
         return round(count / self.seconds, 1) if self.seconds > 0 else 0.0
 
+    def first_wave(self) -> WaveTime | None:
+        """Returns how long the first wave took; None if it has not ended, or nobody has measured it."""
+        return next(iter(self.history.waves.points()), None)
+
     def wave_started(self, now_s: float) -> None:
         """Counts a wave that is started."""
         self.waves += 1

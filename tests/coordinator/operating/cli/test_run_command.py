@@ -16,6 +16,7 @@ from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
+from coordinator.watching.statistics.wave_statistics import RunHistory, WaveTime
 from state.errors import ReplayLimitError, TopologyError
 from state.records.durability import Durability, DurabilityLevel, DurabilityReport
 from tests.support.cli.jobs import JobFolder
@@ -119,6 +120,19 @@ def test_people_are_told_rates_counters_and_keys(capsys: pytest.CaptureFixture[s
         "  counter invalid_utf8_lines: 3",
         "  hash {lines}:lines in the private server in 'data'",
     ]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [(2, "first wave 3.0 s, then 8.0 transactions/s, 800 tuples/s, 3"), (10, "first wave 3.0 s, 3")],
+)
+def test_a_rate_leaves_out_the_first_wave_in_which_spark_starts(
+    capsys: pytest.CaptureFixture[str], size: int, said: str
+) -> None:
+    history = RunHistory()
+    history.waves.add(WaveTime(3.0, 0.1, size))
+    execute(typed_run(as_json=False), FakeRunner(**DONE, history=history))
+    assert f"  {said} waves, 2 commits" in capsys.readouterr().out.splitlines()
 
 
 @pytest.mark.parametrize(
