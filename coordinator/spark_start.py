@@ -128,7 +128,8 @@ class SparkStart:
     def _process_engine(self, resources: ExitStack) -> Engine:
         from coordinator.engines.in_process.process_engine import ProcessEngine
 
-        self.request.tell_step("running in this process, on one core, without Spark")
+        tasks = counted(len(self.plan.wirings), "task")
+        self.request.tell_step(f"running {tasks} in this process, without Spark{said(self.topology)}")
         engine = ProcessEngine(self.plan, self.url, self.nonce, self.topology.message_timeout_s)
         return resources.enter_context(closing(engine))
 

@@ -148,7 +148,7 @@ def test_a_machine_without_java_and_without_a_path_counts_words(tmp_path):
         check=False,
         env=environment,
     )
-    assert (done.returncode, "running in this process" in done.stderr) == (0, True), done.stderr
+    assert (done.returncode, "in this process, without Spark: " in done.stderr) == (0, True), done.stderr
     topology = word_count.topology(f"{tmp_path}/input.txt")
     with EmbeddedServer(tmp_path / "data") as server:
         assert run(topology, redis_url=server.url, engine="local").committed == 0  # all is committed
