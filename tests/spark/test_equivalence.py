@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import transfers
+from benchmarks.task_counts import with_tasks
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.run import run
@@ -177,7 +178,7 @@ def test_both_engines_commit_the_same_state(cluster, made):
         assert counted == (statistics.committed, statistics.tuples, statistics.counters)
 
 
-def examples_over(folder, parallelism):
+def examples_over(folder):
     """Counts, balances that are read before they are written, and sorted sets."""
     draw = Random(7)
     pairs = [(draw.randrange(5), draw.randrange(5)) for _ in range(200)]
@@ -189,15 +190,14 @@ def examples_over(folder, parallelism):
     (folder / "t.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in [*bank, *moved]), encoding="utf-8")
     orders = "".join(f"o{n},p{a},{b},{draw.randrange(9999)}\n" for n, (a, b) in enumerate(pairs))
     (folder / "orders.csv").write_text(f"order,product,units,cents\n{orders}", encoding="utf-8")
-    given = {"parallelism": parallelism}
-    yield word_count.topology(f"{folder}/words.txt", lines_per_batch=9, **given)
-    yield ledger.topology(f"{folder}/t.jsonl", lines_per_batch=9, **given)
-    yield top_k.topology(f"{folder}/orders.csv", rows_per_batch=9, **given)
+    yield word_count.topology(f"{folder}/words.txt", lines_per_batch=9)
+    yield ledger.topology(f"{folder}/t.jsonl", lines_per_batch=9)
+    yield top_k.topology(f"{folder}/orders.csv", rows_per_batch=9)
 
 
-@pytest.mark.parametrize("parallelism", [1, 2, 3])
-def test_the_local_engine_commits_what_spark_commits(cluster, parallelism):
-    for topology in examples_over(cluster.notes, parallelism):
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_the_local_engine_commits_what_spark_commits(cluster, tasks):
+    for topology in (with_tasks(example, tasks) for example in examples_over(cluster.notes)):
         statistics = cluster.run(topology)
         on_spark = snapshot(cluster.client, topology.topology_id, handles(topology))
         cluster.client.flushall()
