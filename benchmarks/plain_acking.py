@@ -220,7 +220,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     add("--engine", nargs="+", choices=["local", "spark"], default=["local", "spark"], help="default both")
     add("--local-tuples", type=int, default=20_000, help="tuples per run on LocalCluster (default %(default)s)")
     add("--local-pending", type=int, default=100, help="max spout pending there (default %(default)s)")
-    add("--spark-tuples", type=int, default=600_000, help="tuples per run on Spark (default %(default)s)")
+    add("--spark-tuples", type=int, default=1_000_000, help="tuples per run on Spark (default %(default)s)")
     add("--wave-tuples", type=int, default=50_000, help="most tuples per wave (default %(default)s)")
     add("--pending", type=int, default=100_000, help="max spout pending (default %(default)s)")
     add("--per-call", type=int, default=1, help="tuples that a call of the spout emits (default %(default)s)")
