@@ -115,7 +115,7 @@ class MessagePacker:
             CodecError: a value cannot travel or is too large; raised here, where the emitter can see it.
         """
         box = self._boxes.get(target) or self._box(target)
-        if _is_small(row):
+        if is_small(row):
             if stream_index != box.stream_index:
                 box.pack_rows()
                 box.stream_index = stream_index
@@ -131,15 +131,11 @@ class MessagePacker:
     def add_all(
         self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int]
     ) -> None:
-        """Sends tuples with one root each, which may travel; the same as `add` of each."""
-        if not all(map(_is_small, rows)):
-            for row, root, edge in zip(rows, roots, edges, strict=True):
-                self.add(target, stream_index, row, {root: edge})
-            return
+        """Sends small tuples with one root each, or with none; the same as `add` of each."""
         box = self._boxes.get(target) or self._box(target)
         for start in range(0, len(rows), self._portion):
             part = slice(start, start + self._portion)
-            columns = pack_numbers(roots[part]), pack_numbers(edges[part])
+            columns = (pack_numbers(roots[part]), pack_numbers(edges[part])) if roots else (None, None)
             self._hold(target, box, pack([_STRETCH, stream_index, rows[part], *columns]), len(rows[part]))
 
     def begin(self, begun: Mapping[int, int]) -> None:
@@ -315,7 +311,7 @@ def _columns(wire: list[bytes]) -> RootEdges:
     return roots, edges
 
 
-def _is_small(row: list[Any]) -> bool:
+def is_small(row: list[Any]) -> bool:
     """Returns whether values are surely packed without an error into few bytes."""
     room = SMALL_BYTES - NUMBER_BYTES * len(row)
     for value in row:

@@ -27,7 +27,7 @@ class RootOutbox(Protocol):
     def add_all(
         self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int], /
     ) -> None:
-        """Sends tuples, each with one root and edge, as `add`; the rows are of one length and may travel."""
+        """Sends small tuples, see `is_small`, each with one root and edge, or with none; as `add`."""
 
     def init(self, root: int, edges: int, /) -> None:
         """Tells the acker that the spout has begun a tree; `edges` is the xor of its first edges."""

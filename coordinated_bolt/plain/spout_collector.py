@@ -8,13 +8,15 @@ from itertools import repeat
 from random import Random
 from typing import Any
 
-from coordinated_bolt.plain.message_packer import unpack_numbers
+from coordinated_bolt.plain.message_packer import is_small, unpack_numbers
 from coordinated_bolt.plain.outboxes import EDGE_BITS, RootOutbox
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import Pending
 from coordinated_bolt.streams.routing import Router
+from coordinated_bolt.transport.outbox import check_tuple_size
 from coordinated_bolt.watching.task_observer import HookObserver, Meter
 from coordinated_bolt.wiring import TaskWiring
+from state.codec import pack
 
 
 class TreeSpoutOutputCollector:
@@ -62,26 +64,29 @@ class TreeSpoutOutputCollector:
         stream_index, listed, choosers = self._router.route_all(rows, stream_id)
         if ids and len(ids) != len(listed):
             raise ValueError(f"emit_all was given {len(listed)} tuples, but {len(ids)} message ids; give one for each")
-        if self._watched.watchers or any(each is None for each in ids) or not (ids and self._has_ackers):
+        are_small = all(map(is_small, listed))
+        if self._watched.watchers or any(each is None for each in ids) or not are_small:
+            for row in () if are_small else listed:
+                check_tuple_size(pack(row))  # before any of them is sent
             for row, message_id in zip(listed, ids or repeat(None), strict=False):
                 self.emit(row, message_id, stream_id)
             return
-        begun: dict[int, int] = dict.fromkeys(self._new_roots(len(listed)), 0)
-        roots, sent_count = list(begun), 0
-        root_of = dict(zip(map(id, listed), roots, strict=True))
-        for chooser, tasks in choosers:
-            for position, share in chooser.split(listed).items():
-                its = roots if len(share) == len(roots) else [root_of[id(row)] for row in share]
-                edges = self._draw(len(its))
-                self._outbox.add_all(tasks[position], stream_index, list(share), its, edges)
-                sent_count += len(its)
-                for root, edge in zip(its, edges, strict=True):
-                    begun[root] ^= edge
         messages = zip(ids, listed, repeat(stream_id), repeat(self._clock()), strict=False)
-        self.pending.update(zip(roots, messages, strict=True))
-        self._outbox.begin(begun)
+        shares = [
+            (tasks[position], list(share))
+            for chooser, tasks in choosers
+            for position, share in chooser.split(listed).items()
+        ]
+        if ids and self._has_ackers:
+            begun = self._send_trees(stream_index, listed, shares)
+            self.pending.update(zip(begun, messages, strict=True))
+            self._outbox.begin(begun)
+        else:
+            for target, share in shares:
+                self._outbox.add_all(target, stream_index, share, (), ())
+            self.done.extend(messages)
         self.emitted_count += len(listed)
-        self._work.add_emitted(stream_id, len(listed), sent_count)
+        self._work.add_emitted(stream_id, len(listed), sum(len(share) for _, share in shares))
 
     def emit_direct(
         self, task_id: int, values: Sequence[Any], message_id: Any = None, stream_id: str = DEFAULT_STREAM
@@ -113,6 +118,20 @@ class TreeSpoutOutputCollector:
         self._work.add_emitted(stream_id, 1, len(receivers))
         if self._watched.watchers:
             self._watched.emitted(stream_id, row, receivers)
+
+    def _send_trees(
+        self, stream_index: int, rows: list[list[Any]], shares: Iterable[tuple[int, list[list[Any]]]]
+    ) -> dict[int, int]:
+        """Sends rows as roots of trees; returns root -> the xor of its edges, in the order of the rows."""
+        roots = self._new_roots(len(rows))
+        begun, root_of = dict.fromkeys(roots, 0), dict(zip(map(id, rows), roots, strict=True))
+        for target, share in shares:
+            its = roots if len(share) == len(roots) else tuple(root_of[id(row)] for row in share)
+            edges = self._draw(len(its))
+            self._outbox.add_all(target, stream_index, share, its, edges)
+            for root, edge in zip(its, edges, strict=True):
+                begun[root] ^= edge
+        return begun
 
     def _new_roots(self, count: int) -> tuple[int, ...]:
         while True:

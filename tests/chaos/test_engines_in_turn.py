@@ -42,7 +42,9 @@ class LedgerOnBoth(Ledger):
         return self.site.finish(*self._second)
 
 
-@pytest.mark.parametrize(("first", "second"), [("spark", "local"), ("local", "spark")])
+@pytest.mark.parametrize(
+    ("first", "second"), [("spark", "local"), pytest.param("local", "spark", marks=pytest.mark.nightly)]
+)
 def test_a_run_killed_on_one_engine_is_continued_on_the_other(tmp_path: Path, first: str, second: str) -> None:
     outcome = play(LedgerOnBoth(tmp_path, first, second), kills=1)
     (kill,) = outcome.kills

@@ -210,7 +210,7 @@ def test_a_crash_of_several_attempts_counts_against_none_of_them(cluster, phase)
 @in_both_modes
 @pytest.mark.parametrize(
     "bolts",
-    [{"work": Killing(BAD_NUMBER)}, {"store": KillingStore(BAD)}],
+    [pytest.param({"work": Killing(BAD_NUMBER)}, marks=pytest.mark.nightly), {"store": KillingStore(BAD)}],
     ids=["processing", "commit"],
 )
 def test_a_txid_that_always_kills_its_worker_is_named_and_all_lower_ones_are_committed(

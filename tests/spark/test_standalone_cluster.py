@@ -106,6 +106,7 @@ def field(tmp_path, monkeypatch):
 Make = Callable[..., Field]
 
 
+@pytest.mark.nightly
 def test_a_slow_start_counts_against_nobody_and_is_said_everywhere(field: Make) -> None:
     cluster = field(workers=0)
     job = cluster.run(60, "-p", "timeout_s=8", "--on-poison", "quarantine", "--max-attempts", "1")

@@ -106,6 +106,7 @@ def test_arguments_that_make_no_sense_are_refused(words, capsys):
 @pytest.mark.spark
 @pytest.mark.redis
 @pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_real_processes_measure_rate_and_latency(tmp_path, capsys):
     words = ["--sides", "txbatch", "redis_pipeline", "--work-dir", str(tmp_path), "--megabytes", "0.2"]

@@ -11,6 +11,7 @@ from coordinated_bolt.plain.messages import Message, MessageKind
 from coordinated_bolt.plain.spout_collector import TreeSpoutOutputCollector
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import AllGrouping, CustomGrouping, FieldsGrouping, ShuffleGrouping
+from coordinated_bolt.transport import outbox as module
 from coordinated_bolt.watching.task_observer import HookObserver, Meter, TaskObserver
 from state.codec import CodecError
 from tests.support.tasks.messages import message_outbox
@@ -88,9 +89,11 @@ def test_without_ids_or_ackers_nothing_is_tracked():
     collector, sent, _ = make(AllGrouping())
     collector.emit_all([["x"], ["y"]])
     assert received(sent)[2] == len(collector.pending) == len(collector.done) == 0
-    collector, sent, _ = make(AllGrouping(), ackers=())
+    collector, sent, work = make(AllGrouping(), ackers=())
     collector.emit_all([["x"], ["y"]], [1, 2])
     assert (len(collector.pending), [message[0] for message in collector.done]) == (0, [1, 2])
+    assert received(sent) == ({target: [["x"], ["y"]] for target in (21, 22, 23)}, True, 0)
+    assert (work.emitted, work.transferred) == ({"default": 2}, {"default": 6})
 
 
 def test_of_an_id_that_is_none_nobody_hears():
@@ -112,6 +115,14 @@ def test_if_one_is_refused_none_is_sent(rows, ids, error, text):
     collector, sent, _ = make()
     with pytest.raises(error, match=text):
         collector.emit_all(rows, ids)
+    assert (sent, collector.pending, collector.emitted_count) == ([], {}, 0)
+
+
+def test_if_one_is_too_large_none_is_sent(monkeypatch):
+    monkeypatch.setattr(module, "TUPLE_BYTES_MAX", 5000)
+    collector, sent, _ = make()
+    with pytest.raises(CodecError, match="more than the limit of 5,000"):
+        collector.emit_all([["x"], ["y" * 5001]], [1, 2])
     assert (sent, collector.pending, collector.emitted_count) == ([], {}, 0)
 
 
