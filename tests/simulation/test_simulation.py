@@ -169,9 +169,9 @@ def test_commit_tasks_that_are_believed_whatever_they_read_are_found(kind):
         assert any(simulate(Scenario.of(seed, kind=kind)).violation for seed in range(LOOK_FOR))
 
 
-def end_as_acked(self, root, *, is_acked, end=SpoutTask.end):
+def end_as_acked(self, roots, *, acked, end=SpoutTask.end):
     """Whatever has become of a tree, its spout is told that it is complete."""
-    return end(self, root, is_acked=True)
+    return end(self, roots, acked=frozenset(roots))
 
 
 acked_blindly = mock.patch.object(SpoutTask, "end", end_as_acked)
