@@ -9,7 +9,7 @@ from coordinator.topology.building.topology import Topology
 
 
 def with_tasks(topology: Topology, tasks: int) -> Topology:
-    """Returns the topology with so many tasks of each component, except those given a number or a global grouping."""
+    """Returns the topology with `tasks` tasks of each component, except those with a number or a global grouping."""
     return replace(
         topology,
         components=tuple(

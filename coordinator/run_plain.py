@@ -3,7 +3,7 @@
 It runs in waves. The spouts live in the driver. What they emit goes through one Spark job, in which every bolt executes
 its share. At the end each message is acked or failed: it fails if a bolt failed it, if a bolt left a tuple of its tree
 neither acked nor failed, or if the job crashed. One wave runs at a time. Meanwhile the spouts are asked for the next
-one, which begins before they hear of the former; if that has crashed, after it.
+one, which begins before the acks of the previous one; if that has crashed, after its failures.
 
 Differs from Storm, and from `LocalCluster`:
 

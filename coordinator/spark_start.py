@@ -103,10 +103,7 @@ class SparkStart:
             spark_lease(topology.topology_id, request.spark, request.master, request.conf or {})
         )
         plan = self.plan.in_slots(self.options.slots or lease.watch.call(lambda: slots_of(lease.context)))
-        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-        tell(
-            f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}{said(topology)}"
-        )
+        self._tell_preparing(plan)
         code = lease.watch.call(lambda: ship_topology(lease.context, topology, request.factory_module))
         intake = request.intake
         if intake is None and isinstance(topology.spout.spec, DataFrameBatches):
@@ -124,6 +121,11 @@ class SparkStart:
             intake=intake,
         )
         return topology, resources.enter_context(closing(engine))
+
+    def _tell_preparing(self, plan: Plan) -> None:
+        _LOG.info("topology %r runs in stages: %s", plan.topology_id, " | ".join(plan.outline()))
+        tasks, stages = counted(len(plan.wirings), "task"), counted(len(plan.outline()), "stage")
+        self.request.tell_step(f"preparing {tasks} in {stages}{said(self.topology)}")
 
     def _process_engine(self, resources: ExitStack) -> Engine:
         from coordinator.engines.in_process.process_engine import ProcessEngine
@@ -148,10 +150,7 @@ class SparkStart:
         tell(f"opening a Spark Connect session with the server of {where}")
         session = resources.enter_context(connect_lease(request.spark, request.master, request.conf or {}))
         plan = self.plan.in_slots(self.options.slots or slots_of_session(session))
-        _LOG.info("topology %r runs in stages: %s", topology.topology_id, " | ".join(plan.outline()))
-        tell(
-            f"preparing {counted(len(plan.wirings), 'task')} in {counted(len(plan.outline()), 'stage')}{said(topology)}"
-        )
+        self._tell_preparing(plan)
         ship_artifacts(session, topology, request.factory_module)
         engine = ConnectEngine(session, plan, self.url, self.nonce, topology.message_timeout_s)
         return resources.enter_context(closing(engine))

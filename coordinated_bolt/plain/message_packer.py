@@ -8,7 +8,7 @@ all its acks, which is all that an acker makes of them.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ _TEXTS = frozenset({str, bytes})
 _KINDS = {int(kind): kind for kind in MessageKind}
 _STRETCH = 0
 """Stands where a message has its kind."""
-NO_TREES = [b"", b""]
+_NO_TREES = [b"", b""]
 """The columns of a frame that says nothing of trees."""
 
 
@@ -138,10 +138,9 @@ class MessagePacker:
             columns = (pack_numbers(roots[part]), pack_numbers(edges[part])) if roots else (None, None)
             self._hold(target, box, pack([_STRETCH, stream_index, rows[part], *columns]), len(rows[part]))
 
-    def begin(self, begun: Mapping[int, int]) -> None:
-        """Tells the ackers of roots that a spout has emitted."""
-        for root, edges in begun.items():
-            self.init(root, edges)
+    def begin(self, begun: dict[int, int]) -> None:
+        """Tells the ackers which roots a spout has emitted."""
+        self._tell(begun, {})
 
     def init(self, root: int, edges: int) -> None:
         """Tells the acker of a root that a spout has emitted it."""
@@ -209,7 +208,7 @@ class MessagePacker:
             self._flush(target, box)
 
     def _flush(self, target: int, box: _HeldMessages) -> None:
-        self._send_content(target, box, [box.held, NO_TREES, NO_TREES])
+        self._send_content(target, box, [box.held, _NO_TREES, _NO_TREES])
         box.held, box.item_count, box.byte_count = [], 0, 0
 
     def _tell_acks(self) -> None:

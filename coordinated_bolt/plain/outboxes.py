@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -32,7 +32,7 @@ class RootOutbox(Protocol):
     def init(self, root: int, edges: int, /) -> None:
         """Tells the acker that the spout has begun a tree; `edges` is the xor of its first edges."""
 
-    def begin(self, begun: Mapping[int, int], /) -> None:
+    def begin(self, begun: dict[int, int], /) -> None:
         """Tells the same of many: root -> edges."""
 
 

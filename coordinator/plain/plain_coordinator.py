@@ -2,7 +2,7 @@
 
 The spouts live here, in the driver, and see what Storm promises them: `next_tuple` while they may emit, then `ack` or
 `fail` once for each message, never two calls at a time. While an engine runs a wave, the next one is filled; it begins
-as soon as the engine is free, before the spouts are told of the former. Nothing here imports Spark.
+as soon as the engine is free, before `ack` and `fail` are called for the previous one. Nothing here imports Spark.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class PlainCoordinator:
                 return
 
     def _turn(self, wave: SpoutWave, *, is_last: bool) -> SpoutWave | None:
-        """Ends a wave and begins the next one, before the spouts are told of a good one; returns what is under way."""
+        """Ends a wave; if it was good, begins the next one before it acks this one. Returns the wave that runs now."""
         self._idle_rounds = 0
         ended = self._end(wave)
         is_good = isinstance(ended, WaveDrained) and not ended.failures
@@ -183,7 +183,7 @@ class PlainCoordinator:
         full_s = look_s = self._clock()
         full_s += self._options.wave_fill_s
         turns, spout_count, asked_in_vain = self._turns, len(self._turns), 0
-        tuple_count = self._waiting_count()  # spouts may have emitted when they were told of acks
+        tuple_count = self._waiting_count()  # `ack` and `fail` may emit, too
         while asked_in_vain < spout_count and not self._is_draining:
             now_s = self._clock()
             if not is_alone and now_s >= look_s:
@@ -279,7 +279,7 @@ class PlainCoordinator:
 
 
 class SpoutWave:
-    """A wave from its first tuple until the spouts were told of it (driver).
+    """A wave, from its first tuple to the last `ack` or `fail` of its messages (driver).
 
     Args:
         outboxes: spout task id -> its outbox, which from now on puts everything into this wave.
@@ -320,7 +320,7 @@ class SpoutOutbox:
     add: Callable[[int, int, list[Any], dict[int, int]], None]
     add_all: Callable[[int, int, Sequence[list[Any]], Sequence[int], Sequence[int]], None]
     init: Callable[[int, int], None]
-    begin: Callable[[Mapping[int, int]], None]
+    begin: Callable[[dict[int, int]], None]
 
     def __init__(self, wiring: TaskWiring) -> None:
         self._wiring = wiring

@@ -78,7 +78,7 @@ def make_plain_plan(
     stages = [Stage(tuple(tasks_at[level])) for level in sorted(tasks_at)]
     return PlainPlan(
         topology_id=topology.topology_id,
-        chain=StageChain(tuple(stages), driver_tasks=spout_tasks),
+        chain=StageChain(tuple(stages)),
         wirings=wirings,
         acker_tasks=tasks_of[ACKER_COMPONENT],
         spout_tasks=spout_tasks,

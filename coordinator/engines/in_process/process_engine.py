@@ -61,8 +61,8 @@ class ProcessEngine(WaveEngine):
         self._jobs.append(partial(run, phase, lambda: None))
 
     def _crashed(self, name: str, error: BaseException) -> CrashStory:
-        told = "".join(traceback.format_exception(error))  # as a worker tells it to Spark
-        return crash_story(RuntimeError(told))
+        reported = "".join(traceback.format_exception(error))  # in the form in which a worker reports it to Spark
+        return crash_story(RuntimeError(reported))
 
     def cancel(self, wave_id: int) -> None:
         """What runs for a wave has ended before anybody can cancel it."""

@@ -49,12 +49,10 @@ class StageChain:
     Attributes:
         stages: from the first to the last.
         idle_tasks: tasks that not every job of a wave runs, so they must not carry frames for others.
-        driver_tasks: tasks that live in the driver and receive what the last stage sends them.
     """
 
     stages: tuple[Stage, ...]
     idle_tasks: frozenset[int] = frozenset()
-    driver_tasks: tuple[int, ...] = ()
 
     def routes_into(self, stage_index: int) -> dict[int, int]:
         """Returns target -> partition of a stage, for the frames that the stage above sends into it.
@@ -63,7 +61,7 @@ class StageChain:
         only partition 0.
         """
         if stage_index == len(self.stages):
-            return dict.fromkeys((DRIVER, *self.driver_tasks), 0)
+            return {DRIVER: 0}
         entered = self.stages[stage_index]
         routes = entered.place_of()
         carriers = [place for place, tasks in enumerate(entered.partitions) if self.idle_tasks.isdisjoint(tasks)]

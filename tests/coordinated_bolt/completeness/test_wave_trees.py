@@ -1,4 +1,4 @@
-"""The trees of a wave are asked for once everything is told, so no order matters, and an open tree stays open."""
+"""The trees of a wave are judged once all reports are in, in whatever order; an open tree stays open."""
 
 from __future__ import annotations
 
