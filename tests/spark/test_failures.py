@@ -286,7 +286,7 @@ def test_the_users_error_shows_the_file_it_was_written_in(cluster):
 
 
 @EITHER_ENGINE
-@pytest.mark.parametrize("timeout_s", [1, 3, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("timeout_s", [pytest.param(3, marks=pytest.mark.nightly), 5])
 def test_a_bolt_that_hangs_is_ended_after_the_message_timeout_named_and_tried_again(cluster, caplog, timeout_s):
     work = Hanging(1, cluster.notes / "hung")
     topology = numbers_topology(2, work=work, message_timeout_s=timeout_s)
@@ -318,7 +318,7 @@ def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_an
 def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spark_tries_its_task_again(
     cluster_that_retries,
 ):
-    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=3.0)
+    topology = numbers_topology(2, work=Hanging(SIZE), message_timeout_s=6.0)
     with pytest.raises(ReplayLimitError) as caught:
         cluster_that_retries.run(topology, max_attempts=2)
 

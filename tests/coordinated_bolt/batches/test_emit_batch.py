@@ -63,7 +63,7 @@ def rows_to(sent):
 
 
 @settings(max_examples=examples(50))
-@given(st.lists(st.lists(st.tuples(values, values), max_size=8), max_size=3), st.integers(1, 5))
+@given(st.lists(st.lists(st.tuples(values, values), max_size=4), max_size=3), st.integers(1, 5))
 def test_columns_reach_the_tasks_that_rows_reach_in_the_same_order(portions, frame_tuples):
     by_row, row_box, row_frames = make(*SUBSCRIBERS, frame_tuples=frame_tuples)
     by_column, column_box, column_frames = make(*SUBSCRIBERS, frame_tuples=frame_tuples)

@@ -12,7 +12,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from state.commits.commit import Commit, CommitReply
@@ -32,7 +32,6 @@ drawn_at_length = settings(
     max_examples=EXAMPLES,
     derandomize=EXAMPLES == 100,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
@@ -46,7 +46,6 @@ drawn_at_length = settings(
     max_examples=EXAMPLES,
     derandomize=EXAMPLES == 150,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 Executed = list[tuple[str, int, str, list[Any]]]

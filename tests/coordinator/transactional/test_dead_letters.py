@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -56,7 +56,7 @@ def test_the_order_of_letters_is_that_of_components_tasks_and_calls() -> None:
     assert of_third == [("source", 11), ("check", 15), ("add", 7)]
 
 
-@settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, derandomize=True)
 @given(batches, bounds, crash_points, st.integers(0, 2**32), st.integers(0, 6))
 def test_letters_are_stored_exactly_once_through_lost_frames_and_drivers_that_die(
     given_batches: list[list[int]], given_bounds: Any, crashes: Any, seed: int, budget: int

@@ -10,7 +10,7 @@ import os
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.runs.whole_runs import SLOTS, RandomFaults, run
@@ -52,7 +52,6 @@ def test_every_commit_of_a_random_topology_leaves_the_state_of_the_fold(early_co
         max_examples=EXAMPLES,
         derandomize=EXAMPLES == 150,
         database=None,
-        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
     @given(scenarios)
     def holds(scenario: Scenario) -> None:

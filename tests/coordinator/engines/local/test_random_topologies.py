@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from committers.group_commit import decide_group
@@ -39,7 +39,6 @@ scenarios = st.randoms(use_true_random=False).map(random_scenario)
     max_examples=EXAMPLES,
     derandomize=EXAMPLES == 150,
     database=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(scenarios)
 def test_every_commit_leaves_the_state_of_the_fold_and_a_run_leaves_nothing_else(scenario: Scenario):

@@ -48,7 +48,7 @@ class OnePerTask(BaseBatchBolt):
 
 class FirstOfSet(OnePerTask):
     def execute(self, tup):
-        self.first = next(iter({f"{tup['line']} {number}" for number in range(50)}))
+        self.first = " ".join([*{f"{tup['line']} {number}" for number in range(50)}][:5])  # never alike by chance
 
     def finish_batch(self):
         self.collector.emit([self.first])
