@@ -47,20 +47,29 @@ Content = Mapping[bytes, bytes] | frozenset[bytes] | tuple[bytes, ...] | bytes |
 
 @dataclass(frozen=True, slots=True)
 class StateImage:
-    """Whole states at one moment: state name -> content, an empty one if its key is missing.
+    """Whole states, and the records they go with, at one moment.
 
-    `committed` is the last committed txid as stored, "" if there is none.
+    Attributes:
+        metadata: metadata field -> packed value.
+        states: state name -> content, an empty one if its key is missing.
     """
 
-    committed: str
+    control: Mapping[str, str]
+    metadata: Mapping[str, bytes]
     states: Mapping[str, Content]
+
+    @property
+    def committed(self) -> str:
+        """The last committed txid as stored, "0" if there is none."""
+        return self.control.get("committed", "0")
 
 
 Entries = list[tuple[bytes, bytes]]
 """Field and value, or member and score; an empty one stands for what a kind has none of."""
 
+METADATA_STATE = f"{RESERVED_NAME}:metadata"
 OWN_KINDS: Mapping[str, StateKind] = {
-    f"{RESERVED_NAME}:metadata": StateKind.HASH,
+    METADATA_STATE: StateKind.HASH,
     f"{RESERVED_NAME}:receipts": StateKind.HASH,
     f"{RESERVED_NAME}:quarantine": StateKind.HASH,
     f"{RESERVED_NAME}:history": StateKind.HASH,

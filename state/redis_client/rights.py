@@ -31,7 +31,7 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 
 
 COMMANDS_TO_VERIFY = (
-    *("EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
+    *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
     *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
 """Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use

@@ -8,8 +8,9 @@ values are checked as they are met, in pieces that block the server for a moment
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 import redis
 
@@ -17,8 +18,16 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
 from state.keys import Keys
 from state.records.declared_states import DescribedState, OwnedKeys
-from state.records.stored_records import MISSING, Content, Entries, StateImage, StoredKey, StoredRecords
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of
+from state.records.stored_records import (
+    METADATA_STATE,
+    MISSING,
+    Content,
+    Entries,
+    StateImage,
+    StoredKey,
+    StoredRecords,
+)
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
@@ -35,7 +44,9 @@ COUNT_COMMANDS = {
     StateKind.LIST: "LLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
-READ_COMMANDS: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
+Commands: TypeAlias = Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]]
+"""What reads a whole state of each kind: words before the key and words after it."""
+READ_COMMANDS: Commands = {
     StateKind.HASH: (("HGETALL",), ()),
     StateKind.VALUE: (("GET",), ()),
     StateKind.SET: (("SMEMBERS",), ()),
@@ -43,10 +54,40 @@ READ_COMMANDS: Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]] = {
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
     StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
-WHOLE_COMMANDS = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
-"""What reads a whole state as it is stored: words before the key and words after it."""
+WHOLE_COMMANDS: Commands = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
+"""What reads it as it is stored."""
+MOMENT = ("generation", "revision")
+"""Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
+TRIES = 5
+"""How often keys are looked for again because a run has added some."""
+SEARCHED_KEYS_MAX = 1_000_000
+"""Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
 _ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is to be read at one moment.
+
+    Attributes:
+        since: the moment before keys were looked for.
+        kinds: name of a state, or of a part of one, that was found -> its kind.
+        growing: the states with parts, of which a run may add some.
+    """
+
+    since: tuple[str, ...]
+    kinds: dict[str, StateKind]
+    growing: Sequence[DescribedState]
+
+
+@dataclass(frozen=True, slots=True)
+class WholeReply:
+    """The reply about one whole state; `expires_ms` is when its key goes, in milliseconds since 1970, None if never."""
+
+    kind: StateKind
+    reply: Any
+    expires_ms: int | None
 
 
 class RedisRecords:
@@ -149,27 +190,68 @@ class RedisRecords:
             return b"" if int(reply) else None
         return None if reply is None else _bytes(reply)
 
+    def sought(self, states: Iterable[DescribedState]) -> Sought:
+        """Looks for the keys of states."""
+        described, since = list(states), self.moment()
+        kinds = {name: state.kind for state in described for name in self.names_of(state)}
+        return Sought(since, kinds, [state for state in described if state.part_type is not None])
+
+    def moment(self) -> tuple[str, ...]:
+        """Returns what no two moments of what is stored have in common."""
+        reply = self._connection.call("HMGET", self.keys.control, *MOMENT)
+        return moment_of({name: text_of(value) for name, value in zip(MOMENT, reply, strict=True) if value is not None})
+
+    def entry_count(self, sought: Sought) -> int:
+        key = self.keys.state
+        return sum(int(self._connection.call(COUNT_COMMANDS[kind], key(name))) for name, kind in sought.kinds.items())
+
+    def at_moment(self, sought: Sought, commands: Commands) -> tuple[dict[str, str], dict[str, WholeReply]]:
+        """Returns the control hash, and whole states by name, by one MULTI.
+
+        It also tells whether there are other keys by now: its moment is that from before they were looked for, or KEYS
+        finds none that is not known. Otherwise it is tried again.
+        """
+        kinds, growing = dict(sought.kinds), sought.growing
+        for number in range(TRIES + 1):
+            searched = growing if number else []
+            asked: list[tuple[str, ...]] = [("HGETALL", self.keys.control)]
+            asked += [("KEYS", self.keys.parts_pattern(state.name)) for state in searched]
+            for name, kind in kinds.items():
+                head, tail = commands[kind]
+                asked += [(*head, self.keys.state(name), *tail), ("PEXPIRETIME", self.keys.state(name))]
+            replies = self.at_once(asked)
+            for reply in replies:
+                if isinstance(reply, redis.RedisError):
+                    raise stop_error(reply, self._connection.server) from reply
+            control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
+            found: dict[str, StateKind] = {}
+            for state, each in zip(searched, replies[1:], strict=False):
+                found |= dict.fromkeys(parts_among(self.keys, state, each), state.kind)
+            if not growing or (found.keys() <= kinds.keys() if number else moment_of(control) == sought.since):
+                read = zip(kinds.items(), contents[::2], contents[1::2], strict=True)
+                return control, {name: WholeReply(kind, reply, expiry_of(at)) for (name, kind), reply, at in read}
+            kinds |= found
+            if int(self._connection.call("DBSIZE")) > SEARCHED_KEYS_MAX:
+                break
+        raise StateRefusedError(
+            f"topology {self.keys.topology_id!r} commits faster than the keys of its parts can be looked for; stop "
+            "its run, or read the parts you need by their keys"
+        )
+
     def image(self, states: Iterable[DescribedState]) -> StateImage:
-        """Returns whole states at one moment, unless they are too large; parts of states by their names."""
-        kinds = {name: state.kind for state in states for name in self.names_of(state)}
-        names = sorted(kinds)
-        counts = [self._connection.call(COUNT_COMMANDS[kinds[name]], self.keys.state(name)) for name in names]
-        total = sum(map(int, counts))
+        """Returns records and whole states at one moment, unless they are too large; parts of states by their names."""
+        sought = self.sought(states)
+        total = self.entry_count(sought)
         if total > IMAGE_ENTRIES_MAX:
             raise StateRefusedError(
                 f"the states of topology {self.keys.topology_id!r} hold {total:,} entries, more than the "
                 f"{IMAGE_ENTRIES_MAX:,} that are compared at one moment; verify it without --refold"
             )
-        asked: list[tuple[str, ...]] = [("HGET", self.keys.control, "committed")]
-        for name in names:
-            head, tail = READ_COMMANDS[kinds[name]]
-            asked.append((*head, self.keys.state(name), *tail))
-        committed, *replies = self.at_once(asked)
-        for reply in (committed, *replies):
-            if isinstance(reply, redis.RedisError):
-                raise stop_error(reply, self._connection.server) from reply
-        contents = {name: _content(kinds[name], reply) for name, reply in zip(names, replies, strict=True)}
-        return StateImage("" if committed is None else text_of(committed), contents)
+        sought.kinds[METADATA_STATE] = StateKind.HASH
+        control, read = self.at_moment(sought, READ_COMMANDS)
+        metadata = _pairs(read.pop(METADATA_STATE).reply)
+        contents = {name: _content(whole.kind, whole.reply) for name, whole in read.items()}
+        return StateImage(control, {text_of(name): value for name, value in metadata.items()}, contents)
 
     def _items(self, key: str) -> Iterator[Entries]:
         start = 0
@@ -195,6 +277,15 @@ class RedisRecords:
                 f"server {self._connection.server} does not let this user run MULTI, which reads records at one "
                 f"moment; grant what `txbatch acl {self.keys.topology_id}` prints"
             ).about(Trouble.SERVER_RIGHTS) from error
+
+
+def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(control.get(name, "") for name in MOMENT)
+
+
+def expiry_of(reply: Any) -> int | None:
+    """Returns when a key expires, from the reply to PEXPIRETIME."""
+    return int(reply) if int(reply) >= 0 else None
 
 
 def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:

@@ -1,39 +1,28 @@
-"""All of a topology's state at one moment, decoded as declared: for tests, checks and exports.
-
-The keys of a state with parts are found by SCAN, before the MULTI that reads them. That MULTI therefore also tells
-whether there are others by now: generation and revision are those from before the scan, or KEYS finds none that is not
-known.
-"""
+"""All of a topology's state at one moment, decoded as declared: for tests, checks and exports."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import redis
 
-from state.errors import StateRefusedError, StateUnreachableError
+from state.errors import StateRefusedError
 from state.html_tables import bounded_repr, section, states_table
 from state.keys import Keys, split_member
-from state.kinds.state_family import StateFamily, part_of_text
+from state.kinds.state_family import PartType, StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
-from state.printable import said_by
-from state.redis_client.redis_errors import stop_sentence
-from state.redis_topology.all_records import READ_COMMANDS, entries_of
+from state.records.declared_states import DescribedState
+from state.redis_client.connection import RedisConnection
+from state.redis_topology.all_records import READ_COMMANDS, RedisRecords, WholeReply, entries_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 from state.values.value_form import decode_stored
 
-MOMENT = ("generation", "revision")
-"""Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
-TRIES = 5
-"""How often keys are looked for again because a run has added some."""
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
-SEARCHED_KEYS_MAX = 1_000_000
-"""Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,88 +62,32 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
             can be looked for; or the server has applied part of a write that it had lost.
         StateUnreachableError: the server did not answer.
     """
-    keys, wanted = Keys(topology_id), list(handles)
-    families = [handle for handle in wanted if isinstance(handle, StateFamily)]
-    plain = [handle for handle in wanted if isinstance(handle, StateHandle)]
-    try:
-        with _of_bytes(client) as raw:
-            reading = _Reading(raw, keys, plain, families)
-            replies = reading.read()
-    except redis.RedisError as error:
-        raise StateUnreachableError(f"server of topology {topology_id!r} did not answer: {said_by(error)}") from error
-    for reply in (reading.committed, *replies.values()):
-        if isinstance(reply, Exception):
-            raise StateRefusedError(stop_sentence(reply, f"of topology {topology_id!r}")) from reply
-    if reading.is_torn:
+    wanted = list(handles)
+    with _of_bytes(client) as raw:
+        connection = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
+        records = RedisRecords(connection, Keys(topology_id))
+        control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
+    if control.get("begun") != control.get("ended"):
         raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
-    states: dict[str, Any] = {handle.name: _decoded(handle, replies[handle.name]) for handle in plain}
-    for family in families:
-        states[family.name] = _parts(family, reading.members[family.name], replies)
-    return Snapshot(int(reading.committed or 0), states)
+    states: dict[str, Any] = {
+        each.name: _parts(each, read) if isinstance(each, StateFamily) else _decoded(each, read[each.name])
+        for each in wanted
+    }
+    return Snapshot(int(control.get("committed", "0")), states)
 
 
-class _Reading:
-    """One reading of states, with parts that are yet to be found."""
-
-    def __init__(self, client: Any, keys: Keys, plain: list[StateHandle], families: list[StateFamily[Any]]) -> None:
-        self._client, self._keys = client, keys
-        self._plain, self._families = plain, families
-        self.committed: Any = None
-        self.is_torn = False
-        self.members: dict[str, set[str]] = {family.name: set() for family in families}
-
-    def read(self) -> dict[str, Any]:
-        moment = self._client.hmget(self._keys.control, *MOMENT) if self._families else None
-        for family in self._families:
-            self._learn(family, self._client.scan_iter(match=self._keys.parts_pattern(family.name), count=1000))
-        found_moment, replies, _ = self._at_once(searches=False)
-        if not self._families or found_moment == moment:
-            return replies
-        if int(self._client.dbsize()) <= SEARCHED_KEYS_MAX:
-            for _ in range(TRIES):
-                _, replies, found = self._at_once(searches=True)
-                known = {name: set(members) for name, members in self.members.items()}
-                for family, each in zip(self._families, found, strict=True):
-                    self._learn(family, each)
-                if self.members == known:
-                    return replies
-        raise StateRefusedError(
-            f"topology {self._keys.topology_id!r} commits faster than the keys of its parts can be looked for; stop "
-            "its run, or read the parts you need by their keys"
-        )
-
-    def _learn(self, family: StateFamily[Any], found: Iterable[Any]) -> None:
-        names = (self._keys.state_name(key.decode("utf-8", "backslashreplace")) for key in found)
-        self.members[family.name].update(name for name in names if split_member(name)[1] is not None)
-
-    def _at_once(self, *, searches: bool) -> tuple[Any, dict[str, Any], list[Any]]:
-        kinds = {handle.name: handle.kind for handle in self._plain}
-        kinds |= {name: family.kind for family in self._families for name in sorted(self.members[family.name])}
-        searched = self._families if searches else []
-        with self._client.pipeline(transaction=True) as pipeline:
-            pipeline.hget(self._keys.control, "committed")
-            pipeline.hmget(self._keys.control, *MOMENT)
-            pipeline.hmget(self._keys.control, "begun", "ended")
-            for family in searched:
-                pipeline.keys(self._keys.parts_pattern(family.name))
-            for name, kind in kinds.items():
-                head, tail = READ_COMMANDS[kind]
-                pipeline.execute_command(*head, self._keys.state(name), *tail)
-            self.committed, moment, writes, *others = pipeline.execute(raise_on_error=False)
-        self.is_torn = isinstance(writes, list) and writes[0] != writes[1]
-        found, contents = others[: len(searched)], others[len(searched) :]
-        for reply in found:
-            if isinstance(reply, Exception):
-                raise reply
-        return moment, dict(zip(kinds, contents, strict=True)), found
+def _described(handle: StateHandle | StateFamily[Any]) -> DescribedState:
+    """Returns a state as it is looked for: whatever follows its name may be a part, which `_parts` reads."""
+    part_type = PartType.STR if isinstance(handle, StateFamily) else None
+    return DescribedState(handle.name, handle.kind, handle.value_type, handle.field_type, part_type=part_type)
 
 
-def _parts(family: StateFamily[Any], members: Iterable[str], replies: dict[str, Any]) -> dict[Any, Any]:
+def _parts(family: StateFamily[Any], read: Mapping[str, WholeReply]) -> dict[Any, Any]:
     parts: dict[Any, Any] = {}
-    for name in sorted(members):
-        text = split_member(name)[1]
-        if not replies[name] or text is None:
-            continue  # it has gone since it was found
+    for name, whole in sorted(read.items()):
+        state_name, text = split_member(name)
+        if state_name != family.name or text is None or not whole.reply:  # another's, or gone since it was found
+            continue
         try:
             part = part_of_text(text, family.part_type)
         except ValueError:
@@ -162,7 +95,7 @@ def _parts(family: StateFamily[Any], members: Iterable[str], replies: dict[str, 
                 f"state {family.name!r} has a key for the {family.part_name} {text!r}, but is declared with one for "
                 f"each {family.part_type.value}; remove the key, or declare the type it has"
             ) from None
-        parts[part] = _decoded(family.member(text), replies[name])
+        parts[part] = _decoded(family.member(text), whole)
     return parts
 
 
@@ -182,11 +115,11 @@ def _of_bytes(client: Any) -> Iterator[Any]:
             own.disconnect()
 
 
-def _decoded(handle: StateHandle, reply: Any) -> Any:
+def _decoded(handle: StateHandle, whole: WholeReply) -> Any:
     if handle.kind is StateKind.HYPERLOGLOG:
-        return int(reply)
+        return int(whole.reply)
     where = f"state {handle.name!r}"
-    entries = entries_of(handle.kind, reply)
+    entries = entries_of(handle.kind, whole.reply)
     fields = [decode_stored(field, handle.field_type, where) for field, _ in entries if handle.kind in _KEYED]
     values = [
         decode_stored(value, handle.value_type, where, handle.scale)

@@ -10,7 +10,8 @@ from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys
 from state.printable import json_line
 from state.records.declared_states import DescribedState, declared_states_of, without_former
-from state.redis_topology.exporting import TRIES, MovedError, RedisExport, busy_error
+from state.redis_topology.all_records import TRIES
+from state.redis_topology.exporting import MovedError, RedisExport, busy_error
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 

@@ -6,6 +6,8 @@ import pytest
 
 from state.errors import StateRefusedError, StateUnreachableError
 from state.keys import Keys
+from state.kinds.state_family import PartType
+from state.records.declared_states import DescribedState
 from state.records.stored_records import StoredKey
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.rights import acl_rules
@@ -89,6 +91,24 @@ def test_an_image_is_refused_if_it_would_block_the_server(backend: Backend, monk
     client.rpush("{wc}:l", "c")
     with pytest.raises(StateRefusedError, match="hold 3 entries, more than the 2 that are compared at one moment"):
         records_of(client).image(states)
+
+
+def test_an_image_is_of_one_moment_though_a_run_adds_a_part_while_parts_are_looked_for(backend: Backend):
+    client = backend.client()
+    client.hset(CONTROL, mapping={"committed": "1", "generation": "g", "revision": "1"})
+
+    class Busy(RedisRecords):
+        def names_of(self, state: DescribedState) -> list[str]:
+            found = super().names_of(state)
+            client.hset("{wc}:views:mon", "a", "1")
+            client.hset(METADATA, "coordinator:2", b"\x02")
+            client.hset(CONTROL, mapping={"committed": "2", "revision": "2"})
+            return found
+
+    read = Busy(RedisConnection(client, "there", timeout_s=1.0), Keys("wc"))
+    image = read.image([described_state("views", part_type=PartType.STR)])
+    assert (image.committed, image.metadata) == ("2", {"coordinator:2": b"\x02"})
+    assert image.states == {"views:mon": {b"a": b"1"}}
 
 
 @pytest.mark.redis

@@ -11,39 +11,31 @@ from coordinator.operating.inspection.verify.content_checks import Faults, bytes
 from coordinator.topology.building.topology_description import TopologyChange
 from state.keys import Keys
 from state.printable import counted, one_line
-from state.records.stored_records import Content, StateImage, StoredRecords
+from state.records.stored_records import Content, StateImage
 
 SUBJECT = "refold"
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedState:
-    """One of the two that are compared: records and states, of the same committed txid."""
-
-    records: StoredRecords
-    image: StateImage
 
 
 @dataclass(frozen=True, slots=True)
 class Refolded:
     """The outcome of a refold; `moved` are metadata fields of committed transactions that name other input."""
 
-    state: RecordedState
+    state: StateImage
     moved: tuple[str, ...] = ()
 
 
-def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding]:
+def compare(keys: Keys, stored: StateImage, refold: Refolded) -> list[Finding]:
     """Returns the differences between what is stored and its refold up to the same txid.
 
     States are compared only if both have read the input up to the same position: otherwise they are answers to
     different questions.
     """
     refolded = refold.state
-    committed = int(stored.image.committed or 0)
+    committed = int(stored.committed)
     remedy = f"restore the input and the parameters of the factory, or {restore(keys)}"
-    if refolded.image.committed != stored.image.committed:
+    if refolded.committed != stored.committed:
         found = (
-            f"the input gives no more than txid {refolded.image.committed}, but txid {committed} is committed; "
+            f"the input gives no more than txid {refolded.committed}, but txid {committed} is committed; "
             "no state was compared"
         )
         why = "input that was read is gone or was cut into smaller transactions, or the committed txid was altered"
@@ -58,10 +50,10 @@ def compare(keys: Keys, stored: RecordedState, refold: Refolded) -> list[Finding
             "is comparable only if both sides have read the same"
         )
         return [fail(SUBJECT, found, why, remedy)]
-    findings = _other_input(stored.records, refolded.records) if committed else []
-    for name in sorted(stored.image.states.keys() | refolded.image.states.keys()):
-        findings += _compare_state(keys, name, stored.image.states.get(name), refolded.image.states.get(name))
-    count = len(stored.image.states)
+    findings = _other_input(stored, refolded) if committed else []
+    for name in sorted(stored.states.keys() | refolded.states.keys()):
+        findings += _compare_state(keys, name, stored.states.get(name), refolded.states.get(name))
+    count = len(stored.states)
     if has_failed(findings):
         return findings
     equal = "its state is equal" if count == 1 else f"all {count} states are equal"
@@ -81,8 +73,8 @@ def check_same_topology(change: TopologyChange) -> list[Finding]:
     return []
 
 
-def _other_input(stored: StoredRecords, refolded: StoredRecords) -> list[Finding]:
-    before, now = (records.control.get("source_fingerprint", "") for records in (stored, refolded))
+def _other_input(stored: StateImage, refolded: StateImage) -> list[Finding]:
+    before, now = (image.control.get("source_fingerprint", "") for image in (stored, refolded))
     if before == now:
         return []
     found = f"the input has another fingerprint now: stored {one_line(before, 200)!r}, given {one_line(now, 200)!r}"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.engines.local.pickling import pickle_spec
-from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded
+from coordinator.operating.inspection.verify.comparison import Refolded
 from coordinator.run import run
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
@@ -33,7 +33,7 @@ from state.codec import unpack
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.declared_states import DescribedState
-from state.records.stored_records import StoredRecords
+from state.records.stored_records import StateImage
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.topology import RedisTopology
 
@@ -69,7 +69,7 @@ def refuse_unrepeatable(topology: Topology) -> None:
 
 
 def refold(
-    stored: RecordedState,
+    stored: StateImage,
     states: Iterable[DescribedState],
     *,
     topology: Topology,
@@ -83,27 +83,27 @@ def refold(
     Raises:
         TransactionError: the run failed; see `coordinator.run.run`.
     """
-    last_txid = int(stored.image.committed)
+    last_txid = int(stored.committed)
     scratch = replace(topology, topology_id=f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX])
     with server() as url:
         if last_txid:
             run_to(scratch, url, RunOptions(last_txid=last_txid, tells_spout=False))
         found = RedisTopology(url, scratch.topology_id)
         try:
-            read = found.records()
-            records, image = read.records(), read.image(states)
+            refolded = found.records().image(states)
         finally:
             found.close()
-    refolded = RecordedState(records, image if last_txid else replace(image, committed="0"))
-    return Refolded(refolded, _moved(topology, stored.records, records, last_txid))
+    return Refolded(refolded, _moved(topology, stored.metadata, refolded.metadata, last_txid))
 
 
-def _moved(topology: Topology, stored: StoredRecords, refolded: StoredRecords, last_txid: int) -> tuple[str, ...]:
+def _moved(
+    topology: Topology, stored: Mapping[str, bytes], refolded: Mapping[str, bytes], last_txid: int
+) -> tuple[str, ...]:
     """Returns metadata fields of committed transactions that say they have read something else.
 
     What is pending was cut from input still to be read, and what the spout noted is not a position.
     """
-    ours, theirs = _settled(stored.metadata, last_txid), _settled(refolded.metadata, last_txid)
+    ours, theirs = _settled(stored, last_txid), _settled(refolded, last_txid)
     fields = [field for field in sorted(ours.keys() | theirs.keys()) if ours.get(field) != theirs.get(field)]
     if not fields:
         return ()

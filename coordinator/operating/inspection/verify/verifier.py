@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from coordinator.operating.inspection.finding import Finding, Weight, has_failed, warn
-from coordinator.operating.inspection.verify.comparison import RecordedState, Refolded, check_same_topology, compare
+from coordinator.operating.inspection.verify.comparison import Refolded, check_same_topology, compare
 from coordinator.operating.inspection.verify.content_checks import ValuesCheck, check_keys
 from coordinator.operating.inspection.verify.record_checks import (
     check_aside,
@@ -27,14 +27,11 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
-from state.records.stored_records import MISSING, StoredRecords
+from state.records.stored_records import MISSING, StateImage, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
-
-IMAGE_TRIES = 5
-"""How often records and states are read before they are of one transaction; a run may commit in between."""
 
 _COMPARED_BY = {"control", "keys", "metadata", "receipts"}
 """Subjects that have to be sound: they say up to where to recompute, and what to compare."""
@@ -61,7 +58,7 @@ REFOLD_FINDS_NOT = (
     f"{_FOUND_BY_NOTHING}"
 )
 
-Refold = Callable[[RecordedState, list[DescribedState]], Refolded]
+Refold = Callable[[StateImage, list[DescribedState]], Refolded]
 """Computes the state of the original again, and returns the states asked for."""
 
 
@@ -192,7 +189,7 @@ class Verifier:
             found = f"{', '.join(map(repr, expiring))} not compared"
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
         compared = [state for state in states.values() if not state.expires]
-        stored = self._at_one_moment(compared)
+        stored = self._stored.image(compared)
         return [*changed, *compare(self._keys, stored, refold(stored, compared))], True
 
     def _why_not_refolded(self, records: StoredRecords, findings: list[Finding]) -> Finding | None:
@@ -209,19 +206,3 @@ class Verifier:
             why = "a refold reads everything, and quarantined batches are not in the state"
             return warn("refold", found, why, "verify it without --refold")
         return None
-
-    def _at_one_moment(self, states: list[DescribedState]) -> RecordedState:
-        """Reads records and states of the same committed transaction.
-
-        Raises:
-            TopologyError: a run commits too fast.
-        """
-        for _ in range(IMAGE_TRIES):
-            image = self._stored.image(states)
-            records = self._stored.records()
-            if records.control.get("committed") == image.committed:
-                return RecordedState(records, image)
-        raise TopologyError(
-            f"topology {self._keys.topology_id!r} committed during each of {IMAGE_TRIES} readings; stop its run, or "
-            "verify it without --refold"
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -33,9 +33,6 @@ from coordinator.transactional.options import RunOptions
 from state.codec import pack
 from state.errors import TopologyError, UserCodeError
 from state.metadata import MetadataSum
-from state.records.declared_states import DescribedState
-from state.records.stored_records import StateImage
-from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.stores.builders import dump
@@ -347,33 +344,3 @@ def test_a_refold_tells_the_spout_nothing(redis_backend: Backend):
     assert Told.committed == [1, 2, 3]
     assert stored.verify(topology()).is_sound
     assert Told.committed == [1, 2, 3]
-
-
-class CommitsMeanwhile(RedisRecords):
-    """A run commits after each of the first images: records read next are of a later transaction."""
-
-    def __init__(self, read: RedisRecords, times: int) -> None:
-        super().__init__(read._connection, read.keys)
-        self.times = times
-
-    def image(self, states: Iterable[DescribedState]) -> StateImage:
-        found = super().image(states)
-        if not self.times:
-            return found
-        self.times -= 1
-        return replace(found, committed=str(int(found.committed) - 1))
-
-
-@pytest.mark.parametrize(("times", "is_read"), [(4, True), (5, False)])
-def test_what_is_compared_is_of_one_transaction_or_not_compared(stored: Stored, times: int, is_read: bool):
-    store = RedisTopology(stored.url, TOPOLOGY_ID)
-    verifier = Verifier(CommitsMeanwhile(store.records(), times))
-    again = partial(refold, topology=kept_topology(), run_to=locally, server=stored.scratch)
-    try:
-        if is_read:
-            assert verifier.verify(kept_topology(), again).is_sound
-        else:
-            with pytest.raises(TopologyError, match="committed during each of 5 readings; stop its run"):
-                verifier.verify(kept_topology(), again)
-    finally:
-        store.close()
