@@ -35,7 +35,6 @@ from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
 from state.printable import one_line
 from state.records.durability import Durability, DurabilityLevel
-from state.records.run_pulse import owners
 from state.redis_topology.store import RedisStore
 from state.redis_topology.topology import RedisTopology
 
@@ -264,12 +263,11 @@ def newer_run_named(store: RedisTopology, pause: Callable[[float], None] = time.
             if number:
                 pause(NAME_PAUSE_S)
             try:
-                stored = store.status()
-                pulse = None if stored is None else owners(store.pulse(), stored.fence)
+                seen = store.overview()
             except TransactionError:
                 break  # the server cannot be asked
-            if pulse is not None:
-                owner = pulse.run
+            if seen is not None and seen.pulse is not None:
+                owner = seen.pulse.run
                 where = f"on {one_line(owner.host)}, pid {owner.pid}, as {one_line(owner.user)}"
                 raise FencedError(error.topology_id, by=where) from error
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from coordinator.transactional.engine import Engine, LateEngine
 from coordinator.transactional.options import EngineName, RunOptions
 from state.keys import parse_metadata_field
 from state.printable import counted
-from state.records.run_pulse import Standing, owners, standing_of
+from state.records.run_pulse import Standing
 from state.redis_topology.store import RedisStore
 
 _LOG = logging.getLogger("txbatch")
@@ -48,15 +47,12 @@ class SparkStart:
         if self.is_local or self.request.spark is not None or isinstance(self.topology.spout.spec, RowSpout):
             return False
         found = store.look()
-        if found is None:
-            return not store.connected_runs()
-        if any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
+        if found is not None and any(parse_metadata_field(field)[1] > found.committed_txid for field in found.metadata):
             return False
-        connected = store.connected_runs()
-        status = store.status()
-        pulse = None if status is None else owners(store.pulse(), status.fence)
-        standing = standing_of(pulse, now=time.time(), connected=connected)
-        return not connected and standing in (Standing.ENDED, Standing.SILENT)
+        seen = store.overview()
+        if found is None or seen is None:
+            return not store.connected_runs()
+        return not seen.connected and seen.standing in (Standing.ENDED, Standing.SILENT)
 
     def later(self, resources: ExitStack) -> LateEngine:
         """Returns an engine that starts when it is needed; not for spouts that read by Spark."""

@@ -1,4 +1,4 @@
-"""What a dashboard shows of a topology, as values. Pure."""
+"""What is shown of a topology, as values. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.commits.dead_letters import DeadLetter
+from state.records.durability import ServerDurability
 from state.records.run_pulse import RunPulse, Standing, standing_of
 from state.records.transaction_history import Receipt
 from state.records.transaction_story import TransactionStory
@@ -26,28 +27,6 @@ class FoundTopology:
     source_fingerprint: str
     topology: str
     metadata: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TopologyStatus:
-    """What ``txbatch status`` shows of a topology.
-
-    Attributes:
-        durable: level -> last txid that a server is known to have confirmed at it; only levels that a run has asked
-            for. The receipt of every txid up to there stands at that level.
-    """
-
-    topology_id: str
-    committed_txid: int
-    generation: str
-    fence: str
-    topology: str
-    source_fingerprint: str
-    metadata_count: int
-    quarantined_count: int
-    last_receipt: Receipt | None
-    is_dropping: bool
-    durable: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +51,38 @@ class ListedTopology:
 
 @dataclass(frozen=True, slots=True)
 class TopologyOverview:
-    """A topology at one look.
+    """A topology at one look, for `txbatch status` and a dashboard.
 
     Attributes:
         at: when it was looked at, seconds since the epoch.
-        committed_txid: None if what is stored is not a number.
-        description: of the topology as of its last run.
-        source: fingerprint of its input.
-        durable: level -> last txid that a server has confirmed at it.
+        topology: its description as of its last run.
+        source_fingerprint: of its input.
+        last_receipt: of the last committed transaction, None if there is none.
+        durable: level -> last txid that a server is known to have confirmed at it; only levels that a run has asked
+            for. The receipt of every txid up to there stands at that level.
         history_from: the lowest txid that may have a record; None if no commit has made one.
-        pulse: what the run that owns it has told, with samples; None if it tells nothing.
+        pulse: what the run that owns it has told, with samples if asked for; None if it tells nothing.
         connected: its runs that are connected, as far as the server says.
-        can_lose: what a power cut may take from the server.
+        gives: what the server does for its data as it is set now.
     """
 
     topology_id: str
     at: float
-    committed_txid: int | None = None
-    fence: str = ""
+    committed_txid: int = 0
     generation: str = ""
-    description: str = ""
-    source: str = ""
+    fence: str = ""
+    topology: str = ""
+    source_fingerprint: str = ""
+    metadata_count: int = 0
+    quarantined_count: int = 0
+    last_receipt: Receipt | None = None
     is_dropping: bool = False
     durable: dict[str, int] = field(default_factory=dict)
     history_from: int | None = None
-    quarantined: int = 0
     dead_letters: int = 0
     pulse: RunPulse | None = None
     connected: int = 0
-    can_lose: str = ""
+    gives: ServerDurability = field(default_factory=ServerDurability)
 
     @property
     def standing(self) -> Standing:

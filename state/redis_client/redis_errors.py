@@ -166,8 +166,10 @@ def stop_sentence(error: Exception, server: str, key: str = "") -> str:
     """Returns the message of a `StateRefusedError`: what the server is, what to do, and what it said."""
     code, said = error_code(error), said_by(error)
     if code in _STOP_SENTENCES:
-        of_key = f"; the key is {one_line(key)!r}" if key and code == "WRONGTYPE" else ""
-        return f"server {server} {_STOP_SENTENCES[code]} (it said: {said}{of_key})"
+        of_key, more = (f"; the key is {one_line(key)!r}", "") if key and code == "WRONGTYPE" else ("", "")
+        if of_key and "}:txbatch:" in key:  # a record of a topology, which can be dropped whatever its records hold
+            more = f"; or start over with `txbatch drop {key[1 : key.index('}')]}`"
+        return f"server {server} {_STOP_SENTENCES[code]} (it said: {said}{of_key}){more}"
     for part, sentence in _TLS_SENTENCES.items():
         if part in str(error):
             return f"server {server} {sentence} ({said})"

@@ -17,7 +17,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE, letter_of
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError, TopologyError
 from state.keys import Keys, parse_metadata_field
-from state.metadata import unpack_metadata
+from state.metadata import checked_control, unpack_metadata
 from state.printable import said_by
 from state.records.durability import ServerDurability, durable_txids
 from state.records.run_pulse import STORIES_FROM_FIELD, owners
@@ -68,31 +68,33 @@ class Onlooker:
         return [self._listed(topology_id, connected[topology_id]) for topology_id in sorted(ids)]
 
     def overview(self, topology_id: str, *, with_samples: bool = True) -> TopologyOverview | None:
-        """Returns what is known of a topology, None if it is not stored.
+        """Returns what is stored about a topology, and what its run tells; None if it is not stored.
 
-        `with_samples` also reads the samples of the last minutes, and what the server can lose.
+        `with_samples` also reads the samples of the last minutes, and what the server does for its data.
         """
         keys, call = Keys(topology_id), self._connection.call
-        control = texts_by_name(call("HGETALL", keys.control))
+        control = checked_control(keys, texts_by_name(call("HGETALL", keys.control)))
         if not control:
             return None
-        fence = control.get("fence", "")
+        fence, committed = control.get("fence", ""), control.get("committed", "0")
         return TopologyOverview(
             topology_id=topology_id,
             at=self._clock(),
-            committed_txid=_number(control.get("committed", "0")),
-            fence=fence,
+            committed_txid=int(committed),
             generation=control.get("generation", ""),
-            description=control.get("topology", ""),
-            source=control.get("source_fingerprint", ""),
+            fence=fence,
+            topology=control.get("topology", ""),
+            source_fingerprint=control.get("source_fingerprint", ""),
+            metadata_count=int(call("HLEN", keys.metadata)),
+            quarantined_count=int(call("HLEN", keys.quarantine)),
+            last_receipt=parse_receipt(keys, _text_or_empty(call("HGET", keys.receipts, committed))),
             is_dropping="dropping" in control,
             durable=durable_txids(control),
             history_from=_number(control.get("history_from", "")),
-            quarantined=int(call("HLEN", keys.quarantine)),
             dead_letters=int(call("ZCARD", keys.state(DEAD_LETTERS_STATE))),
             pulse=owners(read_pulse(self._connection, keys, with_samples=with_samples), fence),
             connected=connected_runs(self._connection, keys),
-            can_lose=self._can_lose() if with_samples else "",
+            gives=self._durability() if with_samples else ServerDurability(),
         )
 
     def transaction(self, topology_id: str, txid: int) -> KnownTransaction | None:
@@ -153,8 +155,9 @@ class Onlooker:
     def quarantined(self, topology_id: str) -> list[QuarantineRecord]:
         """Returns the quarantined batches of a topology, by txid; their number is limited."""
         keys = Keys(topology_id)
-        found = self._connection.call("HGETALL", keys.quarantine)
-        return quarantine_records(keys, found)
+        found = pairs_of(self._connection.call("HGETALL", keys.quarantine))
+        records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in found]
+        return sorted(records, key=lambda record: record.txid)
 
     def close(self) -> None:
         self._connection.close()
@@ -215,24 +218,18 @@ class Onlooker:
         first = min((txid for txid in kept if txid is not None), default=committed - RECEIPTS_KEPT + 1)
         return max(1, min(first, committed + 1))
 
-    def _can_lose(self) -> str:
+    def _durability(self) -> ServerDurability:
         try:
             info = self._connection.call("INFO")
         except StateRefusedError:  # no right to ask, or a server in memory, which has no INFO
-            return ServerDurability().can_lose()
-        return measure_durability(self._connection, info).can_lose()
+            return ServerDurability()
+        return measure_durability(self._connection, info)
 
 
 def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlooker:
     """Returns an onlooker of the server at this address, not connected yet; `revive` starts an ended private server."""
     client = connect(url, socket_timeout_s=ANSWER_TIMEOUT_S)
     return Onlooker(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
-
-
-def quarantine_records(keys: Keys, reply: Any) -> list[QuarantineRecord]:
-    """Returns the quarantined batches in a reply, by txid."""
-    records = [unpack_record(keys, text_of(txid), bytes(packed)) for txid, packed in pairs_of(reply)]
-    return sorted(records, key=lambda record: record.txid)
 
 
 def _number(text: str) -> int | None:

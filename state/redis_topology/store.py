@@ -17,7 +17,7 @@ from state.codec import pack_exact
 from state.commits.commit import Commit, CommitReply, CommitStatus, RefusalCause
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
-from state.metadata import MetadataSum, MetadataSumChange, unpack_metadata, verified_metadata
+from state.metadata import MetadataSum, MetadataSumChange, checked_control, unpack_metadata, verified_metadata
 from state.records.durability import durable_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import parse_receipt
@@ -31,7 +31,7 @@ from state.redis_topology.arguments import (
     metadata_arguments,
 )
 from state.redis_topology.barrier import Barrier
-from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender
+from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, told
 from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 
@@ -100,7 +100,10 @@ class RedisStore(RedisTopology):
         own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
         given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
-        previous = self._control().get("fence", "")
+        fields = ("fence", "committed", "revision")
+        found = told(self._connection, "HMGET", self.keys.control, *fields) or [None] * len(fields)
+        control = {name: text_of(value) for name, value in zip(fields, found, strict=True) if value is not None}
+        previous = checked_control(self.keys, control).get("fence", "")
         moves = self._connection.moves
         for number in range(ACQUIRE_TRIES):
             reached("acquire.sending")
@@ -239,9 +242,9 @@ class RedisStore(RedisTopology):
         return Barrier(own, wrapped, self._asked, clock=self._clock)
 
     def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
-        told = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]
+        stored = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]
         change = self._metadata_sum.change({}, ())
-        reply = self._write("barrier", [self.keys.control], told, change, connection)
+        reply = self._write("barrier", [self.keys.control], stored, change, connection)
         self._refuse_strangers(reply.status)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             raise self._not_as_left("cannot confirm what is durable", reply)

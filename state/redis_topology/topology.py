@@ -18,13 +18,11 @@ from state.records.durability import (
     DurabilityLevel,
     DurabilityReport,
     ServerDurability,
-    durable_txids,
 )
-from state.records.run_pulse import RunPulse
-from state.records.topology_overview import FoundTopology, ListedTopology, TopologyStatus
-from state.records.transaction_history import KnownTransaction, parse_receipt
+from state.records.topology_overview import FoundTopology, ListedTopology, TopologyOverview
+from state.records.transaction_history import KnownTransaction
 from state.redis_client.address import redact
-from state.redis_client.connection import RedisConnection, connect, text_of, texts_by_name
+from state.redis_client.connection import RedisConnection, connect, text_of
 from state.redis_client.presence import connected_runs
 from state.redis_client.rights import require_all_rights
 from state.redis_server.fitness import ServerWatch, evicted_keys, refuse_unfit_server, unknown_facts
@@ -35,8 +33,7 @@ from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.exporting import RedisExport
 from state.redis_topology.importing import RedisImport
-from state.redis_topology.onlooker import Onlooker, quarantine_records
-from state.redis_topology.pulse import read_pulse
+from state.redis_topology.onlooker import Onlooker
 from state.troubles import Trouble
 
 _LOG = logging.getLogger("txbatch")
@@ -155,30 +152,9 @@ class RedisTopology:
         packed = verified_metadata(self.keys, reply[4:], stored_sum)[0]
         return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
 
-    def status(self) -> TopologyStatus | None:
-        """Returns what is stored about the topology, or None."""
-        reply = self._status()
-        control = checked_control(self.keys, texts_by_name(reply[3:]))
-        if not control:
-            return None
-        return TopologyStatus(
-            topology_id=self.keys.topology_id,
-            committed_txid=int(control.get("committed", "0")),
-            generation=control.get("generation", ""),
-            fence=control.get("fence", ""),
-            topology=control.get("topology", ""),
-            source_fingerprint=control.get("source_fingerprint", ""),
-            metadata_count=int(reply[0]),
-            quarantined_count=int(reply[1]),
-            last_receipt=parse_receipt(self.keys, text_of(reply[2])),
-            is_dropping="dropping" in control,
-            durable=durable_txids(control),
-        )
-
-    def server_durability(self) -> ServerDurability:
-        """Returns what the server does for its data as it is set now, for display."""
-        info = self._info()
-        return measure_durability(self._connection, info) if info else ServerDurability()
+    def overview(self, *, with_samples: bool = False) -> TopologyOverview | None:
+        """Returns what is stored about the topology, and what its run tells, or None; see `Onlooker.overview`."""
+        return Onlooker(self._connection).overview(self.keys.topology_id, with_samples=with_samples)
 
     @property
     def dead_letters(self) -> RedisDeadLetters:
@@ -199,8 +175,7 @@ class RedisTopology:
 
     def quarantined(self) -> list[QuarantineRecord]:
         """Returns the quarantined batches, by txid."""
-        found = self._connection.function("quarantined", "1", self.keys.quarantine, read_only=True)
-        return quarantine_records(self.keys, found)
+        return Onlooker(self._connection).quarantined(self.keys.topology_id)
 
     def discard(self, record: QuarantineRecord) -> bool:
         """Removes a quarantined batch for good, in one step; called for an operator, at any time, by any process.
@@ -210,10 +185,6 @@ class RedisTopology:
         """
         txid, packed = str(record.txid), record.packed()
         return text_of(self._connection.function("discard", "1", self.keys.quarantine, txid, packed)[0]) == "OK"
-
-    def pulse(self, *, with_samples: bool = False) -> RunPulse | None:
-        """Returns what the topology's last run has told, None if no run has."""
-        return read_pulse(self._connection, self.keys, with_samples=with_samples)
 
     def transaction(self, txid: int) -> KnownTransaction | None:
         """Returns what is known of a transaction, None if the topology is not stored."""
@@ -260,10 +231,3 @@ class RedisTopology:
                 raise
             return {}
         return info
-
-    def _status(self) -> list[Any]:
-        own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
-        return list(self._connection.function("status", "4", *own, read_only=True))
-
-    def _control(self) -> dict[str, str]:
-        return checked_control(self.keys, texts_by_name(self._status()[3:]))

@@ -59,7 +59,7 @@ def test_a_server_that_cannot_be_asked_is_not_waited_for(backend: Backend, monke
     def unreachable() -> None:
         raise StateUnreachableError("no answer")
 
-    monkeypatch.setattr(older, "status", unreachable)
+    monkeypatch.setattr(older, "overview", unreachable)
     assert "by a newer coordinator, so this run stops" in said_by_the_older(older, pause=pauses.append)
     assert pauses == []
 

@@ -1,4 +1,4 @@
--- Answers for anybody: the committed values, the state of the topology, the rights of the caller.
+-- Answers for anybody: the committed values, the rights of the caller.
 
 --[[ KEYS control state
      ARGV kind field...
@@ -33,22 +33,6 @@ local function read(keys, argv)
   return reply
 end
 
---[[ KEYS control metadata receipts quarantine
-     -> {number of metadata fields, number of quarantined batches, receipt of the last committed txid or '',
-         (field, value) of control...} --]]
-local function status(keys, argv)
-  for i = 1, 4 do
-    local sentence = wrong_kind(keys[i], 'hash')
-    if sentence then
-      local remedy = '; remove the key, or start over with `txbatch drop ' .. string.match(keys[1], '{(.-)}') .. '`'
-      return redis.error_reply('TYPE ' .. sentence .. remedy)
-    end
-  end
-  local committed = redis.call('HGET', keys[1], 'committed')
-  local receipt = committed and redis.call('HGET', keys[3], committed)
-  return append_hash({redis.call('HLEN', keys[2]), redis.call('HLEN', keys[4]), receipt or ''}, keys[1])
-end
-
 --[[ KEYS any key of the topology
      ARGV command...
      -> the commands that this user may not run on it, or that the server lacks --]]
@@ -63,5 +47,4 @@ local function lacking(keys, argv)
 end
 
 register('read', read, 'no-writes')
-register('status', status, 'no-writes')
 register('lacking', lacking, 'no-writes')

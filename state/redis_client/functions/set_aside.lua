@@ -53,17 +53,6 @@ local function drop_letters(keys, argv)
   return {'OK', decimal(redis.call('ZREMRANGEBYSCORE', keys[2], '-inf', argv[2]))}
 end
 
---[[ All quarantined batches.
-     KEYS quarantine
-     -> {(txid, record)...} --]]
-local function quarantined(keys, argv)
-  local sentence = wrong_kind(keys[1], 'hash')
-  if sentence then
-    return redis.error_reply('TYPE ' .. sentence .. '; remove the key')
-  end
-  return redis.call('HGETALL', keys[1])
-end
-
 --[[ Removes a quarantined batch for good, unless it is another one than the caller has seen. Anybody may call it at
      any time: a replay that commits later finds the record gone, and one that has committed has taken it.
      KEYS quarantine
@@ -87,5 +76,4 @@ end
 
 register('letters', letters, 'no-writes')
 register('drop_letters', drop_letters, 'allow-oom')
-register('quarantined', quarantined, 'no-writes')
 register('discard', discard, 'allow-oom')

@@ -202,5 +202,5 @@ def test_a_plain_address_of_a_node_says_where_the_topology_is(cluster):
     other = next(each for each in cluster.primaries() if each is not owner)
     store = RedisStore(f"redis://127.0.0.1:{other.port}", "moved")
     with pytest.raises(StateRefusedError, match=r"does not own this topology; write redis\+cluster://"):
-        store.status()
+        store.overview()
     store.close()

@@ -97,7 +97,7 @@ def whole_life(url):
         reader.read("z", StateKind.SORTED_SET, ["a"], 1)
         store.confirm()
         assert store.last_group() == (attempt(1),)
-        assert store.status().committed_txid == 1
+        assert store.overview().committed_txid == 1
         assert store.drop().deleted == 9
 
 

@@ -28,7 +28,7 @@ def check(url):
     store = RedisStore(url, "words", unreachable_timeout_s=0.1)
     try:
         store.check_server()
-        return store.status()
+        return store.overview()
     finally:
         store.close()
 

@@ -147,7 +147,7 @@ class TestEffects:
 
     def test_an_empty_transaction_advances_the_txid(self, store):
         commit_ok(store, WriteSet(), 1)
-        assert store.status().committed_txid == 1
+        assert store.overview().committed_txid == 1
 
 
 class TestOrderAndIdentity:
@@ -198,7 +198,7 @@ class TestOrderAndIdentity:
         assert client.hlen("{wc}:txbatch:receipts") == 1024
         assert not client.hexists("{wc}:txbatch:receipts", "76")
         assert client.hexists("{wc}:txbatch:receipts", "77")
-        receipt = store.status().last_receipt
+        receipt = store.overview().last_receipt
         assert (receipt.attempt_id, receipt.first_txid, receipt.last_txid) == (2100, 1001, 1100)
 
     def test_group_of_more_txids_than_receipts(self, store, client):
@@ -210,7 +210,7 @@ class TestOrderAndIdentity:
         client.hset(CONTROL, "committed", str(MAX_TXID - 1))
         with unanswered(store):
             commit_ok(store, counts(a=1), MAX_TXID)
-        assert store.status().committed_txid == MAX_TXID
+        assert store.overview().committed_txid == MAX_TXID
         assert store.commit(commit_of(counts(a=1), attempt(MAX_TXID))).status is CommitStatus.ALREADY
 
     def test_commit_before_acquire_is_our_bug(self, open_store):

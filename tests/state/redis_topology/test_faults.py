@@ -63,7 +63,7 @@ def impatient(store, url, **options):
     """The same owner through an open connection that gives up after 300 ms: well before the server is done."""
     other = RedisStore(f"{url}?socket_timeout=0.3", "wc", **options)
     other._owned = store._owned
-    other.status()
+    other.overview()
     return other
 
 

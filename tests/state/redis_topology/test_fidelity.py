@@ -33,7 +33,6 @@ ANSWERS = {
         "look": "content",
         "metadata": "OK ALREADY CONFLICT DROPPED FENCED REGRESSED TYPE VERSION",
         "read": "content error",
-        "status": "content error",
     }.items()
     for answer in answers.split()
 }

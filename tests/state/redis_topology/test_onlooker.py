@@ -52,12 +52,12 @@ class TestOverview:
         store_topology(client, "words", told=samples(5), history=range(3, 43), letters=2, quarantined=1)
         seen = seen_by(looking)
         assert (seen.topology_id, seen.at, seen.committed_txid, seen.fence) == ("words", AT, 42, "1:ab")
-        assert (seen.history_from, seen.dead_letters, seen.quarantined) == (3, 2, 1)
-        assert (seen.durable, seen.source, seen.is_dropping) == ({"fsync": 42}, "files:/data/*.txt", False)
+        assert (seen.history_from, seen.dead_letters, seen.quarantined_count) == (3, 2, 1)
+        assert (seen.durable, seen.source_fingerprint, seen.is_dropping) == ({"fsync": 42}, "files:/data/*.txt", False)
         assert seen.pulse is not None
         assert (seen.pulse.run, len(seen.pulse.samples)) == (RUN, 5)
         assert seen.standing is Standing.RUNNING
-        assert seen.can_lose.startswith(("everything", "its last"))
+        assert seen.gives.can_lose().startswith(("everything", "its last"))
 
     def test_a_pulse_of_a_run_that_lost_the_topology_is_not_shown(self, client, looking) -> None:
         store_topology(client, "words")
@@ -78,6 +78,12 @@ class TestOverview:
     def test_a_key_of_another_type_is_refused(self, client, looking) -> None:
         client.set(Keys("words").control, "text")
         with pytest.raises(StateRefusedError, match="WRONGTYPE"):
+            looking.overview("words")
+
+    def test_a_control_record_that_is_damaged_is_refused(self, client, looking) -> None:
+        store_topology(client, "words")
+        client.hset(Keys("words").control, "committed", "forty")
+        with pytest.raises(StateRefusedError, match=r"field 'committed' of key .* holds 'forty', which is not a whole"):
             looking.overview("words")
 
 

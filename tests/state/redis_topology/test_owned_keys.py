@@ -117,7 +117,7 @@ def test_an_import_replaces_what_the_topology_owns_and_nothing_else(store: Redis
     target.restore(EXPORTED, generation="c" * 32, replaces=True)
     assert target.left == BESIDE
     assert there(store) == {*BESIDE, *ELSEWHERE}
-    found = store.status()
+    found = store.overview()
     assert found is not None
     assert found.committed_txid == 7
 

@@ -24,7 +24,7 @@ class TestSettingAside:
     def test_the_transaction_is_committed_empty_together_with_its_record(self, store, client):
         assert store.commit(set_aside(1)).status is CommitStatus.OK
         assert store.quarantined() == [record_of(1)]
-        status = store.status()
+        status = store.overview()
         assert (status.committed_txid, status.quarantined_count, status.metadata_count) == (1, 1, 1)
         assert all(key.startswith(b"{wc}:txbatch:") for key in dump(client)), "no state was written"
 

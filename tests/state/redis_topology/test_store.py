@@ -41,7 +41,7 @@ class TestAcquire:
     def test_first_start_makes_generation_and_fence(self, open_store, client):
         store = open_store()
         acquired = acquire(store)
-        status = store.status()
+        status = store.overview()
         assert (status.fence, status.generation, acquired.committed_txid) == (f"1:1:{NONCE}-0", GENERATION, 0)
         assert acquired.metadata == {}
         assert client.hget(CONTROL, "format") == STORED_FORMAT.encode()
@@ -58,7 +58,7 @@ class TestAcquire:
         first.commit(commit_of(counts(a=1), attempt(1)))
         store = open_store()
         second = acquire(store, "c" * 32, new_generation="d" * 32)
-        assert (store.status().fence, store.status().generation) == ("2:4:" + "c" * 32 + "-0", GENERATION)
+        assert (store.overview().fence, store.overview().generation) == ("2:4:" + "c" * 32 + "-0", GENERATION)
         assert second.committed_txid == 1
         assert second.metadata == {"coordinator:1": [1, 2], "coordinator:2": (3, {"a": b"x"})}
 
@@ -275,12 +275,12 @@ class TestGoneBack:
 
 class TestStatusAndDrop:
     def test_status_of_nothing_is_none(self, open_store):
-        assert open_store().status() is None
+        assert open_store().overview() is None
 
     def test_status_needs_no_ownership(self, store, open_store):
         store.store_metadata({"coordinator:1": 1, "coordinator:2": 1})
         store.commit(commit_of(counts(a=1), attempt(1), attempt(2)))
-        status = open_store().status()
+        status = open_store().overview()
         assert (status.topology_id, status.committed_txid, status.fence) == ("wc", 2, f"1:1:{NONCE}-0")
         assert (status.generation, status.metadata_count, status.is_dropping) == (GENERATION, 2, False)
         assert (status.topology, status.source_fingerprint) == (DESCRIPTION, "source-1")
@@ -320,7 +320,7 @@ class TestStatusAndDrop:
         for level, txid in ((DurabilityLevel.FSYNC, 1), (DurabilityLevel.REPLICA, 7), (DurabilityLevel.FSYNC, 3)):
             store._asked = Durability(level)
             store.note_durable(txid)
-        assert open_store().status().durable == {"fsync": 3, "replica": 7}
+        assert open_store().overview().durable == {"fsync": 3, "replica": 7}
         assert store.commit(commit_of(counts(a=1), attempt(2))).status is CommitStatus.OK
 
     def test_a_barrier_is_a_write_of_the_owner_and_refused_like_one(self, store, open_store, client):
@@ -359,7 +359,7 @@ class TestStatusAndDrop:
             store.store_metadata({"coordinator:2": 1})
         with pytest.raises(StateRefusedError, match="finish it with `txbatch drop wc`"):
             acquire(open_store(), "c" * 32)
-        assert open_store().status().is_dropping
+        assert open_store().overview().is_dropping
         assert open_store().drop().deleted == 4
         assert acquire(open_store(), "c" * 32).committed_txid == 0
 
@@ -494,7 +494,7 @@ class TestLibrary:
         client.function_flush()
         assert store.commit(commit_of(counts(a=1))).status is CommitStatus.ALREADY
         client.function_flush()
-        assert store.status().committed_txid == 1
+        assert store.overview().committed_txid == 1
 
     def test_other_code_under_our_name_is_replaced(self, started, client):
         client.function_load(
@@ -510,7 +510,7 @@ class TestLibrary:
 
     def test_every_function_carries_the_version(self):
         lines = library_code().splitlines()
-        assert len([line for line in lines if line.startswith("register('")]) == 20
+        assert len([line for line in lines if line.startswith("register('")]) == 18
         (registered,) = [line for line in lines if "register_function{" in line]
         assert "function_name = LIBRARY .. '_'" in registered
 

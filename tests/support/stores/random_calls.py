@@ -154,7 +154,7 @@ class Story:
 
     def _ask(self) -> None:
         store = self._random.choice(self._stores)
-        self._random.choice([store.confirm, store.last_group, store.look, store.status, store.check_server])()
+        self._random.choice([store.confirm, store.last_group, store.look, store.check_server])()
 
     def _barrier(self) -> None:
         self._random.choice(self._stores).note_durable(self._random.randint(0, self._txid))

@@ -66,7 +66,7 @@ def keys_left(left: Sequence[str]) -> str:
 def _found(store: RedisTopology) -> str:
     """Returns what there is to drop; damaged state can be dropped too, since dropping is its remedy."""
     try:
-        status = store.status()
+        seen = store.overview()
     except StateRefusedError as error:
         return f"it cannot be read: {error}"
-    return "state without a control key" if status is None else f"committed up to txid {status.committed_txid:,}"
+    return "state without a control key" if seen is None else f"committed up to txid {seen.committed_txid:,}"

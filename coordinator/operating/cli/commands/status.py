@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 import typer
@@ -23,9 +22,9 @@ from coordinator.topology.building.topology_description import summary
 from coordinator.watching.durations import duration
 from state.errors import StateUnreachableError
 from state.printable import SENTENCE_LIMIT, counted, one_line, said_by
-from state.records.durability import DurabilityLevel, ServerDurability, confirmed_line
-from state.records.run_pulse import RunPulse, Standing, owners, standing_of
-from state.records.topology_overview import TopologyStatus
+from state.records.durability import DurabilityLevel, confirmed_line
+from state.records.run_pulse import RunPulse, Standing
+from state.records.topology_overview import TopologyOverview
 from state.redis_topology.topology import RedisTopology
 
 LOOK_EVERY_S = 1.0
@@ -33,23 +32,11 @@ LINE_EVERY_S = 5.0
 STYLES = {Standing.RUNNING: "green", Standing.SILENT: "red", Standing.ENDED: "bold", Standing.UNTOLD: "yellow"}
 
 
-@dataclass(frozen=True, slots=True)
-class ShownTopology:
-    """A topology, as `status` shows it.
-
-    `gives` is how the server keeps its data as it is set now, `pulse` None if the run reports nothing, `connected` the
-    number of its connected runs, and `at` when it was looked at, in seconds since the epoch.
-    """
-
-    stored: TopologyStatus
-    gives: ServerDurability
-    pulse: RunPulse | None
-    connected: int
-    at: float
-
-    @property
-    def standing(self) -> Standing:
-        return standing_of(self.pulse, now=self.at, connected=self.connected)
+STORED = (
+    *("topology_id", "committed_txid", "generation", "fence", "topology", "source_fingerprint", "metadata_count"),
+    *("quarantined_count", "last_receipt", "is_dropping", "durable"),
+)
+"""What --json shows of what is stored."""
 
 
 @command
@@ -75,54 +62,53 @@ def status(
     say(*(typed.completed(one_line(line, SENTENCE_LIMIT)) for line in lines(found, server)))
 
 
-def look_at(store: RedisTopology, server: ServerChoice) -> ShownTopology:
-    stored = store.status()
-    if stored is None:
+def look_at(store: RedisTopology, server: ServerChoice) -> TopologyOverview:
+    seen = store.overview(with_samples=True)
+    if seen is None:
         raise server.unknown_topology(store.keys.topology_id, hint=": `txbatch list` shows what is there")
-    return ShownTopology(
-        stored, store.server_durability(), owners(store.pulse(), stored.fence), store.connected_runs(), time.time()
-    )
+    return seen
 
 
-def plain(found: ShownTopology) -> dict[str, Any]:
-    run = None if found.pulse is None else found.pulse.to_dict()
-    stored = dataclasses.asdict(found.stored)
-    return {**stored, "server_can_lose": found.gives.can_lose(), "standing": found.standing, "run": run}
+def plain(seen: TopologyOverview) -> dict[str, Any]:
+    run = None if seen.pulse is None else seen.pulse.to_dict()
+    stored = asdict(replace(seen, pulse=None))
+    shown = {name: stored[name] for name in STORED}
+    return {**shown, "server_can_lose": seen.gives.can_lose(), "standing": seen.standing, "run": run}
 
 
-def lines(found: ShownTopology, server: ServerChoice) -> list[str]:
-    status, standing, pulse = found.stored, found.standing, found.pulse
-    shown = [("committed", f"up to txid {status.committed_txid:,}"), ("run", run_line(pulse, standing, found.at))]
+def lines(seen: TopologyOverview, server: ServerChoice) -> list[str]:
+    standing, pulse = seen.standing, seen.pulse
+    shown = [("committed", f"up to txid {seen.committed_txid:,}"), ("run", run_line(pulse, standing, seen.at))]
     if pulse is not None:
-        shown += run_details(pulse, found.at)
+        shown += run_details(pulse, seen.at)
     shown += [
-        ("stored metadata", f"{status.metadata_count:,} entries"),
-        ("generation", status.generation),
-        ("fence", status.fence),
-        ("topology", summary(status.topology)),
-        ("source", status.source_fingerprint),
-        *_receipt(status),
+        ("stored metadata", f"{seen.metadata_count:,} entries"),
+        ("generation", seen.generation),
+        ("fence", seen.fence),
+        ("topology", summary(seen.topology)),
+        ("source", seen.source_fingerprint),
+        *_receipt(seen),
     ]
-    if status.quarantined_count:
-        aside = counted(status.quarantined_count, "txid")
-        shown.append(("quarantined", f"{aside}: see `txbatch quarantine list {status.topology_id}`"))
-    shown += [("confirmed", confirmed_line(level, txid)) for level, txid in status.durable.items()]
-    synced = status.durable.get(DurabilityLevel.FSYNC, 0)
-    can_lose = found.gives.can_lose_of(committed_txid=status.committed_txid, synced_txid=synced)
+    if seen.quarantined_count:
+        aside = counted(seen.quarantined_count, "txid")
+        shown.append(("quarantined", f"{aside}: see `txbatch quarantine list {seen.topology_id}`"))
+    shown += [("confirmed", confirmed_line(level, txid)) for level, txid in seen.durable.items()]
+    synced = seen.durable.get(DurabilityLevel.FSYNC, 0)
+    can_lose = seen.gives.can_lose_of(committed_txid=seen.committed_txid, synced_txid=synced)
     shown.append(("can be lost", can_lose))
-    if status.is_dropping:
-        shown.append(("", f"a drop was not finished: run `txbatch drop {status.topology_id}` again"))
+    if seen.is_dropping:
+        shown.append(("", f"a drop was not finished: run `txbatch drop {seen.topology_id}` again"))
     return [
-        f"{status.topology_id} on {server}",
+        f"{seen.topology_id} on {server}",
         *(f"  {name:<17} {text}" if name else f"  {text}" for name, text in shown),
     ]
 
 
-def _receipt(status: TopologyStatus) -> list[tuple[str, str]]:
-    receipt = status.last_receipt
+def _receipt(seen: TopologyOverview) -> list[tuple[str, str]]:
+    receipt = seen.last_receipt
     if receipt is None:
         return []
-    levels = [level for level, txid in status.durable.items() if txid >= receipt.last_txid]
+    levels = [level for level, txid in seen.durable.items() if txid >= receipt.last_txid]
     text = (
         f"attempt {receipt.attempt_id:016x}, group {receipt.first_txid:,} to {receipt.last_txid:,}, digest "
         f"{receipt.digest}, durability {' and '.join(map(_level, levels)) or 'memory'}"
@@ -136,7 +122,7 @@ def _level(level: str) -> str:
 
 def watch_status(
     topology_id: str,
-    look: Callable[[], ShownTopology],
+    look: Callable[[], TopologyOverview],
     *,
     as_json: bool,
     sleep: Callable[[float], None] = time.sleep,
@@ -160,8 +146,8 @@ def watch_status(
 
 
 def _repeat(
-    look: Callable[[], ShownTopology],
-    show: Callable[[ShownTopology], None],
+    look: Callable[[], TopologyOverview],
+    show: Callable[[TopologyOverview], None],
     every_s: float,
     sleep: Callable[[float], None],
 ) -> None:
@@ -174,7 +160,7 @@ def _repeat(
         seen = _look_again(look, sleep)
 
 
-def _look_again(look: Callable[[], ShownTopology], sleep: Callable[[float], None]) -> ShownTopology:
+def _look_again(look: Callable[[], TopologyOverview], sleep: Callable[[float], None]) -> TopologyOverview:
     """Looks at a topology that was there a moment ago; waits for a server that is away."""
     while True:  # the reader decides how long
         try:
@@ -184,18 +170,18 @@ def _look_again(look: Callable[[], ShownTopology], sleep: Callable[[float], None
             sleep(LINE_EVERY_S)
 
 
-def _line(seen: ShownTopology) -> str:
-    return watch_line(seen.pulse, seen.standing, seen.stored.committed_txid, seen.at)
+def _line(seen: TopologyOverview) -> str:
+    return watch_line(seen.pulse, seen.standing, seen.committed_txid, seen.at)
 
 
-def view(seen: ShownTopology) -> RenderableType:
+def view(seen: TopologyOverview) -> RenderableType:
     heading = Text.assemble(
-        (seen.stored.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
+        (seen.topology_id, "bold"), "  ", (_state_of(seen), STYLES[seen.standing]), f"  {_since(seen)}"
     )
     figures = Table.grid(padding=(0, 2))
     figures.add_column(style="dim", no_wrap=True)
     figures.add_column()
-    figures.add_row("committed", f"up to txid {seen.stored.committed_txid:,}")
+    figures.add_row("committed", f"up to txid {seen.committed_txid:,}")
     if seen.pulse is None or seen.standing is not Standing.RUNNING:
         figures.add_row("run", Text(run_line(seen.pulse, seen.standing, seen.at)))
     if seen.pulse is None:
@@ -208,13 +194,13 @@ def view(seen: ShownTopology) -> RenderableType:
     return Group(*parts)
 
 
-def _state_of(seen: ShownTopology) -> str:
+def _state_of(seen: TopologyOverview) -> str:
     if seen.standing is Standing.RUNNING:
         return "running" if seen.pulse is None else str(seen.pulse.now.state)
     return str(seen.standing) if seen.pulse is None or seen.standing is Standing.SILENT else str(seen.pulse.now.state)
 
 
-def _since(seen: ShownTopology) -> str:
+def _since(seen: TopologyOverview) -> str:
     if seen.pulse is None:
         return ""
     run = seen.pulse.run

@@ -112,7 +112,9 @@ def heading_of(seen: TopologyOverview, clock: Clock) -> Heading:
     """Returns the heading of a topology's pages."""
     state, tone = ("being dropped", Tone.WAITS) if seen.is_dropping else words.state_of_run(seen.pulse, seen.standing)
     shown = words.name(seen.topology_id)
-    return Heading(shown, state, tone, _story(seen, clock), _alarm(seen, shown), seen.quarantined, seen.dead_letters)
+    return Heading(
+        shown, state, tone, _story(seen, clock), _alarm(seen, shown), seen.quarantined_count, seen.dead_letters
+    )
 
 
 def _story(seen: TopologyOverview, clock: Clock) -> str:
@@ -130,8 +132,6 @@ def _story(seen: TopologyOverview, clock: Clock) -> str:
 def _alarm(seen: TopologyOverview, shown: str) -> str:
     if seen.is_dropping:
         return f"A drop was begun and not finished: run txbatch drop {shown} again."
-    if seen.committed_txid is None:
-        return f"What is stored cannot be read: run txbatch verify {shown}."
     if seen.standing is Standing.SILENT:
         return "The run was killed, or cannot reach this server. What it committed is safe; run it again to continue."
     return "" if seen.pulse is None else words.reason(seen.pulse.now.error or seen.pulse.now.cluster)

@@ -88,14 +88,14 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
     """Returns the page of a topology; there are no rates of its components at the first look."""
     heading, pulse = heading_of(seen, clock), seen.pulse
     if pulse is None:
-        graph = graph_of(seen.topology_id, seen.description, {}, {})
+        graph = graph_of(seen.topology_id, seen.topology, {}, {})
         return TopologyView(heading, _figures(seen), graph, stored=_stored(seen), untold=_untold(seen))
     figures, rates = pulse.now, rates if seen.standing is Standing.RUNNING else {}
     window = _window(figures)
     return TopologyView(
         heading,
         _figures(seen),
-        graph_of(seen.topology_id, seen.description, figures.components, rates),
+        graph_of(seen.topology_id, seen.topology, figures.components, rates),
         window=tuple((state, words.count(number)) for state, number in window),
         window_bar=split_bar(window),
         charts=_charts(pulse.samples, figures, clock),
@@ -109,7 +109,7 @@ def topology_view(seen: TopologyOverview, rates: Mapping[str, FlowRate], clock: 
 
 
 def _figures(seen: TopologyOverview) -> tuple[Figure, ...]:
-    committed = words.UNKNOWN if seen.committed_txid is None else words.count(seen.committed_txid)
+    committed = words.count(seen.committed_txid)
     shown = [Figure("committed", committed, "last txid")]
     if seen.pulse is None:
         return tuple(shown)
@@ -177,11 +177,11 @@ def _run(pulse: RunPulse, clock: Clock) -> tuple[tuple[str, str], ...]:
 
 
 def _stored(seen: TopologyOverview) -> tuple[tuple[str, str], ...]:
-    shown = [("power cut", f"may take {words.reason(seen.can_lose)}")]
+    shown = [("power cut", f"may take {words.reason(seen.gives.can_lose())}")]
     shown += [("confirmed", confirmed_line(level, txid)) for level, txid in seen.durable.items()]
     if seen.history_from is not None:
         shown.append(("history", f"from txid {seen.history_from:,}"))
-    shown += [("source", words.reason(seen.source)), ("generation", words.name(seen.generation))]
+    shown += [("source", words.reason(seen.source_fingerprint)), ("generation", words.name(seen.generation))]
     return tuple(shown)
 
 

@@ -34,7 +34,7 @@ def test_a_topology_that_is_dropped_and_started_with_an_equal_seed_is_another_on
         with LocalCluster(seed=SEED, redis_url=redis_backend.url) as cluster:
             cluster.submit(topology()).run_until_idle()
             store = RedisStore(redis_backend.url, "test", client=cluster.client)
-            status = store.status()
+            status = store.overview()
             assert status is not None
             generations.append((status.generation, status.fence))
             store.drop()

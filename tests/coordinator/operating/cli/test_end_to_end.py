@@ -88,7 +88,8 @@ def raising(topology_id="lines"):
 def looked_at(folder: JobFolder, topology_id: str, txid: int, data_dir: str = ".txbatch") -> Any:
     """What the last run has told of itself, and what is known of a transaction."""
     with EmbeddedServer(folder.path / data_dir) as server, closing(RedisTopology(server.url, topology_id)) as topology:
-        return topology.pulse(with_samples=True), topology.transaction(txid)
+        seen = topology.overview(with_samples=True)
+        return None if seen is None else seen.pulse, topology.transaction(txid)
 
 
 @pytest.fixture

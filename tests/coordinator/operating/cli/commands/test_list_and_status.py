@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from coordinator.operating.cli.commands.status import ShownTopology, lines, plain, view, watch_status
+from coordinator.operating.cli.commands.status import lines, plain, view, watch_status
 from coordinator.operating.cli.run_lines import moment, watch_line
 from coordinator.server_choice import choose_server
 from state.errors import StateUnreachableError
-from state.records.durability import ServerDurability
 from state.records.run_pulse import (
     ComponentFigures,
     LastFailure,
@@ -25,7 +24,7 @@ from state.records.run_pulse import (
     Spread,
     to_json,
 )
-from state.records.topology_overview import TopologyStatus
+from state.records.topology_overview import TopologyOverview
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
@@ -59,11 +58,11 @@ FIGURES = RunFigures(
     failures={"worker lost": 1, "lower failed": 2},
     last_failure=LastFailure(17, "17:00ff", "worker lost", "an executor is gone", NOW - 65),
 )
-STORED = TopologyStatus("words", 42, "g", "1:ab", "graph", "files", 3, 0, None, False)
+STORED = TopologyOverview("words", NOW, 42, "g", "1:ab", "graph", "files", 3)
 
 
-def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> ShownTopology:
-    return ShownTopology(STORED, ServerDurability(), RunPulse(RUN, now, now.at), connected, at)
+def seen(now: RunFigures = FIGURES, at: float = NOW + 1, *, connected: int = 1) -> TopologyOverview:
+    return replace(STORED, pulse=RunPulse(RUN, now, now.at), connected=connected, at=at)
 
 
 def test_a_time_is_shown_in_the_readers_zone_with_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +114,7 @@ class TestStatus:
         ],
         ids=["silent", "killed", "done", "failed", "no pulse", "no pulse, but connected"],
     )
-    def test_a_run_that_does_not_run(self, found: ShownTopology, said: str) -> None:
+    def test_a_run_that_does_not_run(self, found: TopologyOverview, said: str) -> None:
         assert said in "\n".join(lines(found, choose_server("redis://h:1", None)))
 
     def test_json_has_everything_the_run_told(self) -> None:
@@ -126,10 +125,10 @@ class TestStatus:
 
 
 class TestWatch:
-    def watched(self, *looks: ShownTopology | Exception, as_json: bool = False) -> list[float]:
+    def watched(self, *looks: TopologyOverview | Exception, as_json: bool = False) -> list[float]:
         left, slept = list(looks), list[float]()
 
-        def look() -> ShownTopology:
+        def look() -> TopologyOverview:
             found = left.pop(0)
             if isinstance(found, Exception):
                 raise found

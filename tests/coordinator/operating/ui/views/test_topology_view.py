@@ -11,6 +11,7 @@ import pytest
 from coordinator.operating.ui.views.component_rows import FlowRate, FlowRates
 from coordinator.operating.ui.views.topology_view import TopologyView, topology_view
 from coordinator.operating.ui.views.words import Clock, Tone, rate, short, size, span
+from state.records.durability import ServerDurability
 from state.records.run_pulse import ComponentFigures, RunPulse, RunState
 from state.records.topology_overview import TopologyOverview
 from tests.support.dashboard.drawn import labels_of
@@ -23,15 +24,15 @@ SEEN = TopologyOverview(
     at=NOW + 1,
     committed_txid=42,
     fence="1:ab",
-    description=DESCRIPTION,
-    source="files:/data",
+    topology=DESCRIPTION,
+    source_fingerprint="files:/data",
     durable={"fsync": 41},
     history_from=3,
-    quarantined=2,
+    quarantined_count=2,
     dead_letters=7,
     pulse=PULSE,
     connected=1,
-    can_lose="its last second or two of commits (appendfsync everysec)",
+    gives=ServerDurability(has_append_file=True, appendfsync="everysec"),
 )
 RATES = {"lines": FlowRate(0.0, 12_500.0), "count": FlowRate(12_500.0, 250.0), "store": FlowRate(250.0, 0.0)}
 
@@ -142,21 +143,20 @@ def test_what_was_never_told_is_said_to_be_unknown(seen: TopologyOverview, state
     ("seen", "alarm"),
     [
         (replace(SEEN, is_dropping=True), "A drop was begun and not finished: run txbatch drop words again."),
-        (replace(SEEN, committed_txid=None), "What is stored cannot be read: run txbatch verify words."),
         (
             replace(SEEN, pulse=replace(PULSE, seen_at=NOW - 60), connected=0),
             "The run was killed, or cannot reach this server. What it committed is safe; run it again to continue.",
         ),
         (replace(SEEN, pulse=replace(PULSE, now=replace(FIGURES, error="disk full"))), "disk full"),
     ],
-    ids=["dropping", "damaged", "silent", "failed"],
+    ids=["dropping", "silent", "failed"],
 )
 def test_what_somebody_has_to_look_at(seen: TopologyOverview, alarm: str) -> None:
     assert topology_view(seen, {}, CLOCK).heading.alarm == alarm
 
 
 def test_a_description_that_cannot_be_read_has_no_graph() -> None:
-    assert topology_view(replace(SEEN, description="?"), {}, CLOCK).graph is None
+    assert topology_view(replace(SEEN, topology="?"), {}, CLOCK).graph is None
 
 
 def pulse(at: float, tuples: int, fence: str = "1:ab") -> RunPulse:
