@@ -104,7 +104,7 @@ class KeepBalances(BaseBatchBolt, ICommitter):
             for account in range(self.accounts):
                 self.balances.put(account, OPENING_BALANCE)
         touched = {account for _, source, target, _ in self.transfers for account in (source, target)}
-        balance = self.balances.get_many(touched)
+        balance = {account: held or 0 for account, held in self.balances.get_many(touched).items()}
         for _, source, target, amount in sorted(self.transfers):
             if balance[source] < amount:
                 self.context.count("refused")

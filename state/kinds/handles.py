@@ -14,7 +14,7 @@ from state.keys import Keys
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle
 
-DeclaredState = StateHandle | StateFamily[Any]
+DeclaredState = StateHandle[Any] | StateFamily[Any]
 
 
 def declared_states(committer_class: type) -> dict[str, DeclaredState]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from state.commits.write_set import WriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, declared_type
-from state.values.state_kind import MAX_INTEGER, StateKind, ValueType
+from state.kinds.state_handle import FIELD_TYPES, Declared, Number, declared_type
+from state.values.state_kind import MAX_INTEGER, Field, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
 
 
-class HashState(KeyedState):
-    """A Redis hash: field -> value.
+class HashState(KeyedState[Declared]):
+    """A Redis hash: field -> value. ``HashState[float]("sums")`` is another way to write ``HashState("sums", float)``.
 
     Args:
         name: state name.
@@ -26,6 +26,19 @@ class HashState(KeyedState):
     """
 
     kind = StateKind.HASH
+
+    @overload
+    def __init__(self: HashState[int], name: str, *, field: type | str = str) -> None: ...
+
+    @overload
+    def __init__(
+        self, name: str, value: type[Declared] = ..., field: type | str = str, *, scale: int | None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: HashState[Any], name: str, value: str, field: type | str = str, *, scale: int | None = None
+    ) -> None: ...
 
     def __init__(
         self, name: str, value: type | str = int, field: type | str = str, *, scale: int | None = None
@@ -51,7 +64,7 @@ class HashState(KeyedState):
     def _stop_counting(self) -> None:
         self._is_counting, self._counts = False, None
 
-    def increment(self, field: Any, by: Any = 1) -> None:
+    def increment(self: HashState[Number], field: Field | SupportsIndex, by: Number | SupportsIndex = 1) -> None:
         """Adds `by` to a field, starting from 0 if it is missing; the hot path of most committers.
 
         Raises:
@@ -70,13 +83,17 @@ class HashState(KeyedState):
             if known is not None:
                 counts[field] = known + by
                 return
-            if not self._is_text or field.isascii():
+            if not self._is_text or field.isascii():  # type: ignore[union-attr] # it is a str
                 counts[field] = by
                 return
         by = self._check_delta(by)
         self._add(self._check("field", field, self.field_type), by)
 
-    def increment_many(self, fields: Mapping[Any, Any] | Iterable[Any], amounts: Iterable[Any] | None = None) -> None:
+    def increment_many(
+        self: HashState[Number],
+        fields: Mapping[Any, Number] | Iterable[Field | SupportsIndex],
+        amounts: Iterable[Number | SupportsIndex] | None = None,
+    ) -> None:
         """Adds to many fields; like calling `increment` for each, but many times faster.
 
         Args:
@@ -94,7 +111,7 @@ class HashState(KeyedState):
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 
-    def put(self, field: Any, value: Any) -> None:
+    def put(self, field: Field | SupportsIndex, value: Declared) -> None:
         """Sets a field.
 
         Raises:
@@ -104,7 +121,9 @@ class HashState(KeyedState):
         self._open().put(self._check("field", field, self.field_type), value)
         self._stop_counting()
 
-    def put_many(self, fields: Mapping[Any, Any] | Iterable[Any], values: Iterable[Any] | None = None) -> None:
+    def put_many(
+        self, fields: Mapping[Any, Declared] | Iterable[Field | SupportsIndex], values: Iterable[Declared] | None = None
+    ) -> None:
         """Sets many fields; like calling `put` for each in order, but many times faster.
 
         Args:
@@ -120,12 +139,12 @@ class HashState(KeyedState):
                 self.put(field, value)
         self._stop_counting()
 
-    def delete(self, field: Any) -> None:
+    def delete(self, field: Field | SupportsIndex) -> None:
         """Removes a field if it exists."""
         self._open().delete(self._check("field", field, self.field_type))
         self._stop_counting()
 
-    def get(self, field: Any) -> Any:
+    def get(self, field: Field | SupportsIndex) -> Declared | None:
         """Returns the field's value, or None.
 
         Raises:
@@ -135,7 +154,7 @@ class HashState(KeyedState):
         (value,) = self.get_many([field]).values()
         return value
 
-    def get_many(self, fields: Iterable[Any]) -> dict[Any, Any]:
+    def get_many(self, fields: Iterable[Field | SupportsIndex]) -> dict[Any, Declared | None]:
         """Returns field -> value or None, in one round trip.
 
         Raises:

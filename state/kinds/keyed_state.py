@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from state.errors import TopologyError
 from state.kinds.session import WaitingValues
-from state.kinds.state_handle import StateHandle
+from state.kinds.state_handle import Declared, StateHandle
 from state.values.state_kind import Field
 
 
-class KeyedState(StateHandle):
+class KeyedState(StateHandle[Declared]):
     """The base of states whose entries are read by key."""
 
     def prefetch(self, *tuple_fields: str) -> Self:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, overload
 
 from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, StateHandle, check_most, declared_type
+from state.kinds.state_handle import FIELD_TYPES, Declared, StateHandle, check_most, declared_type
 from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
-class SetState(KeyedState):
+class SetState(KeyedState[Declared]):
     """A Redis set of members.
 
     Args:
@@ -22,16 +22,25 @@ class SetState(KeyedState):
 
     kind = StateKind.SET
 
+    @overload
+    def __init__(self: SetState[str], name: str) -> None: ...
+
+    @overload
+    def __init__(self, name: str, value: type[Declared] = ...) -> None: ...
+
+    @overload
+    def __init__(self: SetState[Any], name: str, value: str) -> None: ...
+
     def __init__(self, name: str, value: type | str = str) -> None:
         super().__init__(name)
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
         self.value_type = self.stored_type = self.field_type
 
-    def add(self, member: Any) -> None:
+    def add(self, member: Declared) -> None:
         """Adds `member` to the set."""
         self._open().put(self._check("member", member, self.field_type), True)
 
-    def add_many(self, members: Iterable[Any]) -> None:
+    def add_many(self, members: Iterable[Declared]) -> None:
         """Adds many members; like calling `add` for each, but many times faster.
 
         Raises:
@@ -42,11 +51,11 @@ class SetState(KeyedState):
             for member in column:
                 self.add(member)
 
-    def remove(self, member: Any) -> None:
+    def remove(self, member: Declared) -> None:
         """Removes `member` if it is in the set."""
         self._open().delete(self._check("member", member, self.field_type))
 
-    def contains(self, member: Any) -> bool:
+    def contains(self, member: Declared) -> bool:
         """Returns whether `member` is in the set.
 
         Raises:
@@ -55,14 +64,14 @@ class SetState(KeyedState):
         (is_member,) = self.contains_many([member]).values()
         return is_member
 
-    def contains_many(self, members: Iterable[Any]) -> dict[Any, bool]:
+    def contains_many(self, members: Iterable[Declared]) -> dict[Declared, bool]:
         """Returns member -> whether it is in the set, in one round trip."""
         wanted = list(dict.fromkeys(self._check("member", member, self.field_type) for member in members))
-        found = self._read(wanted) if wanted else {}
+        found: dict[Any, Any] = self._read(wanted) if wanted else {}
         return {member: value is not MISSING for member, value in found.items()}
 
 
-class HyperLogLogState(StateHandle):
+class HyperLogLogState(StateHandle[Declared]):
     """A Redis HyperLogLog: an estimate of the number of different members, with a standard error of 0.81 %.
 
     Write-only: a transaction never reads the estimate. Readers outside ask ``PFCOUNT``, for several keys at once if
@@ -75,12 +84,21 @@ class HyperLogLogState(StateHandle):
 
     kind = StateKind.HYPERLOGLOG
 
+    @overload
+    def __init__(self: HyperLogLogState[str], name: str) -> None: ...
+
+    @overload
+    def __init__(self, name: str, value: type[Declared] = ...) -> None: ...
+
+    @overload
+    def __init__(self: HyperLogLogState[Any], name: str, value: str) -> None: ...
+
     def __init__(self, name: str, value: type | str = str) -> None:
         super().__init__(name)
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
         self.value_type = self.stored_type = self.field_type
 
-    def add(self, member: Any) -> None:
+    def add(self, member: Declared) -> None:
         """Counts `member`, unless it was counted before.
 
         Raises:
@@ -88,7 +106,7 @@ class HyperLogLogState(StateHandle):
         """
         self._open().put(self._check("member", member, self.field_type), True)
 
-    def add_many(self, members: Iterable[Any]) -> None:
+    def add_many(self, members: Iterable[Declared]) -> None:
         """Counts many members; like calling `add` for each, but many times faster.
 
         Raises:
@@ -100,7 +118,7 @@ class HyperLogLogState(StateHandle):
                 self.add(member)
 
 
-class SortedSetState(KeyedState):
+class SortedSetState(KeyedState[Declared]):
     """A Redis sorted set: member -> score, a finite float.
 
     Args:
@@ -118,6 +136,21 @@ class SortedSetState(KeyedState):
     kind = StateKind.SORTED_SET
     value_type = stored_type = ValueType.FLOAT
 
+    @overload
+    def __init__(
+        self: SortedSetState[str], name: str, *, keep_highest: int | None = None, keep_lowest: int | None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, name: str, value: type[Declared] = ..., *, keep_highest: int | None = None, keep_lowest: int | None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, name: str, value: str, *, keep_highest: int | None = None, keep_lowest: int | None = None
+    ) -> None: ...
+
     def __init__(
         self,
         name: str,
@@ -130,7 +163,7 @@ class SortedSetState(KeyedState):
         self.retention = _retention(name, keep_highest, keep_lowest)
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
 
-    def put(self, member: Any, score: Any) -> None:
+    def put(self, member: Declared, score: float) -> None:
         """Sets a member's score; in a bounded set only if it is better than the one it has.
 
         Raises:
@@ -141,7 +174,9 @@ class SortedSetState(KeyedState):
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
         self._open().put(self._check("member", member, self.field_type), score)
 
-    def put_many(self, members: Mapping[Any, Any] | Iterable[Any], scores: Iterable[Any] | None = None) -> None:
+    def put_many(
+        self, members: Mapping[Declared, float] | Iterable[Declared], scores: Iterable[float] | None = None
+    ) -> None:
         """Sets the scores of many members; like calling `put` for each in order, but many times faster.
 
         Args:
@@ -156,7 +191,9 @@ class SortedSetState(KeyedState):
             for member, score in zip(keys, column, strict=True):
                 self.put(member, score)
 
-    def increment_many(self, members: Mapping[Any, Any] | Iterable[Any], amounts: Iterable[Any] | None = None) -> None:
+    def increment_many(
+        self, members: Mapping[Declared, float] | Iterable[Declared], amounts: Iterable[float] | None = None
+    ) -> None:
         """Adds to the scores of many members; like calling `increment` for each in order.
 
         Raises:
@@ -166,7 +203,7 @@ class SortedSetState(KeyedState):
         for member, by in zip(*self._columns("increment_many", members, amounts), strict=True):
             self.increment(member, by)
 
-    def increment(self, member: Any, by: Any = 1.0) -> None:
+    def increment(self, member: Declared, by: float = 1.0) -> None:
         """Adds `by` to a member's score, starting from 0 if it is missing.
 
         Raises:
@@ -176,7 +213,7 @@ class SortedSetState(KeyedState):
         by = self._check_delta(by)
         self._add(self._check("member", member, self.field_type), by)
 
-    def remove(self, member: Any) -> None:
+    def remove(self, member: Declared) -> None:
         """Removes `member` if it exists.
 
         Raises:
@@ -185,7 +222,7 @@ class SortedSetState(KeyedState):
         self._refuse_if_bounded("remove")
         self._open().delete(self._check("member", member, self.field_type))
 
-    def score(self, member: Any) -> float | None:
+    def score(self, member: Declared) -> float | None:
         """Returns the member's score, or None.
 
         Raises:

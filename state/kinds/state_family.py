@@ -23,7 +23,7 @@ from state.values.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
 if TYPE_CHECKING:
     from state.kinds.state_handle import StateHandle
 
-Handle = TypeVar("Handle", bound="StateHandle")
+Handle = TypeVar("Handle", bound="StateHandle[Any]")
 ExpireAt = Callable[[Any], date | datetime | int]
 """part -> when its key goes."""
 

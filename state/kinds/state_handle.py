@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Set
+from decimal import Decimal
 from operator import index
-from typing import Any, Self
+from types import GenericAlias
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from state.codec import is_valid_text
 from state.commits.state_writes import StateWrites
@@ -33,9 +35,20 @@ KEPT_MAX = 1_000_000
 """Most entries that a bounded state may be declared to keep."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
+Declared = TypeVar("Declared")
+"""The type that a state is declared with: of its values, or of a set's members."""
+Number = TypeVar("Number", int, float, Decimal)
 
 
-class StateHandle:
+class _DeclaringAlias(GenericAlias):
+    """``HashState[float]`` at run time: a call of it declares floats."""
+
+    def __call__(self, *arguments: Any, **more: Any) -> Any:
+        made: Any = self.__origin__
+        return made(*arguments, **{"value": self.__args__[0], **more})
+
+
+class StateHandle(Generic[Declared]):
     """A named state of one Redis type, with declared types; a live copy follows the session of a committer task.
 
     Args:
@@ -53,6 +66,11 @@ class StateHandle:
     retention: Retention = KEEP_ALL
     prefetched_by: tuple[str, ...] = ()
     """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, declared: Any) -> _DeclaringAlias:
+            return _DeclaringAlias(cls, declared)
 
     def __init__(self, name: str) -> None:
         self.name = check_name("state name", name)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from state.kinds.session import MISSING
-from state.kinds.state_handle import StateHandle, check_most
+from state.kinds.state_handle import Declared, Number, StateHandle, check_most
 from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
 
 
-class ValueState(StateHandle):
+class ValueState(StateHandle[Declared]):
     """A Redis string: one value.
 
     Args:
@@ -22,15 +22,24 @@ class ValueState(StateHandle):
     kind = StateKind.VALUE
     field_type = ValueType.STR
 
+    @overload
+    def __init__(self: ValueState[int], name: str) -> None: ...
+
+    @overload
+    def __init__(self, name: str, value: type[Declared] = ..., *, scale: int | None = None) -> None: ...
+
+    @overload
+    def __init__(self: ValueState[Any], name: str, value: str, *, scale: int | None = None) -> None: ...
+
     def __init__(self, name: str, value: type | str = int, *, scale: int | None = None) -> None:
         super().__init__(name)
         self._declare_value("value", value, scale)
 
-    def put(self, value: Any) -> None:
+    def put(self, value: Declared) -> None:
         """Sets the value."""
         self._open().put(VALUE_FIELD, self._to_stored("value", value))
 
-    def increment(self, by: Any = 1) -> None:
+    def increment(self: ValueState[Number], by: Number | SupportsIndex = 1) -> None:
         """Adds `by` to the value, starting from 0 if there is none."""
         self._add(VALUE_FIELD, self._check_delta(by))
 
@@ -38,7 +47,7 @@ class ValueState(StateHandle):
         """Removes the value."""
         self._open().delete(VALUE_FIELD)
 
-    def get(self) -> Any:
+    def get(self) -> Declared | None:
         """Returns the value, or None.
 
         Raises:
@@ -48,7 +57,7 @@ class ValueState(StateHandle):
         return None if value is MISSING else self._from_stored(value)
 
 
-class ListState(StateHandle):
+class ListState(StateHandle[Declared]):
     """A Redis list that grows at its end. Write-only: a transaction never reads a list.
 
     Args:
@@ -61,6 +70,19 @@ class ListState(StateHandle):
     kind = StateKind.LIST
     field_type = ValueType.STR
 
+    @overload
+    def __init__(self: ListState[str], name: str, *, keep_last: int | None = None) -> None: ...
+
+    @overload
+    def __init__(
+        self, name: str, value: type[Declared] = ..., *, keep_last: int | None = None, scale: int | None = None
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: ListState[Any], name: str, value: str, *, keep_last: int | None = None, scale: int | None = None
+    ) -> None: ...
+
     def __init__(
         self, name: str, value: type | str = str, *, scale: int | None = None, keep_last: int | None = None
     ) -> None:
@@ -69,7 +91,7 @@ class ListState(StateHandle):
         if keep_last is not None:
             self.retention = Retention(Side.LAST, check_most(f"keep_last of state {name!r}", keep_last))
 
-    def append(self, value: Any) -> None:
+    def append(self, value: Declared) -> None:
         """Appends one item.
 
         Raises:
@@ -77,9 +99,9 @@ class ListState(StateHandle):
         """
         self._open().appends.append(self._to_stored("item", value))
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Iterable[Declared]) -> None:
         """Appends items in order."""
-        items = list(values)
+        items: list[Any] = list(values)
         if self._form is not None or not self._are_plain(items, self.value_type):
             items = [self._to_stored("item", value) for value in items]
         self._open().appends.extend(items)

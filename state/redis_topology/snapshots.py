@@ -45,7 +45,7 @@ class Snapshot:
         return section(states_table(self.states, caption=f"state as of txid {self.txid:,}"))
 
 
-def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | StateFamily[Any]]) -> Snapshot:
+def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] | StateFamily[Any]]) -> Snapshot:
     """Reads whole states at one moment, with one MULTI.
 
     Call it from anywhere except inside a transaction. It fetches everything at once; read large states with the
@@ -76,7 +76,7 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle | Stat
     return Snapshot(int(control.get("committed", "0")), states)
 
 
-def _described(handle: StateHandle | StateFamily[Any]) -> DescribedState:
+def _described(handle: StateHandle[Any] | StateFamily[Any]) -> DescribedState:
     """Returns a state as it is looked for: whatever follows its name may be a part, which `_parts` reads."""
     part_type = PartType.STR if isinstance(handle, StateFamily) else None
     return DescribedState(handle.name, handle.kind, handle.value_type, handle.field_type, part_type=part_type)
@@ -115,7 +115,7 @@ def _of_bytes(client: Any) -> Iterator[Any]:
             own.disconnect()
 
 
-def _decoded(handle: StateHandle, whole: WholeReply) -> Any:
+def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
     if handle.kind is StateKind.HYPERLOGLOG:
         return int(whole.reply)
     where = f"state {handle.name!r}"

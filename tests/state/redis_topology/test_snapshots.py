@@ -6,9 +6,10 @@ import pytest
 
 from state import HashState, ListState, SetState, SortedSetState, ValueState
 from state.errors import StateRefusedError
+from state.kinds.state_handle import StateHandle
 from state.redis_topology.snapshots import snapshot
 
-HANDLES = [
+HANDLES: list[StateHandle] = [
     HashState("counts", value=int),
     HashState("names", value=str, field=int),
     ValueState("total", value=float),

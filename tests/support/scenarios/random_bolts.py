@@ -225,7 +225,7 @@ class Keeping(Behaving, ICommitter):
     def keep_running(self, keyed):
         for key, value in keyed.items():
             self.running.put(key, (self.running.get(key) or 0) + value)
-            self.running.put(key, self.running.get(key) + 1)
+            self.running.put(key, (self.running.get(key) or 0) + 1)
 
     def keep_largest(self, keyed):
         for key, value in keyed.items():

@@ -143,9 +143,9 @@ class Numerals(BaseBatchBolt, ICommitter):
         self.by_number.increment(Integer(2), Integer(1))
         assert self.by_number.get(Integer(2)) is not None
         self.floats.increment("a", Integer(2))
-        self.total.put(Integer(9))
-        self.members.add(Integer(6))
-        assert self.members.contains(Integer(6))
+        self.total.put(Integer(9))  # type: ignore[arg-type]
+        self.members.add(Integer(6))  # type: ignore[arg-type]
+        assert self.members.contains(Integer(6))  # type: ignore[arg-type]
 
 
 class EmitIntegers(BaseBatchBolt):
@@ -202,10 +202,10 @@ class Misuse(BaseBatchBolt, ICommitter):
         self.context.counters["seen"] = 2.5  # type: ignore[assignment]
 
     def finish_increment_float(self):
-        self.counts.increment("a", 2.5)
+        self.counts.increment("a", 2.5)  # type: ignore[arg-type]
 
     def finish_increment_field(self):
-        self.counts.increment(2.5)
+        self.counts.increment(2.5)  # type: ignore[arg-type]
 
 
 MISUSES = {

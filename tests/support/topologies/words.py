@@ -51,7 +51,7 @@ class NoteCounts(BaseBatchBolt, ICommitter):
         for word, count in self.rows:
             self.noted.append(f"{word} {count}")
             self.words.increment("all")
-            self.total.append(self.words.get("all"))
+            self.total.append(self.words.get("all") or 0)
 
 
 def words_topology() -> Topology:
