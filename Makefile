@@ -2,7 +2,7 @@
 PYTHON_ENV := .venv/bin/python
 unexport PYTHONDONTWRITEBYTECODE # or each of the many processes that tests start compiles the four packages again
 
-.PHONY: help demo check test nightly matrix lint docs bench chaos model clean
+.PHONY: help demo check test nightly typing matrix lint docs bench chaos model clean
 .DEFAULT_GOAL := help
 
 help:  ## show this list
@@ -31,8 +31,13 @@ nightly:  ## all tests and all evidence at length, in two hours: before an issue
 	@tools/bootstrap.sh java redis-server maven prometheus go spin lowest-versions
 	TXBATCH_SIMULATION_SEEDS=1000 TXBATCH_RANDOM_RUNS=10000 TXBATCH_CSV_TEXTS=50000 TXBATCH_ROTATION_SEEDS=200 \
 		TXBATCH_RESHARD_ROUNDS=20 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(MAKE) typing
 	$(PYTHON_ENV) -m tools.model
 	$(PYTHON_ENV) -m tests.support.chaos.nemesis --minutes 10
+
+typing:  ## what pyright makes of typed programs, which mypy reads in lint
+	@tools/bootstrap.sh pyright
+	PYTHONPATH=.programs/pyright $(PYTHON_ENV) -m basedpyright --pythonpath $(PYTHON_ENV)
 
 matrix:  ## run the short tests on every PySpark and Python that is supported
 	@tools/bootstrap.sh java redis-server

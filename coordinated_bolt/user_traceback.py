@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.components.component import IComponent
+from coordinated_bolt.streams.records import WrongTypeError
 from coordinated_bolt.streams.tuples import cut
 from coordinated_bolt.user_code import is_ours
 from state.printable import block
@@ -57,7 +58,7 @@ def user_traceback(error: BaseException) -> str:
 
     Leaves out our own frames around the user's, which hold the code to fix.
     """
-    if isinstance(error, WrongAnswerError):  # all frames are ours, and the message says everything
+    if isinstance(error, (WrongAnswerError, WrongTypeError)):  # all frames are ours, and the message says everything
         return f"TypeError: {block(str(error))}\n"
     story = traceback.TracebackException.from_exception(error)
     _leave_out_ours(story)

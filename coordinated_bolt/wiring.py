@@ -62,6 +62,7 @@ class TaskWiring:
         tasks_of: component id -> task ids, for the whole topology.
         conf: the topology's configuration, overridden by the component's; users get copies, see `context`.
         spec: the pickled bolt or spout.
+        record_class: the pickled class of the objects that the bolt takes for tuples; empty if it takes tuples.
         upstream: task id -> task, for every task upstream.
         streams: stream id -> stream, for every stream the component declares.
         targets: every task downstream.
@@ -85,6 +86,7 @@ class TaskWiring:
     tasks_of: dict[str, tuple[int, ...]]
     conf: Mapping[str, Any]
     spec: bytes
+    record_class: bytes = b""
     upstream: Mapping[int, UpstreamTask] = field(default_factory=dict)
     streams: Mapping[str, OutputStream] = field(default_factory=dict)
     targets: tuple[int, ...] = ()

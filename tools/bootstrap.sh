@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes this checkout ready to run: .venv with the locked packages, and the programs named as arguments.
 #
-#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [spin] [lowest-versions]
+#     tools/bootstrap.sh [java] [redis-server] [maven] [prometheus] [go] [spin] [lowest-versions] [pyright]
 #
 # java          a Java runtime that Spark can use, 17 or newer; without one the script stops
 # redis-server  for the tests; without one the script says so and continues
@@ -11,6 +11,7 @@
 # spin          searches the protocol's model, and the tests compare it with the code; with the C compiler it needs
 # lowest-versions
 #               for the tests: the lowest PySpark and libraries that txbatch allows, in .programs/lowest-versions
+# pyright       the type checker, in .programs/pyright
 #
 # As root it installs missing Debian packages, and says which; other users are told the command. What the tools
 # print is shown only if they fail. It is quick and silent if there is nothing to do, and may be interrupted anywhere
@@ -207,14 +208,14 @@ ensure_spin() {
         say "spin or gcc is missing, so tests of the model are skipped; run: sudo apt-get install -y spin gcc libc6-dev"
 }
 
-# The lowest versions ---------------------------------------------------------------------------------------------
+# Packages in folders of their own ----------------------------------------------------------------------------------
 
 # After ensure_packages, whose pip and setuptools it uses.
-ensure_lowest_versions() {
-    lock=requirements-lowest.lock folder=.programs/lowest-versions
+ensure_folder() {
+    lock=requirements-$1.lock folder=.programs/$2
     if cmp -s "$lock" "$folder/.lock"; then return; fi
     rm -rf "$folder"
-    PIP_USE_PEP517=1 quietly "installing the lowest PySpark and libraries into $folder, for the tests" \
+    PIP_USE_PEP517=1 quietly "installing what $lock names into $folder" \
         .venv/bin/python -m pip install --disable-pip-version-check --progress-bar off --no-deps --require-hashes \
         --no-build-isolation --target "$folder" -r "$lock"
     cp "$lock" "$folder/.lock"
@@ -222,7 +223,7 @@ ensure_lowest_versions() {
 
 # ---------------------------------------------------------------------------------------------------------------
 
-lowest_versions=
+lowest_versions= pyright=
 for program in "$@"; do
     case $program in
         java) ensure_java ;;
@@ -232,8 +233,10 @@ for program in "$@"; do
         go) ensure_histories ;;
         spin) ensure_spin ;;
         lowest-versions) lowest_versions=yes ;;
-        *) die "cannot install $program; name java, redis-server, maven, prometheus, go, spin or lowest-versions" ;;
+        pyright) pyright=yes ;;
+        *) die "cannot install $program; name java, redis-server, maven, prometheus, go, spin, lowest-versions or pyright" ;;
     esac
 done
 ensure_packages
-[ -z "$lowest_versions" ] || ensure_lowest_versions
+[ -z "$lowest_versions" ] || ensure_folder lowest lowest-versions
+[ -z "$pyright" ] || ensure_folder pyright pyright

@@ -10,9 +10,10 @@ from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.records import EmittedRow, is_record_class, record_fields, row_of
 from coordinated_bolt.streams.routing import Choosers, Router
 from coordinated_bolt.streams.rows import ORDINARY
-from coordinated_bolt.streams.tuples import Tuple
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.user_code import is_users
 from coordinated_bolt.watching.metrics import TaskMetrics
@@ -53,6 +54,7 @@ class AttemptCollector:
         self.emitted = dict.fromkeys(wiring.streams, 0)
         self._made_refused: RefusedTuples | None = None
         self._closed: _Closed | None = None
+        self._origins: dict[str, TupleOrigin] = {}
 
     @property
     def refused_tuples(self) -> RefusedTuples:
@@ -95,7 +97,7 @@ class AttemptCollector:
         """Tuples emitted on all streams."""
         return sum(self.emitted.values())
 
-    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+    def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple; returns the task ids that receive it."""
         stream, row, receivers = self._router.route(values, stream_id)
         for task in receivers:
@@ -105,7 +107,7 @@ class AttemptCollector:
             self._observer.emitted(stream_id, row, receivers, self._attempt)
         return receivers
 
-    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
+    def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples; like calling `emit` for each."""
         if type(rows) in _KNOWN_EMPTY and not rows and self._takes_rows(stream_id):
             return  # as most tasks do for most small transactions
@@ -146,7 +148,7 @@ class AttemptCollector:
         for row, told in zip(columns, receivers, strict=True):
             self._observer.emitted(stream_id, row, told, self._attempt)
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+    def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
         stream, row = self._router.route_direct(task_id, values, stream_id)
         self.outbox.add(task_id, stream, row)
@@ -154,11 +156,25 @@ class AttemptCollector:
         if self._watchers:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
-    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+    def gets_records(self, origin: TupleOrigin) -> None:
+        """Notes where records come from, which they do not say; called by the executor before it hands them over."""
+        self._origins[origin.name] = origin
+
+    def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
         if self._closed is not None:
             self._closed.refuse()
-        self.refused_tuples.add(tup, reason)
+        refused = self._refused_record(tup) if is_record_class(type(tup)) else tup
+        self.refused_tuples.add(refused, reason)
+
+    def _refused_record(self, record: Any) -> Tuple | dict[str, Any]:
+        """Returns the tuple that a record was made of; its values by name if it may be of several streams."""
+        if len(self._origins) == 1:
+            (origin,) = self._origins.values()
+            row = row_of(record, origin.fields)
+            if row is not None:
+                return Tuple(row, origin)
+        return {name: getattr(record, name) for name in record_fields(type(record))}
 
     def _is_empty(self, batch: Any, stream_id: str) -> bool:
         """Returns whether these are known, without a look at values, to be columns of the stream without any."""

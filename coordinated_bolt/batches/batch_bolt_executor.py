@@ -8,7 +8,7 @@ Source: backtype.storm.coordination.BatchBoltExecutor. Differs from Storm: `clea
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, repeat
 from typing import Any, NamedTuple, cast
@@ -21,8 +21,9 @@ from coordinated_bolt.components.batch_bolts import BatchOutputCollector, Finish
 from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.streams.records import RecordReader
 from coordinated_bolt.streams.tuple_batch import TupleBatch
-from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, shortened
+from coordinated_bolt.streams.tuples import Tuple, TupleOrigin, cut
 from coordinated_bolt.user_code import is_interruption
 from coordinated_bolt.user_traceback import call, unread_answer
 from coordinated_bolt.watching.metrics import TaskMetrics, no_clock
@@ -52,11 +53,14 @@ class _BoltKind(NamedTuple):
     is_basic: bool
     takes_batches: bool
     hears_finish: bool
+    records: RecordReader | None
 
     @classmethod
-    def of(cls, spec: IBatchBolt | IBasicBolt) -> _BoltKind:
+    def of(cls, spec: IBatchBolt | IBasicBolt, record_class: bytes) -> _BoltKind:
         is_basic = isinstance(spec, IBasicBolt)
-        return cls(is_basic, takes_batches(type(spec)), not is_basic and isinstance(spec, FinishedCallback))
+        hears_finish = not is_basic and isinstance(spec, FinishedCallback)
+        records = RecordReader(pickle.loads(record_class)) if record_class else None
+        return cls(is_basic, takes_batches(type(spec)), hears_finish, records)
 
 
 class BatchBoltExecutor:
@@ -86,10 +90,10 @@ class BatchBoltExecutor:
 
     def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
         """Lets the attempt's bolt execute tuples, in order or as batches, up to the first failure."""
-        executed: Tuple | TupleBatch | None = None
+        executed: Any = None
         try:
             live = self._live(attempt)
-            execute: Callable[[Tuple], object] = self._watched(live) if live.observer.watchers else live.bolt.execute
+            execute: Callable[[Any], object] = self._watched(live) if live.observer.watchers else live.bolt.execute
             in_batches = self._kind is not None and self._kind.takes_batches
             for stream, same_stream in groupby(stretches, _stream_of):
                 started_ns, tuple_count = self._clock(), 0
@@ -99,7 +103,7 @@ class BatchBoltExecutor:
                         executed = TupleBatch(rows, origin)
                         self._execute_batch(live, executed)
                         continue
-                    for executed in map(Tuple, rows, repeat(origin)):
+                    for executed in self._tuples(live, rows, origin):
                         if (answer := execute(executed)) is not None:
                             raise unread_answer(live.bolt.execute, answer)
                 live.metrics.add_stretch(stream, tuple_count, self._clock() - started_ns)
@@ -184,7 +188,7 @@ class BatchBoltExecutor:
             spec: IBatchBolt | IBasicBolt = pickle.loads(self._wiring.spec)
             kind = self._kind
             if kind is None:
-                kind = self._kind = _BoltKind.of(spec)
+                kind = self._kind = _BoltKind.of(spec, self._wiring.record_class)
             bolt = BasicBoltExecutor(cast("IBasicBolt", spec)) if kind.is_basic else cast("IBatchBolt", spec)
             context = self._wiring.context()
             observer = HookObserver(self._observer, context)
@@ -208,21 +212,31 @@ class BatchBoltExecutor:
         for tup in tuples:
             live.observer.executed(tup, share_ns)
 
+    def _tuples(self, live: _Live, rows: Rows, origin: TupleOrigin) -> Iterator[Any]:
+        """Yields what the bolt's `execute` takes: tuples, or records; a hook hears of tuples in any case."""
+        records = None if self._kind is None else self._kind.records
+        if records is not None and live.collector is not None:
+            live.collector.gets_records(origin)
+            if not live.observer.watchers:
+                return records.read(rows, origin)
+        return map(Tuple, rows, repeat(origin))
+
     def _watched(self, live: _Live) -> Callable[[Tuple], object]:
         """Returns a function that calls the bolt's `execute` and then notifies its observer."""
         tell, clock = live.observer.executed, self._clock
-        execute: Callable[[Tuple], object] = live.bolt.execute
+        execute: Callable[[Any], object] = live.bolt.execute
+        records = None if self._kind is None else self._kind.records
 
         def watched(tup: Tuple) -> object:
             started_ns = clock()
-            answer = execute(tup)
+            answer = execute(tup if records is None else next(records.read([tup.values], tup.origin)))
             tell(tup, clock() - started_ns)
             return answer
 
         return watched
 
-    def _failure(self, error: BaseException, executed: Tuple | TupleBatch | None) -> Failure:
-        text = "" if executed is None else shortened(executed)
+    def _failure(self, error: BaseException, executed: Any) -> Failure:
+        text = "" if executed is None else cut(executed)
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from coordinated_bolt.streams.tuples import Tuple, cut
 from coordinated_bolt.wiring import TaskWiring
@@ -28,7 +27,7 @@ class RefusedTuples:
         self._refusal: TransactionError | TypeError | None = None
         self.letters: list[bytes] = []
 
-    def add(self, refused: Tuple | Mapping[str, Any], reason: str) -> None:
+    def add(self, refused: object, reason: str) -> None:
         """Packs one letter, with the present values.
 
         Raises:
@@ -48,7 +47,7 @@ class RefusedTuples:
         if self._refusal is not None:
             raise self._refusal
 
-    def _add(self, refused: Tuple | Mapping[str, Any], reason: str) -> None:
+    def _add(self, refused: object, reason: str) -> None:
         wiring = self._wiring
         if wiring.coordination is not None:
             raise TopologyError(outside_transactions(wiring.component_id))
@@ -68,7 +67,7 @@ class RefusedTuples:
             )
         self.letters.append(packed)
 
-    def _packed(self, refused: Tuple | Mapping[str, Any], reason: str) -> bytes:
+    def _packed(self, refused: object, reason: str) -> bytes:
         component_id, task_index = self._wiring.component_id, self._wiring.task_index
         if isinstance(refused, Tuple):
             source, stream, fields, values = (

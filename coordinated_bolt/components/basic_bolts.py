@@ -6,12 +6,13 @@ Most bolts are functions of one tuple. They need nothing more than this, and can
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple
 
@@ -22,16 +23,16 @@ class BasicOutputCollector(Protocol):
     Source: backtype.storm.topology.BasicOutputCollector.
     """
 
-    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+    def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple, anchored on the input; returns the task ids that receive it."""
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples, given as columns, each anchored on the input; see `BatchOutputCollector.emit_batch`."""
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+    def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber, anchored on the input."""
 
-    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+    def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Keeps a tuple that cannot be processed, in a transactional topology; see `BatchOutputCollector.dead_letter`.
 
         Raises:
@@ -57,7 +58,7 @@ class IBasicBolt(IComponent):
         """Called first, once per instance (where the task runs)."""
 
     @abstractmethod
-    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+    def execute(self, tup: Any, collector: BasicOutputCollector, /) -> None:
         """Called for every tuple; emit before returning."""
 
     def execute_batch(self, batch: TupleBatch, collector: BasicOutputCollector) -> None:

@@ -6,12 +6,13 @@ Source of the callbacks: backtype.storm.coordination.CoordinatedBolt.FinishedCal
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from coordinated_bolt.components.component import IComponent
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple
 from state.attempt import TransactionAttempt
@@ -23,7 +24,7 @@ class BatchOutputCollector(Protocol):
     Source: backtype.storm.coordination.BatchOutputCollector.
     """
 
-    def emit(self, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> list[int]:
+    def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
         """Sends one tuple with its present values; returns the task ids that receive it.
 
         Raises:
@@ -31,7 +32,7 @@ class BatchOutputCollector(Protocol):
             CodecError: a value cannot travel; the message says which types do.
         """
 
-    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = DEFAULT_STREAM) -> None:
+    def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
         """Sends many tuples; like calling `emit` for each, but several times faster."""
 
     def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
@@ -52,10 +53,10 @@ class BatchOutputCollector(Protocol):
             CodecError: a value cannot travel; nothing is sent then.
         """
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = DEFAULT_STREAM) -> None:
+    def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
 
-    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+    def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Keeps a tuple that cannot be processed; it is stored with its transaction, exactly once.
 
         The tuple counts as processed: nothing else happens to it, and the attempt goes its way. If that fails, the
@@ -110,8 +111,12 @@ class IBatchBolt(IComponent):
         """Called first, once per instance (executor)."""
 
     @abstractmethod
-    def execute(self, tup: Tuple) -> None:
+    def execute(self, tup: Any, /) -> None:
         """Called for every tuple of the attempt that reaches this task.
+
+        It is given a `Tuple`; or, if the parameter is annotated with a NamedTuple or a dataclass, an object of that
+        class, whose fields must be among those of every stream that the bolt hears. The values of a stretch of tuples
+        are checked together; one of another type than the class declares is a TypeError.
 
         If Spark repeats the work, the order is the same.
         """
@@ -161,7 +166,7 @@ class BaseBatchBolt(IBatchBolt):
     ) -> None:
         self.conf, self.context, self.collector, self.attempt = conf, context, collector, attempt
 
-    def execute(self, tup: Tuple) -> None:
+    def execute(self, tup: Any, /) -> None:
         """Does nothing."""
 
     def finish_batch(self) -> None:

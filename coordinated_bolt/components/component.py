@@ -18,8 +18,9 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
     Source: backtype.storm.topology.IComponent.
     """
 
-    output_fields: ClassVar[Sequence[str]] = ()
-    """Fields of the default stream; leave it empty if the component does not emit on that stream."""
+    output_fields: ClassVar[Sequence[str] | type[Any]] = ()
+    """Fields of the default stream, or a NamedTuple or dataclass that has them; leave it empty if the component
+    does not emit on that stream."""
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         """Declares the streams (driver, once); override it for named or direct streams."""

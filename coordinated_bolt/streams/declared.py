@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from coordinated_bolt.streams.records import is_record_class, record_fields
 from state.errors import TopologyError
 from state.keys import check_name
 
@@ -39,12 +41,18 @@ class OutputFieldsDeclarer:
         self._component_id = component_id
         self.streams: dict[str, StreamSpec] = {}
 
-    def declare(self, fields: Sequence[str], *, direct: bool = False) -> None:
+    def declare(self, fields: Sequence[str] | type[Any], *, direct: bool = False) -> None:
         """Declares the default stream."""
         self.declare_stream(DEFAULT_STREAM, fields, direct=direct)
 
-    def declare_stream(self, stream_id: str, fields: Sequence[str], *, direct: bool = False) -> None:
+    def declare_stream(self, stream_id: str, fields: Sequence[str] | type[Any], *, direct: bool = False) -> None:
         """Declares a named stream.
+
+        Args:
+            stream_id: its name.
+            fields: names of a tuple's values, in order; or a NamedTuple or dataclass that has them, whose objects may
+                then be emitted.
+            direct: whether the emitter names the receiving task.
 
         Raises:
             TopologyError: the name is invalid, the stream is declared twice, or the fields are not a sequence of
@@ -53,7 +61,9 @@ class OutputFieldsDeclarer:
         check_name(f"stream of component {self._component_id!r}", stream_id)
         if stream_id in self.streams:
             raise TopologyError(f"component {self._component_id!r} declares stream {stream_id!r} twice")
-        if isinstance(fields, str) or not all(isinstance(name, str) and name for name in fields):
+        if is_record_class(fields):
+            fields = record_fields(fields)
+        if isinstance(fields, (str, type)) or not all(isinstance(name, str) and name for name in fields):
             raise TopologyError(
                 f"component {self._component_id!r} declares fields {fields!r} on stream {stream_id!r}; "
                 'give a sequence of names, as in ("word", "count")'

@@ -14,6 +14,7 @@ from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
+from coordinated_bolt.streams.records import EmittedRow, row_of
 from coordinated_bolt.streams.rows import ORDINARY, StreamRows, listed
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from state.values.column_values import column_values, is_unordered
@@ -71,7 +72,7 @@ class Router:
         self._seed = seed
         self._outputs: dict[str, _Output] = {}
 
-    def route(self, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any], list[int]]:
+    def route(self, values: EmittedRow, stream_id: str) -> tuple[int, list[Any], list[int]]:
         """Returns stream index, row and receiving task ids of one tuple.
 
         Raises:
@@ -80,10 +81,9 @@ class Router:
         """
         index, width, choosers, rows, always = self._outputs.get(stream_id) or self._output(stream_id)
         try:
-            row = list(values)
+            row = list(values)  # type: ignore[arg-type]
         except TypeError:
-            self._refuse_scalars(stream_id, [values])
-            raise
+            row = self._listed(stream_id, values)
         if len(row) != width or (type(values) not in ORDINARY and is_unordered(values)):
             raise rows.refusal(values)
         row = _owned(row, rows)
@@ -98,7 +98,7 @@ class Router:
                 receivers += [tasks[position] for position in positions]
         return index, row, receivers
 
-    def route_all(self, given: Iterable[Sequence[Any]], stream_id: str) -> tuple[int, list[list[Any]], Choosers]:
+    def route_all(self, given: Iterable[EmittedRow], stream_id: str) -> tuple[int, list[list[Any]], Choosers]:
         """Returns stream index, rows, and the choosers that split them, each with the tasks it chooses from.
 
         Raises:
@@ -109,8 +109,7 @@ class Router:
         try:
             rows = list(map(list, given))
         except TypeError:
-            self._refuse_scalars(stream_id, given)
-            raise
+            rows = [self._listed(stream_id, values) for values in given]
         if rows and set(map(len, rows)) != {width}:
             raise stream_rows.refusal(next(v for v, row in zip(given, rows, strict=True) if len(row) != width))
         if not ORDINARY.issuperset(map(type, given)):
@@ -128,7 +127,7 @@ class Router:
         index, _, choosers, stream_rows, _ = self._outputs.get(stream_id) or self._output(stream_id)
         return index, columns_given(stream_rows, batch), choosers
 
-    def route_direct(self, task_id: int, values: Sequence[Any], stream_id: str) -> tuple[int, list[Any]]:
+    def route_direct(self, task_id: int, values: EmittedRow, stream_id: str) -> tuple[int, list[Any]]:
         """Returns stream index and row of one tuple for one task.
 
         Raises:
@@ -141,8 +140,7 @@ class Router:
                 f"component {self._component_id!r} has no direct stream {stream_id!r}; declare it with direct=True"
             )
         rows = StreamRows(self._component_id, stream.spec)
-        self._refuse_scalars(stream_id, [values])
-        row = list(values)
+        row = self._listed(stream_id, values)
         if len(row) != len(stream.spec.fields) or is_unordered(values):
             raise rows.refusal(values)
         if not any(task_id in subscriber.tasks for subscriber in stream.subscribers):
@@ -169,10 +167,15 @@ class Router:
         output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers, rows, _always(choosers))
         return output
 
-    def _refuse_scalars(self, stream_id: str, given: Sequence[Any]) -> None:
-        for values in given:
-            if not hasattr(values, "__iter__"):
-                raise StreamRows(self._component_id, self._streams[stream_id].spec).refusal(values) from None
+    def _listed(self, stream_id: str, values: Any) -> list[Any]:
+        """Returns what may be an object of a dataclass, which is not iterable, as a row."""
+        if hasattr(values, "__iter__"):
+            return list(values)
+        spec = self._streams[stream_id].spec
+        row = row_of(values, spec.fields)
+        if row is None:
+            raise StreamRows(self._component_id, spec).refusal(values) from None
+        return row
 
 
 def _always(choosers: Choosers) -> list[int] | None:

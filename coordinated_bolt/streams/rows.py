@@ -124,7 +124,7 @@ class StreamRows:
         return self._spec.fields[-1]
 
 
-def listed(component_id: str, rows: Iterable[Sequence[Any]]) -> list[Sequence[Any]]:
+def listed(component_id: str, rows: Iterable[Any]) -> list[Any]:
     """Returns the rows given to `emit_all` as a list.
 
     Raises:

@@ -15,7 +15,7 @@ from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.component_configuration import SpoutDeclarer, topology_configuration
 from coordinator.topology.building.topology import ComponentKind
 from coordinator.topology.building.topology_builder import BoltDeclarer, GraphBuilder, described
-from coordinator.topology.building.topology_checks import check_message_timeout, check_parallelism
+from coordinator.topology.building.topology_checks import check_message_timeout, check_parallelism, check_takes_tuples
 from state.errors import TopologyError
 from state.kinds.handles import declared_states
 from state.values.whole import is_whole
@@ -118,9 +118,12 @@ class TopologyBuilder(GraphBuilder):
         """
         if all(kind is not ComponentKind.SPOUT for kind, *_ in self._components.values()):
             raise TopologyError("the topology has no spout; add one with set_spout")
+        components = self._graph()
+        for component in components:
+            check_takes_tuples(component)
         return PlainTopology(
             topology_id=self._topology_id,
-            components=self._graph(),
+            components=components,
             conf=topology_configuration(conf),
             acker_count=self._acker_count,
             message_timeout_s=self._message_timeout_s,

@@ -8,13 +8,13 @@ from typing import Any, SupportsIndex, overload
 from state.commits.write_set import WriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, Declared, Number, declared_type
+from state.kinds.state_handle import FIELD_TYPES, Number, Value, declared_type
 from state.values.state_kind import MAX_INTEGER, Field, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
 
 
-class HashState(KeyedState[Declared]):
+class HashState(KeyedState[Value]):
     """A Redis hash: field -> value. ``HashState[float]("sums")`` is another way to write ``HashState("sums", float)``.
 
     Args:
@@ -28,11 +28,8 @@ class HashState(KeyedState[Declared]):
     kind = StateKind.HASH
 
     @overload
-    def __init__(self: HashState[int], name: str, *, field: type | str = str) -> None: ...
-
-    @overload
     def __init__(
-        self, name: str, value: type[Declared] = ..., field: type | str = str, *, scale: int | None = None
+        self, name: str, value: type[Value] = ..., field: type | str = str, *, scale: int | None = None
     ) -> None: ...
 
     @overload
@@ -111,7 +108,7 @@ class HashState(KeyedState[Declared]):
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 
-    def put(self, field: Field | SupportsIndex, value: Declared) -> None:
+    def put(self, field: Field | SupportsIndex, value: Value) -> None:
         """Sets a field.
 
         Raises:
@@ -122,7 +119,7 @@ class HashState(KeyedState[Declared]):
         self._stop_counting()
 
     def put_many(
-        self, fields: Mapping[Any, Declared] | Iterable[Field | SupportsIndex], values: Iterable[Declared] | None = None
+        self, fields: Mapping[Any, Value] | Iterable[Field | SupportsIndex], values: Iterable[Value] | None = None
     ) -> None:
         """Sets many fields; like calling `put` for each in order, but many times faster.
 
@@ -144,7 +141,7 @@ class HashState(KeyedState[Declared]):
         self._open().delete(self._check("field", field, self.field_type))
         self._stop_counting()
 
-    def get(self, field: Field | SupportsIndex) -> Declared | None:
+    def get(self, field: Field | SupportsIndex) -> Value | None:
         """Returns the field's value, or None.
 
         Raises:
@@ -154,7 +151,7 @@ class HashState(KeyedState[Declared]):
         (value,) = self.get_many([field]).values()
         return value
 
-    def get_many(self, fields: Iterable[Field | SupportsIndex]) -> dict[Any, Declared | None]:
+    def get_many(self, fields: Iterable[Field | SupportsIndex]) -> dict[Any, Value | None]:
         """Returns field -> value or None, in one round trip.
 
         Raises:

@@ -8,11 +8,11 @@ from typing import Any, overload
 from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
-from state.kinds.state_handle import FIELD_TYPES, Declared, StateHandle, check_most, declared_type
+from state.kinds.state_handle import FIELD_TYPES, Item, StateHandle, check_most, declared_type
 from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 
 
-class SetState(KeyedState[Declared]):
+class SetState(KeyedState[Item]):
     """A Redis set of members.
 
     Args:
@@ -23,10 +23,7 @@ class SetState(KeyedState[Declared]):
     kind = StateKind.SET
 
     @overload
-    def __init__(self: SetState[str], name: str) -> None: ...
-
-    @overload
-    def __init__(self, name: str, value: type[Declared] = ...) -> None: ...
+    def __init__(self, name: str, value: type[Item] = ...) -> None: ...
 
     @overload
     def __init__(self: SetState[Any], name: str, value: str) -> None: ...
@@ -36,11 +33,11 @@ class SetState(KeyedState[Declared]):
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
         self.value_type = self.stored_type = self.field_type
 
-    def add(self, member: Declared) -> None:
+    def add(self, member: Item) -> None:
         """Adds `member` to the set."""
         self._open().put(self._check("member", member, self.field_type), True)
 
-    def add_many(self, members: Iterable[Declared]) -> None:
+    def add_many(self, members: Iterable[Item]) -> None:
         """Adds many members; like calling `add` for each, but many times faster.
 
         Raises:
@@ -51,11 +48,11 @@ class SetState(KeyedState[Declared]):
             for member in column:
                 self.add(member)
 
-    def remove(self, member: Declared) -> None:
+    def remove(self, member: Item) -> None:
         """Removes `member` if it is in the set."""
         self._open().delete(self._check("member", member, self.field_type))
 
-    def contains(self, member: Declared) -> bool:
+    def contains(self, member: Item) -> bool:
         """Returns whether `member` is in the set.
 
         Raises:
@@ -64,14 +61,14 @@ class SetState(KeyedState[Declared]):
         (is_member,) = self.contains_many([member]).values()
         return is_member
 
-    def contains_many(self, members: Iterable[Declared]) -> dict[Declared, bool]:
+    def contains_many(self, members: Iterable[Item]) -> dict[Item, bool]:
         """Returns member -> whether it is in the set, in one round trip."""
         wanted = list(dict.fromkeys(self._check("member", member, self.field_type) for member in members))
         found: dict[Any, Any] = self._read(wanted) if wanted else {}
         return {member: value is not MISSING for member, value in found.items()}
 
 
-class HyperLogLogState(StateHandle[Declared]):
+class HyperLogLogState(StateHandle[Item]):
     """A Redis HyperLogLog: an estimate of the number of different members, with a standard error of 0.81 %.
 
     Write-only: a transaction never reads the estimate. Readers outside ask ``PFCOUNT``, for several keys at once if
@@ -85,10 +82,7 @@ class HyperLogLogState(StateHandle[Declared]):
     kind = StateKind.HYPERLOGLOG
 
     @overload
-    def __init__(self: HyperLogLogState[str], name: str) -> None: ...
-
-    @overload
-    def __init__(self, name: str, value: type[Declared] = ...) -> None: ...
+    def __init__(self, name: str, value: type[Item] = ...) -> None: ...
 
     @overload
     def __init__(self: HyperLogLogState[Any], name: str, value: str) -> None: ...
@@ -98,7 +92,7 @@ class HyperLogLogState(StateHandle[Declared]):
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
         self.value_type = self.stored_type = self.field_type
 
-    def add(self, member: Declared) -> None:
+    def add(self, member: Item) -> None:
         """Counts `member`, unless it was counted before.
 
         Raises:
@@ -106,7 +100,7 @@ class HyperLogLogState(StateHandle[Declared]):
         """
         self._open().put(self._check("member", member, self.field_type), True)
 
-    def add_many(self, members: Iterable[Declared]) -> None:
+    def add_many(self, members: Iterable[Item]) -> None:
         """Counts many members; like calling `add` for each, but many times faster.
 
         Raises:
@@ -118,7 +112,7 @@ class HyperLogLogState(StateHandle[Declared]):
                 self.add(member)
 
 
-class SortedSetState(KeyedState[Declared]):
+class SortedSetState(KeyedState[Item]):
     """A Redis sorted set: member -> score, a finite float.
 
     Args:
@@ -138,12 +132,7 @@ class SortedSetState(KeyedState[Declared]):
 
     @overload
     def __init__(
-        self: SortedSetState[str], name: str, *, keep_highest: int | None = None, keep_lowest: int | None = None
-    ) -> None: ...
-
-    @overload
-    def __init__(
-        self, name: str, value: type[Declared] = ..., *, keep_highest: int | None = None, keep_lowest: int | None = None
+        self, name: str, value: type[Item] = ..., *, keep_highest: int | None = None, keep_lowest: int | None = None
     ) -> None: ...
 
     @overload
@@ -163,7 +152,7 @@ class SortedSetState(KeyedState[Declared]):
         self.retention = _retention(name, keep_highest, keep_lowest)
         self.field_type = declared_type(f"member of state {name!r}", value, FIELD_TYPES)
 
-    def put(self, member: Declared, score: float) -> None:
+    def put(self, member: Item, score: float) -> None:
         """Sets a member's score; in a bounded set only if it is better than the one it has.
 
         Raises:
@@ -174,9 +163,7 @@ class SortedSetState(KeyedState[Declared]):
             score += 0.0  # -0.0 and 0.0 are equal, so neither is better: keep one of them
         self._open().put(self._check("member", member, self.field_type), score)
 
-    def put_many(
-        self, members: Mapping[Declared, float] | Iterable[Declared], scores: Iterable[float] | None = None
-    ) -> None:
+    def put_many(self, members: Mapping[Item, float] | Iterable[Item], scores: Iterable[float] | None = None) -> None:
         """Sets the scores of many members; like calling `put` for each in order, but many times faster.
 
         Args:
@@ -192,7 +179,7 @@ class SortedSetState(KeyedState[Declared]):
                 self.put(member, score)
 
     def increment_many(
-        self, members: Mapping[Declared, float] | Iterable[Declared], amounts: Iterable[float] | None = None
+        self, members: Mapping[Item, float] | Iterable[Item], amounts: Iterable[float] | None = None
     ) -> None:
         """Adds to the scores of many members; like calling `increment` for each in order.
 
@@ -203,7 +190,7 @@ class SortedSetState(KeyedState[Declared]):
         for member, by in zip(*self._columns("increment_many", members, amounts), strict=True):
             self.increment(member, by)
 
-    def increment(self, member: Declared, by: float = 1.0) -> None:
+    def increment(self, member: Item, by: float = 1.0) -> None:
         """Adds `by` to a member's score, starting from 0 if it is missing.
 
         Raises:
@@ -213,7 +200,7 @@ class SortedSetState(KeyedState[Declared]):
         by = self._check_delta(by)
         self._add(self._check("member", member, self.field_type), by)
 
-    def remove(self, member: Declared) -> None:
+    def remove(self, member: Item) -> None:
         """Removes `member` if it exists.
 
         Raises:
@@ -222,7 +209,7 @@ class SortedSetState(KeyedState[Declared]):
         self._refuse_if_bounded("remove")
         self._open().delete(self._check("member", member, self.field_type))
 
-    def score(self, member: Declared) -> float | None:
+    def score(self, member: Item) -> float | None:
         """Returns the member's score, or None.
 
         Raises:

@@ -37,7 +37,14 @@ _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
 Declared = TypeVar("Declared")
 """The type that a state is declared with: of its values, or of a set's members."""
-Number = TypeVar("Number", int, float, Decimal)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultingTypeVar  # type checkers know it, installed or not
+
+    Value = DefaultingTypeVar("Value", default=int)
+    Item = DefaultingTypeVar("Item", default=str)
+else:
+    Value, Item = TypeVar("Value"), TypeVar("Item")
+Number = TypeVar("Number", bound=int | float | Decimal)
 
 
 class _DeclaringAlias(GenericAlias):

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex, overload
 
 from state.kinds.session import MISSING
-from state.kinds.state_handle import Declared, Number, StateHandle, check_most
+from state.kinds.state_handle import Item, Number, StateHandle, Value, check_most
 from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
 
 
-class ValueState(StateHandle[Declared]):
+class ValueState(StateHandle[Value]):
     """A Redis string: one value.
 
     Args:
@@ -23,10 +23,7 @@ class ValueState(StateHandle[Declared]):
     field_type = ValueType.STR
 
     @overload
-    def __init__(self: ValueState[int], name: str) -> None: ...
-
-    @overload
-    def __init__(self, name: str, value: type[Declared] = ..., *, scale: int | None = None) -> None: ...
+    def __init__(self, name: str, value: type[Value] = ..., *, scale: int | None = None) -> None: ...
 
     @overload
     def __init__(self: ValueState[Any], name: str, value: str, *, scale: int | None = None) -> None: ...
@@ -35,7 +32,7 @@ class ValueState(StateHandle[Declared]):
         super().__init__(name)
         self._declare_value("value", value, scale)
 
-    def put(self, value: Declared) -> None:
+    def put(self, value: Value) -> None:
         """Sets the value."""
         self._open().put(VALUE_FIELD, self._to_stored("value", value))
 
@@ -47,7 +44,7 @@ class ValueState(StateHandle[Declared]):
         """Removes the value."""
         self._open().delete(VALUE_FIELD)
 
-    def get(self) -> Declared | None:
+    def get(self) -> Value | None:
         """Returns the value, or None.
 
         Raises:
@@ -57,7 +54,7 @@ class ValueState(StateHandle[Declared]):
         return None if value is MISSING else self._from_stored(value)
 
 
-class ListState(StateHandle[Declared]):
+class ListState(StateHandle[Item]):
     """A Redis list that grows at its end. Write-only: a transaction never reads a list.
 
     Args:
@@ -71,11 +68,8 @@ class ListState(StateHandle[Declared]):
     field_type = ValueType.STR
 
     @overload
-    def __init__(self: ListState[str], name: str, *, keep_last: int | None = None) -> None: ...
-
-    @overload
     def __init__(
-        self, name: str, value: type[Declared] = ..., *, keep_last: int | None = None, scale: int | None = None
+        self, name: str, value: type[Item] = ..., *, keep_last: int | None = None, scale: int | None = None
     ) -> None: ...
 
     @overload
@@ -91,7 +85,7 @@ class ListState(StateHandle[Declared]):
         if keep_last is not None:
             self.retention = Retention(Side.LAST, check_most(f"keep_last of state {name!r}", keep_last))
 
-    def append(self, value: Declared) -> None:
+    def append(self, value: Item) -> None:
         """Appends one item.
 
         Raises:
@@ -99,7 +93,7 @@ class ListState(StateHandle[Declared]):
         """
         self._open().appends.append(self._to_stored("item", value))
 
-    def extend(self, values: Iterable[Declared]) -> None:
+    def extend(self, values: Iterable[Item]) -> None:
         """Appends items in order."""
         items: list[Any] = list(values)
         if self._form is not None or not self._are_plain(items, self.value_type):

@@ -346,7 +346,7 @@ class ReadingAudit(Audit):
 class Marks(Once, ICommitter):
     """Notes the last row of each partition; at times it counts beyond what a state can hold."""
 
-    marks: HashState = HashState(MARKS, value=int)
+    marks: HashState[Any] = HashState(MARKS, value=int)
 
     def prepare(self, conf, context, collector, attempt):
         self.last: dict[int, int] = {}

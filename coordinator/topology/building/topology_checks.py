@@ -9,6 +9,7 @@ from itertools import product
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.component import takes_batches
+from coordinated_bolt.streams.records import record_class_taken, record_fields
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError
 from state.kinds.handles import declared_states
@@ -54,6 +55,7 @@ def check_graph(components: Sequence[Component]) -> None:
                 f"component {component.component_id!r} has no input; subscribe it to a component, for example with "
                 ".shuffle_grouping(...)"
             )
+        record_class = record_class_taken(component.spec)
         for subscription in component.subscriptions:
             _check_subscription(component, subscription.upstream_id, subscription.stream_id, by_id)
             stream = by_id[subscription.upstream_id].streams[subscription.stream_id]
@@ -64,6 +66,11 @@ def check_graph(components: Sequence[Component]) -> None:
                     f"component {component.component_id!r} cannot subscribe to stream {stream.stream_id!r} "
                     f"of {subscription.upstream_id!r}: {error}"
                 ) from None
+            if record_class and (missing := sorted({*record_fields(record_class)} - {*stream.fields})):
+                raise TopologyError(
+                    f"execute of {component.component_id!r} takes {record_class.__name__} with {missing}, which stream "
+                    f"{stream.stream_id!r} of {subscription.upstream_id!r} lacks; it has {stream.fields}"
+                )
     in_flow_order(components)
 
 
@@ -118,6 +125,16 @@ def _check_subscription(component: Component, upstream_id: str, stream_id: str, 
     if stream_id not in by_id[upstream_id].streams:
         known = sorted(by_id[upstream_id].streams) or "none; set its output_fields"
         raise TopologyError(f"{where} the unknown stream {stream_id!r} of {upstream_id!r}; declared: {known}")
+
+
+def check_takes_tuples(component: Component) -> None:
+    """Refuses a bolt of a plain topology that takes records: there a tuple is acked, which only a `Tuple` can be."""
+    record_class = None if component.master_id else record_class_taken(component.spec)
+    if record_class is not None:
+        raise TopologyError(
+            f"execute of {component.component_id!r} takes {record_class.__name__}, but a plain topology gives "
+            "its bolts a Tuple; annotate that, and read fields as in tup['field']"
+        )
 
 
 def check_methods(component: Component) -> None:

@@ -11,6 +11,7 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.batch_bolts import IBatchBolt
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
+from coordinated_bolt.streams.records import record_class_taken
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
@@ -111,6 +112,7 @@ def make_wirings(
     hook_specs = tuple(pickle_spec(f"task hook {type(hook).__name__}", hook) for hook in topology.task_hooks)
     for component in topology.components:
         spec = pickle_spec(component.component_id, component.spec)
+        record_class = record_class_taken(component.spec)
         streams = _output_streams(topology, component, tasks_of, pickle_spec)
         conf = {**topology.conf, **component.conf}
         targets = sorted({task for s in streams.values() for sub in s.subscribers for task in sub.tasks})
@@ -132,6 +134,7 @@ def make_wirings(
                 tasks_of=tasks_of,
                 conf=conf,
                 spec=spec,
+                record_class=b"" if record_class is None else pickle_spec(component.component_id, record_class),
                 upstream=upstream,
                 streams=_localised(streams, task, worker_of or {}),
                 targets=tuple(targets),

@@ -65,14 +65,14 @@ class Rows:
     def emit_batch(self, batch: Any, stream_id: str = "default") -> None:
         self.emit_all(zip(*batch, strict=True), stream_id)
 
-    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+    def emit(self, values: Any, stream_id: str = "default") -> list[int]:
         self.streams.setdefault(stream_id, []).append(list(values))
         return []
 
     def dead_letter(self, tup: Any, reason: str) -> None:
         raise AssertionError("no message of these tests is bad")
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+    def emit_direct(self, task_id: int, values: Any, stream_id: str = "default") -> None:
         raise AssertionError("no source emits directly")
 
 

@@ -158,7 +158,7 @@ class Keeping(Behaving, ICommitter):
 
     sums: HashState
     counts: HashState
-    amounts: HashState
+    amounts: HashState[float]
     running: HashState
     largest: HashState
     echo: HashState
@@ -169,8 +169,8 @@ class Keeping(Behaving, ICommitter):
     toggled: SetState
     total: ValueState
     last: ValueState
-    log: ListState
-    sizes: ListState
+    log: ListState[int]
+    sizes: ListState[int]
 
     def keep(self):
         keyed = sums(self.rows)

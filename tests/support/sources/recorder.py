@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from coordinated_bolt.streams.tuples import Tuple
 from coordinator.sources.records.record_format import BadRecordError
 
 
@@ -16,21 +15,21 @@ class Recorder:
         self.sent: list[tuple[str, list[Any]]] = []
         self.letters: list[tuple[Any, str]] = []
 
-    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+    def emit(self, values: Any, stream_id: str = "default") -> list[int]:
         self.sent.append((stream_id, list(values)))
         return []
 
-    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
+    def emit_all(self, rows: Iterable[Any], stream_id: str = "default") -> None:
         for row in rows:
             self.emit(row, stream_id)
 
     def emit_batch(self, batch: Any, stream_id: str = "default") -> None:
         self.emit_all(zip(*batch, strict=True), stream_id)
 
-    def dead_letter(self, tup: Tuple | Mapping[str, Any], reason: str) -> None:
+    def dead_letter(self, tup: Any, reason: str) -> None:
         self.letters.append((tup, reason))
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+    def emit_direct(self, task_id: int, values: Any, stream_id: str = "default") -> None:
         raise AssertionError("nothing is emitted to one task")
 
 

@@ -6,7 +6,7 @@ import os
 import pickle
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,12 +41,12 @@ class Recorder:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def emit(self, values: Sequence[Any], stream_id: str = "default") -> list[int]:
+    def emit(self, values: Any, stream_id: str = "default") -> list[int]:
         (line,) = values
         self.lines.append(line)
         return []
 
-    def emit_all(self, rows: Iterable[Sequence[Any]], stream_id: str = "default") -> None:
+    def emit_all(self, rows: Iterable[Any], stream_id: str = "default") -> None:
         for row in rows:
             self.emit(row)
 
@@ -56,7 +56,7 @@ class Recorder:
     def dead_letter(self, tup: Any, reason: str) -> None:
         raise AssertionError("no line is bad")
 
-    def emit_direct(self, task_id: int, values: Sequence[Any], stream_id: str = "default") -> None:
+    def emit_direct(self, task_id: int, values: Any, stream_id: str = "default") -> None:
         raise AssertionError("lines go to the default stream")
 
 

@@ -37,7 +37,7 @@ class Writing(BaseBatchBolt, ICommitter):
 
 
 class Counts(Writing):
-    counts: HashState = HashState("counts", value=int)
+    counts: HashState[Any] = HashState("counts", value=int)
 
     def finish_batch(self):
         for line in self.lines:
