@@ -47,6 +47,7 @@ PYTHON_IS_RUN_BY = {
     "docs/coming-from/flink.md": "tests/test_coming_from.py",
     "docs/coming-from/foreach-batch.md": "tests/test_coming_from.py",
     "docs/coming-from/storm.md": "tests/test_coming_from.py",
+    "docs/concepts.md": "tests/test_code_blocks.py",
     "docs/dead-letters.md": "tests/test_docs.py",
     "docs/examples.md": "tests/examples/test_pages.py",
     "docs/notebook.md": "tests/test_docs.py",
@@ -225,6 +226,12 @@ def test_column_batches() -> None:
     Storing.finish_batch = method["finish_batch"]  # type: ignore[method-assign]
     stored = run_bolt(Storing(), [["to", 2], ["be", 1]], fields=["word", "count"])
     assert stored.states == {"counts": {"to": 2, "be": 1}}
+
+
+def test_tuples_as_objects() -> None:
+    given = executed("docs/concepts.md", 0, {})
+    trial = run_bolt(given["Minutes"](), [["/a", 90]], fields=["page", "seconds"])
+    assert trial.emitted() == [["/a", 1.5]]
 
 
 @pytest.mark.redis

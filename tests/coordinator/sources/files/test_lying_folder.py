@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.fs
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from coordinator.engines.local.cluster import LocalCluster
@@ -128,7 +128,6 @@ plans = st.lists(
 @pytest.mark.parametrize("pack", [bytes, zipped])
 @given(plan=plans, way=st.sampled_from(WAYS))
 @example(plan=[Struck(0, Lie.APPEARS), Struck(1, Lie.GROWS)], way="to its end")  # before the fingerprint is taken
-@settings(max_examples=40)
 def test_no_line_counts_twice_and_nothing_wrong_is_silent(pack, plan, way):
     play(plan, way, pack)
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from committers.committer import ICommitter
@@ -134,7 +134,6 @@ MADE_AGAIN_AS_ONE_JOINS = [
 @example(plan=[Struck(12, Lie.IS_REMADE)], start="earliest", on_gone="fail")  # while a transaction is read
 @example(plan=[Struck(5, Lie.LOSES_END, 6)], start="earliest", on_gone="fail")  # of what a finite run has left to read
 @example(plan=MADE_AGAIN_AS_ONE_JOINS, start="earliest", on_gone="fail")
-@settings(max_examples=40)
 def test_every_offset_counts_once_or_the_run_ends_by_name(make_spout, plan, start, on_gone):
     play(make_spout, plan, start, on_gone)
 
@@ -226,6 +225,5 @@ def play_plain(plan, start: str, on_gone: str, seed: int) -> None:
 
 
 @given(plan=plans, start=st.sampled_from(["earliest", "latest"]), on_gone=st.sampled_from(["fail", "earliest"]))
-@settings(max_examples=40)
 def test_a_plain_spout_stores_no_offset_before_all_below_it_is_done(plan, start, on_gone):
     play_plain(plan, start, on_gone, seed=len(plan))
