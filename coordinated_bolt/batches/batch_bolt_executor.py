@@ -236,7 +236,7 @@ class BatchBoltExecutor:
         return watched
 
     def _failure(self, error: BaseException, executed: Any) -> Failure:
-        text = "" if executed is None else cut(executed)
+        text = "" if executed is None else cut(executed, what="tuple")
         return Failure.from_exception(error, self._wiring.component_id, self._wiring.task_index, text)
 
 
