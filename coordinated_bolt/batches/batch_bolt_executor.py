@@ -88,6 +88,11 @@ class BatchBoltExecutor:
         self._attempts: dict[TransactionAttempt, _Live] = {}
         self._kind: _BoltKind | None = None  # known from the first bolt on
 
+    @property
+    def component_id(self) -> str:
+        """The component whose bolts these are."""
+        return self._wiring.component_id
+
     def execute(self, attempt: TransactionAttempt, stretches: Sequence[Stretch]) -> Failure | None:
         """Lets the attempt's bolt execute tuples, in order or as batches, up to the first failure."""
         executed: Any = None

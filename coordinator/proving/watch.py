@@ -169,13 +169,15 @@ class Watch:
         self._held.clear()
 
     def _component(self, frame: FrameType | None) -> str:
-        """Returns the component whose method is in the stack, the innermost."""
+        """Returns the component whose code is in the stack: the bolt of the innermost task, or else by its class."""
+        found = ""
         while frame is not None:
-            found = self._components.get(type(frame.f_locals.get("self")))
-            if found is not None:
-                return found
+            own = frame.f_locals.get("self")
+            if isinstance(own, BatchBoltExecutor):
+                return own.component_id
+            found = found or self._components.get(type(own), "")
             frame = frame.f_back
-        return ""
+        return found
 
 
 def drawn_by(function: Callable[..., Any]) -> str:

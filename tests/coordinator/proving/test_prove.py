@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -247,6 +248,28 @@ def test_what_is_changed_after_it_was_emitted_is_reported_and_harmless() -> None
     (found,) = proof.mistakes
     assert (found.mistake, found.does_harm, proof.holds, proof.seeds) == (Mistake.CHANGES_EMITTED, False, True, 5)
     assert "self.collector.emit(row)" in line_at(found.place)
+
+
+class MayDraw(CountWords):
+    """Counts words, one of them by chance in one of the components of this class."""
+
+    def __init__(self, draws):
+        self.draws = draws
+
+    def finish_batch(self):
+        self.words["luck"] = random.randrange(10**6) if self.draws else 1
+        super().finish_batch()
+
+
+def test_a_mistake_is_that_of_the_component_even_if_another_has_the_same_class() -> None:
+    builder = TransactionalTopologyBuilder("twins", "lines", FixedBatchesSpout(LINES, ["line"]))
+    for name, draws in (("wild", True), ("calm", False)):
+        builder.set_bolt(name, MayDraw(draws)).shuffle_grouping("lines")
+    store = builder.set_committer_bolt("store", StoreCounts())
+    store.fields_grouping("wild", ["word"]).fields_grouping("calm", ["word"])
+    (found,) = prove(builder.build(), seeds=1).mistakes
+    assert (found.mistake, found.component_id) == (Mistake.DRAWS, "wild")
+    assert "random.randrange" in found.evidence
 
 
 def test_a_clock_of_seconds_is_found_by_quiet_runs() -> None:
