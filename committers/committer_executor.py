@@ -22,7 +22,7 @@ from state.attempt import TransactionAttempt
 from state.codec import CodecError, unpack
 from state.commits.write_set import WriteSet
 from state.errors import FailedException
-from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.handles import DeclaredState, bound_states
 from state.kinds.session import StateReader, StateSession, WaitingValues, nothing_waits
 from state.values.state_kind import Field, StateKind
 
@@ -50,7 +50,7 @@ class CommitterExecutor(BatchBoltExecutor):
 
     def _finish(self, attempt: TransactionAttempt, bolt: IBatchBolt) -> None:
         if self._states is None:
-            self._states = declared_states(type(bolt))
+            self._states = bound_states(bolt)
         self.session.bind(bolt, self._states)
         self.session.open(self.earlier)
         try:

@@ -134,7 +134,7 @@ class TopologyBuilder(GraphBuilder):
     def _add_plain(
         self, kind: ComponentKind, spec: Any, parallelism: int | None, declarer: BoltDeclarer | SpoutDeclarer
     ) -> None:
-        states = sorted(handle.name for handle in declared_states(type(spec)).values())
+        states = sorted(handle.name for handle in declared_states(spec).values())
         if states:
             raise TopologyError(
                 f"component {declarer.component_id!r} declares state {states}, which only committers of transactional "

@@ -313,7 +313,7 @@ class _Proving:
             (
                 component.component_id
                 for component in self._topology.components
-                if any(state.name in names for state in declared_states(type(component.spec)).values())
+                if any(state.name in names for state in declared_states(component.spec).values())
             ),
             "",
         )

@@ -17,14 +17,19 @@ from state.kinds.state_handle import StateHandle
 DeclaredState = StateHandle[Any] | StateFamily[Any]
 
 
-def declared_states(committer_class: type) -> dict[str, DeclaredState]:
-    """Returns attribute name -> handle for every state a committer class declares, bases included."""
+def declared_states(committer: object) -> dict[str, DeclaredState]:
+    """Returns attribute name -> handle for every state of a committer: those its class declares, bases included.
+
+    A committer that gets its states from whoever makes it has them in ``given_states``, by attribute name.
+    """
+    committer_class = committer if isinstance(committer, type) else type(committer)
     found: dict[str, DeclaredState] = {}
     for base in reversed(committer_class.__mro__):
         for attribute, value in vars(base).items():
             found.pop(attribute, None)
             if isinstance(value, StateHandle | StateFamily):
                 found[attribute] = value
+    found.update(getattr(committer, "given_states", {}))
     names: dict[str, str] = {}
     for attribute, handle in found.items():
         other = names.setdefault(handle.name, attribute)
@@ -34,6 +39,14 @@ def declared_states(committer_class: type) -> dict[str, DeclaredState]:
                 f"as {other!r} and {attribute!r}; keep one"
             )
     return found
+
+
+def bound_states(committer: object) -> dict[str, DeclaredState]:
+    """Returns what is bound while `finish_batch` runs: its own states, and those in ``read_states``, of others.
+
+    What another component of the topology has written is read as the transactions before have left it.
+    """
+    return declared_states(committer) | getattr(committer, "read_states", {})
 
 
 def key_shown(declared: DeclaredState, keys: Keys) -> str:

@@ -165,6 +165,6 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
     lines += [f"  counter {one_line(name)}: {count:,}" for name, count in sorted(statistics.counters.items())]
     keys = Keys(topology.topology_id)
     for component in topology.components:
-        for handle in declared_states(type(component.spec)).values():
+        for handle in declared_states(component.spec).values():
             lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
     return lines

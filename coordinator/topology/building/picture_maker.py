@@ -72,7 +72,7 @@ def _node(component: Component, keys: Keys) -> Node:
         kind=component.kind.value,
         class_name=class_name(component.spec),
         task_count=component.task_count,
-        states=tuple(_state(handle, keys) for handle in declared_states(type(component.spec)).values()),
+        states=tuple(_state(handle, keys) for handle in declared_states(component.spec).values()),
         note=", ".join(notes),
     )
 

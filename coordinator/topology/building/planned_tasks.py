@@ -47,6 +47,6 @@ def undealt(topology: Topology) -> str:
     reading = [
         component.component_id
         for component in topology.components
-        if any(handle.prefetched_by for handle in declared_states(type(component.spec)).values())
+        if any(handle.prefetched_by for handle in declared_states(component.spec).values())
     ]
     return f"{', '.join(reading)} read{'s' if len(reading) == 1 else ''} state" if reading else ""

@@ -150,7 +150,7 @@ class Topology(ComponentGraph):
     @property
     def states(self) -> list[DeclaredState]:
         """The states that its components declare."""
-        return [state for c in self.components for state in declared_states(type(c.spec)).values()]
+        return [state for c in self.components for state in declared_states(c.spec).values()]
 
     @property
     def expires(self) -> bool:

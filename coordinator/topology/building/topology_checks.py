@@ -94,7 +94,7 @@ def check_states(components: Sequence[Component]) -> None:
     owners: dict[str, str] = {}
     by_id = {component.component_id: component for component in components}
     for component in components:
-        states = declared_states(type(component.spec))
+        states = declared_states(component.spec)
         if states and component.kind is not ComponentKind.COMMITTER:
             raise TopologyError(
                 f"component {component.component_id!r} declares state {sorted(h.name for h in states.values())} but is "
@@ -154,7 +154,7 @@ def check_methods(component: Component) -> None:
         )
     if _overrides(bolt, "finish_batch") or isinstance(bolt, FinishedCallback):
         return
-    states = sorted(handle.name for handle in declared_states(type(bolt)).values())
+    states = sorted(handle.name for handle in declared_states(bolt).values())
     if states and component.kind is ComponentKind.COMMITTER:
         raise TopologyError(
             f"{where} would write nothing: {kind} declares state {states} and does not override finish_batch; "

@@ -50,7 +50,7 @@ def described(topology: Topology) -> str:
     states = {
         handle.name: _of_state(handle, component)
         for component in topology.components
-        for handle in declared_states(type(component.spec)).values()
+        for handle in declared_states(component.spec).values()
     }
     components = {component.component_id: _of_component(component) for component in topology.components}
     return json.dumps({"components": components, "states": states}, sort_keys=True, ensure_ascii=False)

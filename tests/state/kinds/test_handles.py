@@ -60,6 +60,28 @@ class TestDeclaration:
         with pytest.raises(TopologyError, match="'same' is declared twice in Twice"):
             handles.declared_states(Twice)
 
+    def test_an_instance_may_be_given_states_and_those_of_others_to_read(self):
+        class Given:
+            a = HashState("a")
+
+            def __init__(self):
+                self.given_states = {"b": SetState("b")}
+                self.read_states = {"c": HashState("c")}
+
+        assert sorted(handles.declared_states(Given)) == ["a"]
+        assert sorted(handles.declared_states(Given())) == ["a", "b"]
+        assert sorted(handles.bound_states(Given())) == ["a", "b", "c"]
+
+    def test_a_state_that_is_given_and_declared_is_refused(self):
+        class Twice:
+            a = HashState("same")
+
+            def __init__(self):
+                self.given_states = {"b": HashState("same")}
+
+        with pytest.raises(TopologyError, match="'same' is declared twice in Twice"):
+            handles.declared_states(Twice())
+
     @pytest.mark.parametrize(
         ("make", "message"),
         [
