@@ -4,7 +4,8 @@ Pure. The result must not depend on how transactions are grouped, so the prefix 
 
 * before the first attempt that failed on any task, whose edges do not cancel its residue, or which refused too many
   tuples;
-* before the first attempt that read a field which a lower attempt of the group wrote on another task;
+* before the first attempt that read a field which a lower attempt of the group wrote on another task, whether or not
+  it failed on that;
 * before the commit would exceed the operation limit.
 
 Tasks compose their own good prefix before they report, which keeps the driver's work small. If that
@@ -106,7 +107,9 @@ def decide_group(group: Group, reports: Sequence[TaskReport]) -> GroupDecision:
     rank = {component_id: place for place, component_id in enumerate(group.component_order)}
     ordered = sorted(reports, key=lambda report: (rank[report.component_id], report.task_id))
     good, failure = _good_prefix(group, ordered)
-    failed = None if failure is None else (group.attempts[good], failure)
+    failed = None
+    if failure is not None and not _failed_on_stale_state(ordered, good):
+        failed = (group.attempts[good], failure)
     step = _step(group, ordered, good)
     if isinstance(step, PublishStep):
         letters = list(_letters(group, step.attempts, ordered))
@@ -219,6 +222,18 @@ def _from_transactions(group: Group, reports: Sequence[TaskReport], good: int, *
         total.then(compose(parts))
         count += 1
     return PublishStep(group.attempts[:count], total)
+
+
+def _failed_on_stale_state(reports: Sequence[TaskReport], place: int) -> bool:
+    """Returns whether an attempt that failed had read what another task wrote below it, and cannot have seen.
+
+    Then its failure says nothing: the group ends before it, and it runs again with the lower ones committed.
+    """
+    written = {
+        report.task_id: {field for write_set in report.write_sets[:place] for field in write_set.fields()}
+        for report in reports
+    }
+    return place > 0 and _reads_anothers_write(reports, place, written)
 
 
 def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Mapping[int, set[Read]]) -> bool:

@@ -210,6 +210,25 @@ def test_a_field_that_both_tasks_wrote_may_be_read_by_neither():
     assert step == PublishStep(A[:1], writes(a=2))
 
 
+@pytest.mark.parametrize("composed", [False, True])
+@pytest.mark.parametrize("by_reader", [False, True])
+def test_an_attempt_that_failed_on_what_a_lower_one_has_changed_since_runs_again(composed, by_reader):
+    def reports(reads, first):
+        failing = [report(3, *[writes()] * first, composed=composed, reads=reads, failed=failure(FailureKind.USER))]
+        if not by_reader:
+            failing = [report(3, *[writes()] * 4, composed=composed, reads=reads)]
+            failing += [report(4, *[writes()] * first, composed=composed, failed=failure(FailureKind.USER))]
+        elif reads:
+            failing[0].results.reads[first] = [["counts", key] for key in reads[first]]
+        return [report(2, *[writes(a=1)] * 4, composed=composed), *failing]
+
+    group = group_of(tasks=(2, 3) if by_reader else (2, 3, 4))
+    stale = decide_group(group, reports({2: ["a"]}, 2))
+    assert (stale.failed, stale.step.attempts) == (None, A[:2])
+    assert decide_group(group, reports({2: ["b"]}, 2)).failed == (A[2], failure(FailureKind.USER))
+    assert decide_group(group, reports({0: ["a"]}, 0)).failed == (A[0], failure(FailureKind.USER))
+
+
 def test_reads_beyond_the_good_prefix_do_not_count():
     reports = [report(2, *[writes(a=1)] * 2, failed=failure()), report(3, *[writes(b=1)] * 2, failed=failure())]
     reports[1].results.reads[2] = [["counts", "a"]]
