@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from coordinator.engines.local.plain_run import PlainRun
     from coordinator.engines.local.transactional_run import TransactionalRun
     from coordinator.exactly_once import ExactlyOnce, exactly_once
+    from coordinator.fluent.stream import Stream, stream
     from coordinator.operating.topology_plan import TopologyPlan, plan
     from coordinator.plain.batch_subtopology_builder import BatchSubtopologyBuilder
     from coordinator.plain.plain_options import PlainRunOptions
@@ -93,6 +94,7 @@ __all__ = [
     "SpoutCoordinator",
     "SpoutEmitter",
     "SpoutSpec",
+    "Stream",
     "TextFiles",
     "Topology",
     "TopologyBuilder",
@@ -106,4 +108,5 @@ __all__ = [
     "run_bolt",
     "run_plain",
     "start",
+    "stream",
 ]

@@ -37,8 +37,8 @@ SURFACE = {
         OpaqueMemoryTransactionalSpout OpaquePartitionedEmitter
         PartitionedCoordinator PartitionedEmitter PlainRun PlainRunOptions PlainStatistics PlainTopology Proof
         RunOptions RunReport RunSoFar RunStatistics RunStatus SpoutCommitter SpoutCoordinator SpoutEmitter SpoutSpec
-        TextFiles Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder exactly_once plan
-        prove run run_bolt run_plain start
+        Stream TextFiles Topology TopologyBuilder TopologyPlan TransactionalRun TransactionalTopologyBuilder
+        exactly_once plan prove run run_bolt run_plain start stream
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow

@@ -83,11 +83,14 @@ def mistakes_in(runs: WatchedRuns, other: QuietRun, topology: Topology) -> Itera
 
 
 def place_of_class(component_id: str, topology: Topology) -> str:
-    """Returns where the class of a component is defined; "" if nobody knows."""
-    kind = type(topology.component(component_id).spec) if component_id else None
-    if kind is None:
+    """Returns where the class of a component is defined, or the step that it stands for; "" if nobody knows."""
+    if not component_id:
         return ""
+    spec = topology.component(component_id).spec
+    kind = type(spec)
     try:
+        if made_at := getattr(spec, "made_at", ""):
+            return str(made_at)
         return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
     except (OSError, TypeError):
         return ""
@@ -162,12 +165,15 @@ def _foreign_reads(runs: WatchedRuns) -> Iterator[FoundMistake]:
 
 
 def _crossing(transaction: QuietTransaction) -> Iterator[tuple[tuple[str, int], tuple[str, Any], int]]:
-    """Yields reader, what it reads, and the other task that writes it."""
+    """Yields reader, what it reads, and the other task of its component that writes it.
+
+    What another component writes is meant to be read as it was before.
+    """
     for reader, reads in transaction.reads.items():
         for name, field in sorted(reads, key=repr):
             for writer, writes in transaction.writes.items():
                 changed = writes.get(name)
-                if writer != reader and changed is not None:
+                if writer != reader and writer[0] == reader[0] and changed is not None:
                     fields = {*changed.puts, *changed.increments, *changed.deletes}
                     if field in fields:
                         yield reader, (name, field), writer[1]

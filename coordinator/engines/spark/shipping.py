@@ -91,8 +91,9 @@ def topology_modules(topology: ComponentGraph, named: str | None = None) -> list
 
 
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
-    """Modules that have to be shipped: those of the components' classes, and the factory's."""
+    """Modules that have to be shipped: those of the components' classes and functions, and the factory's."""
     names = {type(spec).__module__ for spec in topology_specs} | ({named} if named else set())
+    names = names.union(*(getattr(spec, "user_modules", ()) for spec in topology_specs))
     return sorted(name for name in names if name != "__main__" and not _is_installed_for_all(name))
 
 

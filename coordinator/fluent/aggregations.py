@@ -1,0 +1,246 @@
+"""How rows are aggregated by key: within a batch first, where they are, and then into a state, in the commit phase.
+
+Each aggregation is one class with both halves. A group is the part of the state that a row belongs to, if the state has
+parts, and the key; where neither is wanted there is one group, None.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import repeat
+from typing import Any, ClassVar
+
+from coordinator.fluent.row_steps import ColumnLists
+from coordinator.fluent.user_function import UserFunction
+from state.kinds.value_states import ValueState
+from state.values.state_kind import StateKind, ValueType
+from state.values.value_form import canonical_json
+
+_NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
+
+
+@dataclass(frozen=True)
+class Aggregation(ABC):
+    """One way to aggregate; shipped with the bolts of both halves.
+
+    Attributes:
+        said: how the user has asked for it; messages show it.
+        group: the fields that tell what belongs together: the part, then the key, as far as there are any.
+        takes: the fields of the values that it aggregates.
+        kinds: the kinds of state that it can be kept in.
+        value_types: and what these may hold.
+        combines: whether a batch is combined before it is grouped; if not, every row travels.
+        reads: whether it reads the state.
+    """
+
+    said: str
+    group: tuple[str, ...]
+    takes: tuple[str, ...]
+
+    kinds: ClassVar[tuple[StateKind, ...]] = (StateKind.HASH, StateKind.VALUE)
+    value_types: ClassVar[tuple[ValueType, ...]] = tuple(ValueType)
+    combines: ClassVar[bool] = True
+    reads: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return self.said
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The fields of the values that travel to the state; what is combined has other names than its group."""
+        return tuple(f"{name}_" if name in self.group else name for name in self.takes)
+
+    def start(self) -> Any:
+        """Returns what a batch is combined into; false while nothing was added."""
+        return {}
+
+    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
+        """Adds rows: the columns of their group, and those of their values (processing phase)."""
+        for key, value in zip(self._groups(group), self._values(values), strict=False):
+            combined[key] = self.merged(combined[key], value) if key in combined else value
+
+    def columns(self, combined: Any) -> ColumnLists:
+        """Returns what has been combined, as rows: the group, and then the values."""
+        return [*self._ungrouped(combined), list(combined.values())]
+
+    def merged(self, one: Any, other: Any) -> Any:
+        """Returns what two values of a group become."""
+        raise NotImplementedError
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        """Changes a state, or one part of it, by rows that came together (commit phase)."""
+        new: dict[Any, Any] = {}
+        self.add(new, [keys], values)
+        stored = _stored(state, new)
+        changed = {key: value if stored[key] is None else self.merged(stored[key], value) for key, value in new.items()}
+        _store(state, {key: value for key, value in changed.items() if value != stored[key]})
+
+    def _values(self, values: ColumnLists) -> Iterable[Any]:
+        return values[0]
+
+    def _groups(self, group: ColumnLists) -> Iterable[Any]:
+        """Returns the group of each row; without end if there is only one."""
+        if not group:
+            return repeat(None)
+        return group[0] if len(group) == 1 else zip(*group, strict=True)
+
+    def _ungrouped(self, groups: Iterable[Any]) -> ColumnLists:
+        """Inverse of `_groups`, for at least one group."""
+        if len(self.group) < 2:
+            return [list(groups)] * len(self.group)
+        return list(map(list, zip(*groups, strict=True)))
+
+
+@dataclass(frozen=True)
+class Summing(Aggregation):
+    """The sum of a field."""
+
+    kinds = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
+    value_types: ClassVar[tuple[ValueType, ...]] = _NUMBERS
+    reads = False
+
+    def start(self) -> Any:
+        return defaultdict(int)
+
+    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
+        for key, value in zip(self._groups(group), values[0], strict=False):
+            combined[key] += value
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        if isinstance(state, ValueState):
+            state.increment(sum(values[0]))
+        else:
+            state.increment_many(keys, values[0])
+
+
+@dataclass(frozen=True)
+class Counting(Summing):
+    """How many rows there are; it takes any one field, which tells how many there are in no group."""
+
+    value_types = (ValueType.INT, ValueType.FLOAT)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return ("count_",) if "count" in self.group else ("count",)
+
+    def start(self) -> Any:
+        return Counter()
+
+    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
+        combined.update(self._groups(group) if group else {None: len(values[0])})
+
+
+@dataclass(frozen=True)
+class Extreme(Aggregation):
+    """The least or the greatest value of a field."""
+
+    least: bool
+
+    value_types = (*_NUMBERS, ValueType.STR, ValueType.BYTES)
+
+    def merged(self, one: Any, other: Any) -> Any:
+        return min(one, other) if self.least else max(one, other)
+
+
+@dataclass(frozen=True)
+class Collecting(Aggregation):
+    """Which values there are; the key is the value."""
+
+    kinds = (StateKind.SET, StateKind.HYPERLOGLOG)
+    reads = False
+
+    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
+        combined.update(dict.fromkeys(self._groups(group)))
+
+    def columns(self, combined: Any) -> ColumnLists:
+        return self._ungrouped(combined)
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        state.add_many(keys)
+
+
+@dataclass(frozen=True)
+class Ranking(Aggregation):
+    """The rows with the highest scores; the key is the member, and each counts with its best score."""
+
+    most: int
+
+    kinds = (StateKind.SORTED_SET,)
+    reads = False
+
+    def merged(self, one: Any, other: Any) -> Any:
+        return max(one, other)
+
+    def columns(self, combined: Any) -> ColumnLists:
+        parts: dict[Any, list[Any]] = {}
+        for key in combined:
+            parts.setdefault(key[0] if len(self.group) == 2 else None, []).append(key)
+
+        def rank(key: Any) -> Any:
+            """Orders as the state does, which keeps the members that are last by their bytes if scores are equal."""
+            member = key[1] if len(self.group) == 2 else key
+            return combined[key], member if isinstance(member, bytes) else str(member).encode()
+
+        return Aggregation.columns(
+            self, {key: combined[key] for keys in parts.values() for key in nlargest(self.most, keys, rank)}
+        )
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        best: dict[Any, Any] = {}
+        self.add(best, [keys], values)
+        state.put_many(best)
+
+
+@dataclass(frozen=True)
+class Latest(Aggregation):
+    """The row with the greatest value of its first field, as a JSON object; of equal ones the last by their text."""
+
+    value_types = (ValueType.JSON,)
+
+    def _values(self, values: ColumnLists) -> Iterable[Any]:
+        return (dict(zip(self.takes, row, strict=True)) for row in zip(*values, strict=True))
+
+    def columns(self, combined: Any) -> ColumnLists:
+        return [*self._ungrouped(combined), *([row[name] for row in combined.values()] for name in self.takes)]
+
+    def merged(self, one: Any, other: Any) -> Any:
+        before, after = one[self.takes[0]], other[self.takes[0]]
+        is_later = canonical_json(other) > canonical_json(one) if before == after else after > before
+        return other if is_later else one
+
+
+@dataclass(frozen=True)
+class Reducing(Aggregation):
+    """What a function makes of the values one after the other, beginning with an initial one."""
+
+    function: UserFunction
+    initial: Any
+
+    combines = False
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        return self.takes
+
+    def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
+        reduced = _stored(state, keys)
+        for key, *row in zip(keys, *values, strict=True):
+            before = reduced[key]
+            reduced[key] = self.function.call(copy.deepcopy(self.initial) if before is None else before, *row)
+        _store(state, reduced)
+
+
+def _stored(state: Any, keys: Iterable[Any]) -> dict[Any, Any]:
+    return {None: state.get()} if isinstance(state, ValueState) else state.get_many(keys)
+
+
+def _store(state: Any, values: dict[Any, Any]) -> None:
+    if not isinstance(state, ValueState):
+        state.put_many(values)
+    elif values:
+        state.put(values[None])

@@ -1,0 +1,328 @@
+"""Makes a topology of what was said of a stream: components, groupings and committers, as if written by hand.
+
+Steps that follow one another become one bolt, with the first halves of the aggregations below them. What needs a
+component of its own are a user's bolt, a state that rows pass, and the refusal of tuples.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
+from coordinator.fluent.aggregations import Aggregation, Reducing
+from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Outlet, Pipe, PipedBolt, Refusal, RowOutlet
+from coordinator.fluent.keepers import Keeper, Lookup
+from coordinator.fluent.row_steps import RowStep
+from coordinator.fluent.user_function import UserFunction, module_of, place_of, step_of
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState, declared_states
+from state.kinds.state_family import StateFamily
+
+_NO_ID = re.compile(r"[^A-Za-z0-9_]+")
+_ID_MAX = 64
+
+
+class ReadFrom(NamedTuple):
+    """A spout, and its number of tasks."""
+
+    bolt: Any
+    parallelism: int | None
+
+
+class KeptIn(NamedTuple):
+    """An aggregation that a state keeps."""
+
+    aggregation: Aggregation
+    state: DeclaredState
+
+
+class PassedBy(NamedTuple):
+    """A state that rows pass; `kept` is what is done instead if nobody wants the rows."""
+
+    kind: type[Lookup]
+    by: tuple[str, ...]
+    appends: bool
+    state: DeclaredState
+    kept: KeptIn | None = None
+
+
+class SentTo(NamedTuple):
+    """A user's bolt."""
+
+    bolt: Any
+    grouping: Grouping
+    is_committer: bool
+
+
+class OutputOf(NamedTuple):
+    """Another stream of the parent's component."""
+
+    stream_id: str
+
+
+class MergedRows(NamedTuple):
+    """The rows of all parents."""
+
+
+Said: TypeAlias = ReadFrom | RowStep | Refusal | KeptIn | PassedBy | SentTo | OutputOf | MergedRows
+
+
+@dataclass(eq=False, slots=True)
+class StreamNode:
+    """One thing that was said of a stream.
+
+    Attributes:
+        what: it was.
+        said: the method, and the user's file and line; messages show it.
+        fields: of the rows that leave it.
+        label: names its component.
+        parents: whose rows it gets.
+        children: who gets its rows.
+    """
+
+    what: Said
+    said: str
+    fields: tuple[str, ...]
+    label: str
+    parents: tuple[StreamNode, ...] = ()
+    children: list[StreamNode] = field(default_factory=list)
+
+    @property
+    def made_at(self) -> str:
+        """The user's file and line."""
+        return place_of(self.said)
+
+    @property
+    def modules(self) -> set[str]:
+        """What executors import for the user's functions."""
+        functions: list[Any] = []
+        match self.what:
+            case RowStep(function=called) | KeptIn(aggregation=Reducing(function=called)):
+                functions.append(called.function)
+            case Refusal(predicate=predicate, reason=reason):
+                functions += [each.function for each in (predicate, reason) if isinstance(each, UserFunction)]
+        if isinstance(self.what, KeptIn | PassedBy) and isinstance(self.what.state, StateFamily):
+            functions += [self.what.state.expire_at or dict]
+        return set(map(module_of, functions))
+
+    def kept(self) -> KeptIn | None:
+        """Returns the aggregation that it is, if nobody wants its rows."""
+        if isinstance(self.what, PassedBy):
+            return None if self.children else self.what.kept
+        return self.what if isinstance(self.what, KeptIn) else None
+
+    def is_fused(self) -> bool:
+        """Whether it runs, at least by half, where its parent's rows are."""
+        kept = self.kept()
+        return isinstance(self.what, RowStep) or (kept is not None and kept.aggregation.combines)
+
+
+class _Host(NamedTuple):
+    """Where in a bolt of ours rows are."""
+
+    component_id: str
+    bolt: PipedBolt
+    pipe: Pipe
+
+
+class Compilation:
+    """Adds the components of a stream's nodes to a builder (driver, once).
+
+    Args:
+        topology_id: names the topology.
+        nodes: all nodes, the source first, each after its parents.
+        parallelism: of every component but the source.
+    """
+
+    def __init__(self, topology_id: str, nodes: Sequence[StreamNode], parallelism: int | None) -> None:
+        _check_ends(nodes)
+        _check_reads(nodes)
+        source = nodes[0]
+        assert isinstance(source.what, ReadFrom)
+        self.builder = TransactionalTopologyBuilder(
+            topology_id, source.label, source.what.bolt, source.what.parallelism
+        )
+        self._parallelism = parallelism
+        self._ids = {source.label}
+        self._streams = {source: (source.label, DEFAULT_STREAM)}
+        self._hosts: dict[StreamNode, _Host] = {}
+        for node in nodes[1:]:
+            self._add(node)
+
+    def _add(self, node: StreamNode) -> None:
+        what, parent, kept = node.what, node.parents[0], node.kept()
+        if kept is not None:
+            self._add_kept(node, *kept)
+            return
+        match what:
+            case RowStep():
+                host = self._host(parent)
+                self._hosts[node] = host._replace(pipe=self._attached(host, Pipe(what), node))
+            case Refusal() if isinstance(parent.what, Refusal) and len(parent.children) == 1:
+                self._refuse(node, what, self._hosts[parent])
+            case Refusal():
+                self._refuse(node, what, self._set_piped(node.label, FusedBolt(node.made_at), parent))
+            case PassedBy():
+                bolt = what.kind(parent.fields, what.by, what.state, appends=what.appends, made_at=node.made_at)
+                bolt.user_modules |= node.modules
+                component_id = self._set(node.label, bolt, _grouping(what.by), self._places(parent), is_committer=True)
+                self._hosts[node] = _Host(component_id, bolt, bolt.pipe)
+            case SentTo():
+                component_id = self._set(
+                    node.label, what.bolt, what.grouping, self._places(parent), is_committer=what.is_committer
+                )
+                self._streams[node] = component_id, DEFAULT_STREAM
+            case OutputOf():
+                self._streams[node] = self._streams[parent][0], what.stream_id
+
+    def _add_kept(self, node: StreamNode, aggregation: Aggregation, state: DeclaredState) -> None:
+        parent, group = node.parents[0], aggregation.group
+        places = self._places(parent) if not aggregation.combines else []
+        if not places:
+            host = self._host(parent)
+            stream_id = _new_stream(host.bolt, state.name, (*group, *aggregation.gives))
+            grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
+            self._attached(host, CombiningOutlet(stream_id, aggregation, grouped, taken, aggregation.start()), node)
+            places = [(host.component_id, stream_id)]
+        keeper = Keeper(aggregation, state, node.made_at, node.modules)
+        self._set(node.label, keeper, _grouping(group), places, is_committer=True)
+
+    def _refuse(self, node: StreamNode, refusal: Refusal, host: _Host) -> None:
+        assert isinstance(host.bolt, FusedBolt)
+        host.bolt.refusals.append(refusal)
+        host.bolt.user_modules |= node.modules
+        self._hosts[node] = host
+
+    def _set_piped(self, label: str, bolt: FusedBolt, parent: StreamNode) -> _Host:
+        return _Host(self._set(label, bolt, ShuffleGrouping(), self._places(parent)), bolt, bolt.pipe)
+
+    def _set(
+        self,
+        label: str,
+        bolt: Any,
+        grouping: Grouping,
+        places: Sequence[tuple[str, str]],
+        *,
+        is_committer: bool = False,
+    ) -> str:
+        """Adds a component that hears the streams at these places; returns its id."""
+        add = self.builder.set_committer_bolt if is_committer else self.builder.set_bolt
+        component_id = _new_name(label, self._ids)
+        declarer = add(component_id, bolt, self._parallelism)
+        for upstream_id, stream_id in places:
+            declarer.grouping(upstream_id, grouping, stream_id)
+        return component_id
+
+    def _host(self, node: StreamNode) -> _Host:
+        """Returns where steps can be put that get the rows of a node; makes a bolt if these are in none of ours."""
+        host = self._hosts.get(node)
+        if host is None:
+            first = next(child for child in node.children if child.is_fused())
+            host = self._hosts[node] = self._set_piped(_label_below(node), FusedBolt(first.made_at), node)
+        return host
+
+    def _attached(self, host: _Host, outlet: Outlet, node: StreamNode) -> Any:
+        host.pipe.outlets.append(outlet)
+        host.bolt.user_modules |= node.modules
+        return outlet
+
+    def _places(self, node: StreamNode) -> list[tuple[str, str]]:
+        """Returns the streams that have the rows of a node, as (component, stream)."""
+        if isinstance(node.what, MergedRows):
+            return [place for parent in node.parents for place in self._places(parent)]
+        if node not in self._streams:
+            host = self._hosts[node]
+            stream_id = _new_stream(host.bolt, node.label, node.fields)
+            host.pipe.outlets.append(RowOutlet(stream_id))
+            self._streams[node] = host.component_id, stream_id
+        return [self._streams[node]]
+
+
+def streams_of(component: Any, component_id: str) -> Mapping[str, tuple[str, ...]]:
+    """Returns stream id -> fields of a user's spout or bolt."""
+    declarer = OutputFieldsDeclarer(component_id)
+    component.declare_output_fields(declarer)
+    return {stream_id: stream.fields for stream_id, stream in declarer.streams.items()}
+
+
+def id_of(name: str) -> str:
+    """Returns a name for a component, made of one in the user's code; "" for a lambda."""
+    return _NO_ID.sub("_", name.replace("<lambda>", "").rpartition(".")[2]).strip("_")
+
+
+def _new_name(wanted: str, taken: set[str]) -> str:
+    name, number = wanted[:_ID_MAX], 1
+    while name in taken:
+        number += 1
+        name = f"{wanted[: _ID_MAX - 5]}_{number}"
+    taken.add(name)
+    return name
+
+
+def _new_stream(bolt: PipedBolt, wanted: str, fields: Sequence[str]) -> str:
+    """Declares a stream; the first is the default one."""
+    stream_id = _new_name(wanted, {*bolt.streams}) if bolt.streams else DEFAULT_STREAM
+    bolt.streams[stream_id] = fields
+    return stream_id
+
+
+def _label_below(node: StreamNode) -> str:
+    """Returns what to call the bolt that gets the rows of a node: by its steps, or else by what it combines."""
+    fused = [child for child in node.children if child.is_fused()]
+    combined, steps = f"{step_of(fused[0].said)}_{fused[0].label}", []
+    while fused:
+        child = fused.pop(0)
+        if isinstance(child.what, RowStep):
+            steps.append(child.label)
+            fused += child.children
+    return "-".join(dict.fromkeys(steps)) or combined
+
+
+def _grouping(fields: Sequence[str]) -> Grouping:
+    return FieldsGrouping(tuple(fields)) if fields else GlobalGrouping()
+
+
+def _check_ends(nodes: Sequence[StreamNode]) -> None:
+    """Refuses a stream of which nothing is kept, and steps whose rows nobody gets."""
+    if not any(isinstance(node.what, (KeptIn, PassedBy, SentTo)) for node in nodes):
+        raise TopologyError(
+            f"nothing is kept of the {nodes[0].said}; end it with count_by, sum_by or another aggregation into a "
+            "state, or with commit(...)"
+        )
+    for node in nodes:
+        if not node.children and not isinstance(node.what, (KeptIn, PassedBy, SentTo)):
+            raise TopologyError(
+                f"nobody gets the rows of {node.said}; it changes nothing in the stream it is called on, so use the "
+                "stream that it returns, or remove it"
+            )
+
+
+def _check_reads(nodes: Sequence[StreamNode]) -> None:
+    """Refuses to look up a state that nothing in the topology writes, or that is declared otherwise."""
+    written: dict[str, DeclaredState] = {}
+    for node in nodes:
+        if isinstance(node.what, SentTo):
+            written |= {state.name: state for state in declared_states(node.what.bolt).values()}
+        elif isinstance(node.what, KeptIn) or (isinstance(node.what, PassedBy) and node.what.kind.owns_state):
+            written[node.what.state.name] = node.what.state
+    for node in nodes:
+        if isinstance(node.what, PassedBy) and not node.what.kind.owns_state:
+            state, writer = node.what.state, written.get(node.what.state.name)
+            if writer is None:
+                raise TopologyError(
+                    f"{node.said} reads state {state.name!r}, which nothing in this topology writes; written: "
+                    f"{', '.join(sorted(written)) or 'none'}"
+                )
+            if _declared_as(state) != _declared_as(writer):
+                raise TopologyError(
+                    f"{node.said} reads {state!r}, which is written with other types; use one handle for both"
+                )
+
+
+def _declared_as(state: DeclaredState) -> tuple[object, ...]:
+    return state.kind, state.value_type, state.field_type, isinstance(state, StateFamily) and state.part_type

@@ -1,0 +1,162 @@
+"""Stateless steps that run in one bolt, from the tuples that it receives to what it emits.
+
+Rows run through a tree of pipes: each step's rows go to every outlet below it, so what several consumers have in common
+is computed once, and nothing is passed between tasks before it has to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+from operator import not_
+from typing import Any
+
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt, BatchOutputCollector
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.tuple_batch import TupleBatch
+from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.row_steps import ColumnLists, RowStep
+from coordinator.fluent.user_function import UserFunction, explained
+
+
+class Outlet:
+    """Takes rows on their way through one attempt (executor)."""
+
+    def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
+        """Takes some of the rows, at least one."""
+        raise NotImplementedError
+
+    def finish(self, collector: BatchOutputCollector) -> None:
+        """Called once, after all rows of the attempt."""
+
+
+@dataclass
+class Pipe(Outlet):
+    """Lets a step work on rows, and hands them to each outlet; without a step, as they are."""
+
+    step: RowStep | None = None
+    outlets: list[Outlet] = field(default_factory=list)
+
+    def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
+        if self.step is not None:
+            columns = self.step.apply(columns)
+        if columns[0]:
+            for outlet in self.outlets:
+                outlet.take(columns, collector)
+
+    def finish(self, collector: BatchOutputCollector) -> None:
+        for outlet in self.outlets:
+            outlet.finish(collector)
+
+
+@dataclass(frozen=True)
+class RowOutlet(Outlet):
+    """Emits rows on a stream."""
+
+    stream_id: str
+
+    def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
+        collector.emit_batch(columns, self.stream_id)
+
+
+@dataclass
+class CombiningOutlet(Outlet):
+    """Combines what the attempt has on this task, and emits one row for each group when the batch ends.
+
+    Attributes:
+        group: positions of the fields of a group.
+        values: positions of the fields that are aggregated.
+        combined: what the rows are combined into.
+    """
+
+    stream_id: str
+    aggregation: Aggregation
+    group: tuple[int, ...]
+    values: tuple[int, ...]
+    combined: Any
+
+    def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
+        group, values = ([columns[place] for place in places] for places in (self.group, self.values))
+        with explained(self.aggregation):
+            self.aggregation.add(self.combined, group, values)
+
+    def finish(self, collector: BatchOutputCollector) -> None:
+        if self.combined:
+            with explained(self.aggregation):
+                rows = self.aggregation.columns(self.combined)
+            collector.emit_batch(rows, self.stream_id)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Which tuples become dead letters, and why.
+
+    Attributes:
+        predicate: says so for a row.
+        positions: of the fields that it is called with.
+        reason: a sentence, or a function of the same values that returns one.
+    """
+
+    predicate: UserFunction
+    positions: tuple[int, ...]
+    reason: str | UserFunction
+
+    def reasons(self, given: ColumnLists) -> list[str]:
+        """Returns why rows were refused."""
+        return self.reason.each(given) if isinstance(self.reason, UserFunction) else [self.reason] * len(given[0])
+
+
+class PipedBolt(BaseBatchBolt):
+    """A bolt that ends in a tree of pipes; what it emits is declared while the topology is compiled.
+
+    Attributes:
+        streams: stream id -> fields.
+        pipe: the root of the tree.
+        made_at: the user's file and line that it stands for.
+        user_modules: what executors import for the user's functions.
+    """
+
+    skips_empty_batches = True
+
+    def __init__(self, made_at: str) -> None:
+        self.made_at = made_at
+        self.streams: dict[str, Sequence[str]] = {}
+        self.pipe = Pipe()
+        self.user_modules: set[str] = set()
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        for stream_id, fields in self.streams.items():
+            declarer.declare_stream(stream_id, fields)
+
+
+class FusedBolt(PipedBolt):
+    """Runs steps, after it has refused the tuples that become dead letters.
+
+    A letter is the tuple that was received, so that it can be published again: it enters this bolt and nothing else.
+    """
+
+    def __init__(self, made_at: str) -> None:
+        super().__init__(made_at)
+        self.refusals: list[Refusal] = []
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        columns = batch.columns()
+        if self.refusals:
+            columns = self._accepted(batch, columns)
+        self.pipe.take(columns, self.collector)
+
+    def finish_batch(self) -> None:
+        self.pipe.finish(self.collector)
+
+    def _accepted(self, batch: TupleBatch, columns: ColumnLists) -> ColumnLists:
+        *columns, places = (*columns, list(range(len(batch))))
+        for refusal in self.refusals:
+            given = [columns[position] for position in refusal.positions]
+            verdicts = list(map(bool, refusal.predicate.each(given)))
+            if any(verdicts):
+                reasons = refusal.reasons([list(compress(column, verdicts)) for column in given])
+                for place, reason in zip(compress(places, verdicts), reasons, strict=True):
+                    self.collector.dead_letter(batch[place], reason)
+                *columns, places = (list(compress(column, map(not_, verdicts))) for column in (*columns, places))
+        return columns

@@ -1,0 +1,146 @@
+"""Committers of the short form: one keeps an aggregation, the others look up a state for the rows that pass them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from itertools import compress
+from typing import Any, ClassVar
+
+from committers.committer import ICommitter
+from coordinated_bolt.columns import Columns
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.streams.tuple_batch import TupleBatch
+from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.fused_bolt import PipedBolt
+from coordinator.fluent.row_steps import ColumnLists
+from coordinator.fluent.user_function import explained
+from state.kinds.handles import DeclaredState
+from state.kinds.state_family import StateFamily
+
+
+class Keeper(BaseBatchBolt, ICommitter):
+    """Writes an aggregation into its state.
+
+    Attributes:
+        given_states: the state.
+        made_at: the user's file and line that it stands for.
+        user_modules: what executors import for the user's functions.
+    """
+
+    skips_empty_batches = True
+    state: Any
+
+    def __init__(
+        self, aggregation: Aggregation, state: DeclaredState, made_at: str, user_modules: Collection[str]
+    ) -> None:
+        self.given_states = {"state": state}
+        self.made_at, self.user_modules = made_at, user_modules
+        self._aggregation = aggregation
+        self._has_parts = isinstance(state, StateFamily)
+        self._batches: list[TupleBatch] = []
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        self._batches.append(batch)
+
+    def finish_batch(self) -> None:
+        aggregation = self._aggregation
+        with explained(aggregation):
+            columns = columns_of(self._batches, (*aggregation.group, *aggregation.gives))
+            parts = columns.pop(0) if self._has_parts else None
+            if len(aggregation.group) == self._has_parts:  # there is no key
+                columns.insert(0, [None] * len(columns[0]))
+            for state, _, (keys, *values) in parts_of(self.state, parts, columns):
+                aggregation.write(state, keys, values)
+
+
+class Lookup(PipedBolt, ICommitter):
+    """Looks something up for each row of a transaction, and passes it on, down its own tree of pipes.
+
+    Args:
+        fields: of the rows that pass.
+        by: the fields that a row is looked up by: the part, if the state has parts, and then the key.
+        looked_at: the state.
+        appends: whether what was found is put into a field of its own; if not, the rows for which it is false go.
+        made_at: the user's file and line that it stands for.
+    """
+
+    owns_state: ClassVar[bool]
+    state: Any
+
+    def __init__(
+        self, fields: Sequence[str], by: Sequence[str], looked_at: DeclaredState, *, appends: bool, made_at: str
+    ) -> None:
+        super().__init__(made_at)
+        held = {"state": looked_at}
+        self.given_states, self.read_states = (held, {}) if self.owns_state else ({}, held)
+        self._fields, self._by, self._appends = tuple(fields), tuple(by), appends
+        self._batches: list[TupleBatch] = []
+
+    def execute_batch(self, batch: TupleBatch) -> None:
+        self._batches.append(batch)
+
+    def finish_batch(self) -> None:
+        if self._batches:
+            with explained(self.made_at):
+                columns = columns_of(self._batches, self._fields)
+                found = self._found(columns)
+            passed = [*columns, found] if self._appends else [list(compress(column, found)) for column in columns]
+            self.pipe.take(passed, self.collector)
+        self.pipe.finish(self.collector)
+
+    @abstractmethod
+    def looked_up(self, state: Any, keys: list[Any]) -> Iterator[Any]:
+        """Yields what is found in the state, or one part of it, for each key."""
+
+    def _found(self, columns: ColumnLists) -> list[Any]:
+        *part, keys = (columns[self._fields.index(name)] for name in self._by)
+        found: list[Any] = [None] * len(keys)
+        for state, places, (some,) in parts_of(self.state, part[0] if part else None, [keys]):
+            for place, value in zip(places, self.looked_up(state, some), strict=True):
+                found[place] = value
+        return found
+
+
+class FirstOnly(Lookup):
+    """Finds whether a row is the first with its key, and remembers the keys in a set."""
+
+    owns_state = True
+
+    def looked_up(self, state: Any, keys: list[Any]) -> Iterator[bool]:
+        new = {key: None for key, is_known in state.contains_many(keys).items() if not is_known}
+        state.add_many(list(new))
+        for key in keys:
+            yield key in new
+            new.pop(key, None)
+
+
+class Enriching(Lookup):
+    """Finds the value that a state of another committer has for a key, as the transactions before have left it."""
+
+    owns_state = False
+
+    def looked_up(self, state: Any, keys: list[Any]) -> Iterator[Any]:
+        return map(state.get_many(keys).__getitem__, keys)
+
+
+def columns_of(batches: Sequence[TupleBatch], fields: Sequence[str]) -> ColumnLists:
+    """Returns the values of fields in all batches, in the order in which they arrived."""
+    columns = [batches[0].column(name) for name in fields]
+    for batch in batches[1:]:
+        for name, column in zip(fields, columns, strict=True):
+            column.extend(batch.column(name))
+    return columns
+
+
+def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Iterator[tuple[Any, list[int], ColumnLists]]:
+    """Yields a state, or each part of it that rows belong to, with the places of these rows and their columns."""
+    count = len(columns[0])
+    if parts is None:
+        yield state, list(range(count)), columns
+        return
+    places: dict[Any, list[int]] = {}
+    for place, part in enumerate(parts):
+        places.setdefault(part, []).append(place)
+    for part, chosen in places.items():
+        yield state[part], chosen, Columns(columns, count).take(chosen).lists

@@ -1,0 +1,437 @@
+"""Streams: the short form in which most topologies can be written."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from coordinated_bolt.components.basic_bolts import IBasicBolt
+from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
+from coordinator.fluent.aggregations import (
+    Aggregation,
+    Collecting,
+    Counting,
+    Extreme,
+    Latest,
+    Ranking,
+    Reducing,
+    Summing,
+)
+from coordinator.fluent.compilation import (
+    Compilation,
+    KeptIn,
+    MergedRows,
+    OutputOf,
+    PassedBy,
+    ReadFrom,
+    Said,
+    SentTo,
+    StreamNode,
+    id_of,
+    streams_of,
+)
+from coordinator.fluent.fused_bolt import Refusal
+from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
+from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
+from coordinator.fluent.user_function import UserFunction, name_of, said_here, step_of
+from coordinator.spouts.spout_kind import Spout
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState
+from state.kinds.keyed_state import KeyedState
+from state.kinds.state_family import StateFamily
+from state.kinds.state_handle import StateHandle, check_most
+from state.values.state_kind import Retention, Side, StateKind
+
+Fields = str | Sequence[str]
+"""The name of one field, or of several."""
+
+
+def stream(source: Spout, name: str = "input", parallelism: int | None = None) -> Stream:
+    """Begins a topology in the short form: the stream of what a source reads.
+
+        words = stream(TextFiles("*.txt")).flat_map(str.split, to="word")
+        words.count_by("word", into=HashState("counts"))
+        topology = words.topology("word_count")
+
+    Args:
+        source: cuts the input into transactions.
+        name: component id of the source.
+        parallelism: as of a `TransactionalTopologyBuilder`.
+
+    Raises:
+        TopologyError: `source` is not a transactional spout.
+    """
+    TransactionalTopologyBuilder("checked", name, source, parallelism)
+    fields = streams_of(source, name).get(DEFAULT_STREAM, ())
+    node = StreamNode(ReadFrom(source, parallelism), said_here(), fields, name)
+    return Stream([node], node)
+
+
+class Stream:
+    """Rows with named fields, and what can be done with them; made by `stream`.
+
+    A step (`map`, `flat_map`, `filter`, `key_by`, …) returns another stream and leaves this one as it is, so a stream
+    may have any number of consumers. What keeps something (`count_by`, `sum_by`, …) returns the stream it is called on,
+    so such calls chain. Nothing runs before `topology` is given to a run.
+
+    Functions are plain functions of the values of the fields in `of`, one argument for each; without `of`, of all
+    fields. They are shipped to the executors and run again with every attempt, so they must answer the same then.
+    """
+
+    def __init__(self, nodes: list[StreamNode], node: StreamNode) -> None:
+        self._nodes, self._node = nodes, node
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of a row's values, in order."""
+        return self._node.fields
+
+    def __repr__(self) -> str:
+        return f"Stream({', '.join(self.fields)})"
+
+    def map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
+        """Puts what the function returns in place of the fields that it was given; other fields stay.
+
+        Args:
+            function: called once for each row (executor).
+            to: the name of the new field, or the names of several, of which the function returns the values as a tuple;
+                without it, the one field keeps its name.
+            of: the fields that it is given.
+        """
+        return self._mapped(MapStep, function, to, of)
+
+    def flat_map(self, function: Callable[..., Any], to: Fields | None = None, *, of: Fields | None = None) -> Stream:
+        """Makes of each row as many as the function gives: it returns a list, or yields; otherwise as `map`."""
+        return self._mapped(FlatMapStep, function, to, of)
+
+    def key_by(self, function: Callable[..., Any], to: str = "key", *, of: Fields | None = None) -> Stream:
+        """Adds a field with what the function returns, to group by; all other fields stay."""
+        if to in self.fields:
+            raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
+        layout = tuple(range(len(self.fields) + 1))
+        return self._step(
+            function, of, (*self.fields, to), lambda called, places: MapStep(called, places, layout, None)
+        )
+
+    def filter(self, function: Callable[..., Any], *, of: Fields | None = None) -> Stream:
+        """Passes on the rows of which the function says yes."""
+        return self._step(function, of, self.fields, FilterStep)
+
+    def apply(self, bolt: IBatchBolt | IBasicBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
+        """Sends the rows to a bolt of yours, and returns the stream of what it emits.
+
+        Args:
+            bolt: any batch bolt or basic bolt; a committer if it is an `ICommitter`.
+            by: fields whose equal values must meet on one task, or a grouping; without it, rows are shuffled.
+            name: its component id; without it, the name of its class.
+        """
+        return self._bolt(bolt, ShuffleGrouping() if by is None else by, name, is_committer=False)
+
+    def commit(self, bolt: IBatchBolt, *, by: Fields | Grouping | None = None, name: str = "") -> Stream:
+        """Sends the rows to a committer of yours, and returns the stream of what it emits, if it does.
+
+        Args:
+            bolt: a batch bolt; it need not be an `ICommitter`.
+            by: as of `apply`; without it, one task gets all rows.
+            name: as of `apply`.
+        """
+        return self._bolt(bolt, GlobalGrouping() if by is None else by, name, is_committer=True)
+
+    def output(self, stream_id: str) -> Stream:
+        """Returns another stream of the source, or of the bolt of yours, whose default stream this is.
+
+        Raises:
+            TopologyError: there is no such stream.
+        """
+        node = self._node
+        if not isinstance(node.what, ReadFrom | SentTo):
+            raise self._wrong("these rows come from a step; call it on what stream, apply or commit returned")
+        streams = streams_of(node.what.bolt, node.label)
+        if stream_id not in streams:
+            raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
+        return self._to(OutputOf(stream_id), streams[stream_id], stream_id)
+
+    def merge(self, *others: Stream) -> Stream:
+        """Returns the stream of the rows of this stream and of others, which have the same fields.
+
+        Raises:
+            TopologyError: the fields differ, or a stream is of another source: transactions are cut from one input.
+        """
+        ends = [other._node for other in others if other._nodes is self._nodes]  # noqa: SLF001 - of its own kind
+        if len(ends) < len(others):
+            remedy = "read both with one source, or write two topologies"
+            raise self._wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
+        for other in others:
+            if other.fields != self.fields:
+                raise self._wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
+        return self._to(MergedRows(), self.fields, "merged", others=ends)
+
+    def count_by(self, key: str | None, *, into: DeclaredState) -> Stream:
+        """Counts the rows for each value of a field.
+
+        Args:
+            key: the field; None for all rows together, in a `ValueState`.
+            into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then told apart by the field of
+                that name, so ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
+        """
+        return self._keep(Counting, key, into, takes=self.fields[:1])
+
+    def sum_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+        """Adds up a field for each value of another; `key` and `into` are as of `count_by`."""
+        return self._keep(Summing, key, into, takes=[value])
+
+    def min_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+        """Keeps the least value of a field for each value of another, in a `HashState`; `key` is as of `count_by`."""
+        return self._keep(Extreme, key, into, takes=[value], least=True)
+
+    def max_by(self, key: str | None, value: str, *, into: DeclaredState) -> Stream:
+        """Keeps the greatest value of a field for each value of another, as `min_by`."""
+        return self._keep(Extreme, key, into, takes=[value], least=False)
+
+    def latest_by(self, key: str | None, order: str, *, into: DeclaredState, of: Fields | None = None) -> Stream:
+        """Keeps, for each value of a field, the row that is greatest in another, as a JSON object.
+
+        Args:
+            key: as of `count_by`.
+            order: the field to compare, such as a time; a row that is older than the stored one changes nothing.
+            into: ``HashState(…, "json")``; an object has the field `order` and those of `of`.
+            of: the fields to keep; without it, all but the key and the part.
+        """
+        group = self._group(key, into)
+        others = self._given(of) if of is not None else [f for f in self.fields if f not in group]
+        return self._keep(Latest, key, into, takes=dict.fromkeys([order, *others]))
+
+    def reduce_by(
+        self,
+        key: str | None,
+        function: Callable[..., Any],
+        initial: Any,
+        *,
+        into: DeclaredState,
+        of: Fields | None = None,
+    ) -> Stream:
+        """Keeps what a function makes of one row after the other, for each value of a field.
+
+        Every row travels to the task of its key, for nobody knows whether two results of the function can be combined.
+        Rows of a transaction come in the order of the input if the source and what follows it have one task.
+
+        Args:
+            key: as of `count_by`.
+            function: called in the commit phase with the stored value, and the values of the fields in `of`; returns
+                the new one.
+            initial: takes the place of a value that is not stored; plain data, of which each key gets a copy.
+            into: a `HashState`, or a `ValueState` for key None, of any type of values.
+            of: the fields that the function is given after the stored value; without it, all.
+        """
+        called, takes = self._function(function), self._given(of)
+        return self._keep(Reducing, key, into, takes=takes, function=called, initial=initial)
+
+    def top(self, most: int, member: str, *, by: str, into: DeclaredState) -> Stream:
+        """Keeps the highest scores of all transactions, in a `SortedSetState` that is cut to that many members.
+
+        A member counts with its best score. To rank by sums, use `sum_by` into a `SortedSetState` without a limit.
+
+        Args:
+            most: how many members stay.
+            member: the field of the members.
+            by: the field of the scores.
+            into: a `SortedSetState`, in which the limit need not be declared.
+        """
+        self._group(member, into)
+        return self._keep(Ranking, member, self._bounded(into, most), takes=[by], most=most)
+
+    def distinct_by(self, key: str, *, into: DeclaredState, to: str | None = None) -> Stream:
+        """Keeps which values a field has had, and returns the stream of the rows that were the first with theirs.
+
+        Args:
+            key: the field.
+            into: a `SetState`, exact; or a `HyperLogLogState`, an estimate of their number, which knows no first rows.
+            to: passes on all rows, with a field of this name that says whether they were the first.
+        """
+        kept = self._kept(Collecting, key, into)
+        if into.kind is StateKind.HYPERLOGLOG:
+            return self._to(kept, (), into.name)
+        return self._passed(FirstOnly, into, key, to, kept=kept)
+
+    def enrich(self, state: DeclaredState, by: str, to: str) -> Stream:
+        """Adds a field with what a state of this topology holds, as the transactions before have left it.
+
+        Args:
+            state: a `HashState` that another step, or a committer of yours, writes.
+            by: the field to look up; for a state with parts, they are told apart by the field of that name.
+            to: the new field; None where nothing is stored.
+        """
+        if state.kind is not StateKind.HASH:
+            raise self._wrong(f"{state!r} is a {state.kind}; give a HashState")
+        return self._passed(Enriching, state, by, to)
+
+    def dead_letter_if(
+        self, predicate: Callable[..., Any], reason: str | Callable[..., str], *, of: Fields | None = None
+    ) -> Stream:
+        """Keeps the tuples of which a function says yes as dead letters, and returns the stream of all others.
+
+        Args:
+            predicate: called once for each row.
+            reason: a sentence, or a function of the same values that returns one.
+            of: the fields that both are given.
+        """
+        positions = tuple(map(self.fields.index, self._given(of)))
+        refused = self._function(predicate)
+        said = reason if isinstance(reason, str) else self._function(reason)
+        return self._to(Refusal(refused, positions, said), self.fields, id_of(name_of(predicate)))
+
+    def topology(
+        self, topology_id: str, *, parallelism: int | None = None, conf: Mapping[str, Any] | None = None
+    ) -> Topology:
+        """Returns the topology of all that was said of this stream's source, as `TransactionalTopologyBuilder.build`.
+
+        Args:
+            topology_id: names the topology and its keys.
+            parallelism: of every component but the source; None leaves it to the planner, which chooses one task.
+            conf: configuration handed to every `prepare`.
+
+        Raises:
+            TopologyError: nothing is kept, a step's rows go nowhere, or the topology could not run.
+        """
+        return self.builder(topology_id, parallelism=parallelism).build(conf)
+
+    def builder(self, topology_id: str, *, parallelism: int | None = None) -> TransactionalTopologyBuilder:
+        """Returns the builder of the topology, to add components or limits that the short form has no word for."""
+        return Compilation(topology_id, self._nodes, parallelism).builder
+
+    def _mapped(
+        self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None
+    ) -> Stream:
+        given = self._given(of)
+        new = given if to is None else (to,) if isinstance(to, str) else tuple(to)
+        if to is None and len(given) > 1:
+            raise self._wrong(f"the function is given {list(given)}; name what it returns with to=…")
+        fields, layout = layout_of(self.fields, given, new)
+        if not new or len({*fields}) < len(fields):
+            raise self._wrong(f"the rows would have fields {list(fields)}; give new names that do not repeat")
+        width = None if to is None or isinstance(to, str) else len(new)
+        return self._step(function, given, fields, lambda called, places: kind(called, places, layout, width))
+
+    def _step(
+        self,
+        function: Callable[..., Any],
+        of: Fields | None,
+        fields: tuple[str, ...],
+        make: Callable[[UserFunction, tuple[int, ...]], RowStep],
+    ) -> Stream:
+        positions = tuple(map(self.fields.index, self._given(of)))
+        made = make(self._function(function), positions)
+        return self._to(made, fields, id_of(name_of(function)))
+
+    def _bolt(self, bolt: Any, by: Fields | Grouping, name: str, *, is_committer: bool) -> Stream:
+        grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._given(by))
+        label = name or id_of(type(bolt).__name__)
+        streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
+        return self._to(SentTo(bolt, grouping, is_committer), streams.get(DEFAULT_STREAM, ()), label)
+
+    def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
+        kept = self._kept(kind, key, into, **more)
+        self._to(kept, self.fields, into.name)
+        return self
+
+    def _kept(
+        self,
+        kind: Callable[..., Aggregation],
+        key: str | None,
+        into: DeclaredState,
+        *,
+        takes: Iterable[str] = (),
+        **more: Any,
+    ) -> KeptIn:
+        """Returns an aggregation with a state that fits."""
+        group = self._group(key, into)
+        aggregation = kind(said_here(), group, tuple(takes), **more)
+        self._given((*group, *aggregation.takes))
+        if into.kind not in aggregation.kinds or into.value_type not in aggregation.value_types:
+            kinds, types = (", ".join(each) for each in (aggregation.kinds, aggregation.value_types))
+            raise self._wrong(
+                f"{into!r} is a {into.kind} of {into.value_type} values; give a {kinds} of {types} values"
+            )
+        if (into.kind is StateKind.VALUE) is not (key is None):
+            raise self._wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
+        return KeptIn(aggregation, _prefetching(into, key) if aggregation.reads else into)
+
+    def _group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
+        """Returns the fields that tell the part of a state, if it has parts, and the key."""
+        if not isinstance(into, StateHandle | StateFamily):
+            raise self._wrong(f"{into!r} is no state; give one, as in HashState('counts')")
+        return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
+
+    def _passed(
+        self,
+        kind: type[Lookup],
+        state: DeclaredState,
+        key: str,
+        to: str | None,
+        *,
+        kept: KeptIn | None = None,
+    ) -> Stream:
+        by = self._given(self._group(key, state))
+        if to in self.fields:
+            raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
+        fields = self.fields if to is None else (*self.fields, to)
+        what = PassedBy(kind, by, to is not None, _prefetching(state, key), kept)
+        return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
+
+    def _bounded(self, into: DeclaredState, most: int) -> DeclaredState:
+        """Returns a state of sorted sets that keep the highest scores."""
+        if isinstance(into, StateFamily):
+            bounded = self._bounded(into.template, most)
+            assert isinstance(bounded, StateHandle)
+            return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
+        bounded = copy.copy(into)
+        bounded.retention = Retention(Side.HIGHEST, check_most(f"top of state {into.name!r}", most))
+        if into.retention.side is not None and into.retention != bounded.retention:
+            raise self._wrong(f"{into!r} keeps other members than the highest {most}; leave its limit out")
+        return bounded
+
+    def _given(self, names: Fields | None) -> tuple[str, ...]:
+        """Returns the fields that are named, or else all."""
+        if not self.fields:
+            raise self._wrong(f"there are no rows: {self._node.said} emits nothing")
+        given = self.fields if names is None else (names,) if isinstance(names, str) else tuple(names)
+        if unknown := [name for name in given if name not in self.fields]:
+            raise self._wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
+        if not given:
+            raise self._wrong("no field is named; leave `of` out for all of them")
+        return given
+
+    def _function(self, function: Callable[..., Any]) -> UserFunction:
+        if not callable(function):
+            raise self._wrong(f"{function!r} cannot be called; give a function of the values of a row")
+        return UserFunction(function, said_here())
+
+    def _to(
+        self,
+        what: Said,
+        fields: tuple[str, ...],
+        label: str,
+        *,
+        others: Sequence[StreamNode] = (),
+    ) -> Stream:
+        said = said_here()
+        node = StreamNode(what, said, fields, label or step_of(said), (self._node, *others))
+        for parent in node.parents:
+            parent.children.append(node)
+        self._nodes.append(node)
+        return Stream(self._nodes, node)
+
+    def _wrong(self, text: str) -> TopologyError:
+        return TopologyError(f"{said_here()}: {text}")
+
+
+def _prefetching(state: DeclaredState, key: str | None) -> DeclaredState:
+    """Returns a state that is read, for a whole group of transactions at once if a tuple field has its keys."""
+    if not isinstance(state, KeyedState) or key is None or state.prefetched_by:
+        return state
+    return copy.copy(state).prefetch(key)

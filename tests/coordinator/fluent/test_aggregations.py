@@ -1,0 +1,258 @@
+"""Every aggregation leaves what a plain loop over all rows leaves, at every number of tasks and size of groups."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+import pytest
+
+from coordinator import FixedBatchesSpout, LocalCluster
+from coordinator.fluent.stream import stream
+from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
+from tests.support.topologies.short_forms import finished, kept, rows
+
+DRAW = Random(7)
+EVENTS: list[list[Any]] = [[DRAW.choice("abcde"), DRAW.choice(["mon", "tue"]), DRAW.randrange(100)] for _ in range(200)]
+
+
+def events():
+    """Events with a page, a day and a number, twelve a transaction."""
+    return rows("page day n", *(EVENTS[place : place + 12] for place in range(0, len(EVENTS), 12)))
+
+
+def by_page(fold, initial=None):
+    found: dict[str, int] = {}
+    for page, _, n in EVENTS:
+        found[page] = n if page not in found and initial is None else fold(found.get(page, initial), n)
+    return found
+
+
+def test_rows_are_counted_and_summed_into_every_kind_of_state_that_adds():
+    s = events()
+    s.count_by("page", into=HashState("counts")).sum_by("page", "n", into=HashState("sums", float))
+    s.count_by("n", into=SortedSetState("ranked", int)).count_by(None, into=ValueState("count"))
+    s.sum_by(None, "n", into=ValueState("sum"))
+    assert kept(s.topology("added"), "counts", "sums", "ranked", "count", "sum") == {
+        "counts": Counter(page for page, _, _ in EVENTS),
+        "sums": by_page(lambda a, b: a + b),
+        "ranked": Counter(n for _, _, n in EVENTS),
+        "count": len(EVENTS),
+        "sum": sum(n for _, _, n in EVENTS),
+    }
+
+
+def test_decimals_are_summed_exactly():
+    paid = rows("who amount", [["ann", Decimal("0.1")], ["ann", Decimal("0.2")]], [["ann", Decimal(3)]])
+    topology = paid.sum_by("who", "amount", into=HashState("paid", Decimal, scale=2)).topology("decimals")
+    assert kept(topology, "paid") == {"ann": Decimal("3.30")}
+
+
+def test_a_part_is_told_by_the_field_of_its_name():
+    s = events()
+    s.count_by("page", into=SortedSetState("views").per("day")).sum_by(None, "n", into=ValueState("sum").per("day"))
+    s.max_by("page", "n", into=HashState("most").per("day"))
+    views: dict[str, Counter[str]] = defaultdict(Counter)
+    sums: Counter[str] = Counter()
+    most: dict[str, dict[str, int]] = defaultdict(dict)
+    for page, day, n in EVENTS:
+        views[day][page] += 1
+        sums[day] += n
+        most[day][page] = max(n, most[day].get(page, n))
+    assert kept(s.topology("parts"), "views", "sum", "most") == {"views": views, "sum": sums, "most": most}
+
+
+def test_parts_expire_when_they_say():
+    days = [date(2026, 11, 1), date(2999, 1, 1)]
+    visits = rows("user day", [["ann", day] for day in days])
+    kept_days = HashState("visits").per("day", date, expire_at=lambda day: day + timedelta(days=7))
+    with LocalCluster() as cluster:
+        run = cluster.submit(visits.count_by("user", into=kept_days).topology("expiring"))
+        run.run_until_idle()
+        expiry_ms = cluster.client.pexpiretime("{expiring}:visits:2999-01-01")
+        assert expiry_ms == datetime(2999, 1, 8, tzinfo=UTC).timestamp() * 1000
+
+
+def test_the_least_and_the_greatest_are_kept_across_transactions():
+    s = events().min_by("page", "n", into=HashState("least")).max_by("page", "n", into=HashState("most"))
+    s.max_by(None, "day", into=ValueState("day", str)).min_by(None, "n", into=ValueState("min"))
+    assert kept(s.topology("extremes"), "least", "most", "day", "min") == {
+        "least": by_page(min),
+        "most": by_page(max),
+        "day": "tue",
+        "min": min(n for _, _, n in EVENTS),
+    }
+
+
+def test_the_latest_row_wins_whenever_it_arrives_and_ties_do_not_depend_on_the_order():
+    moves = rows(
+        "who at where", [["ann", 5, "x"], ["bob", 1, "y"]], [["ann", 3, "z"], ["bob", 1, "a"], ["bob", 0, "w"]]
+    )
+    moves.latest_by("who", "at", into=HashState("last", "json")).latest_by(None, "at", into=ValueState("any", "json"))
+    moves.latest_by("who", "at", into=HashState("where", "json"), of="where")
+    assert kept(moves.topology("latest"), "last", "where", "any") == {
+        "last": {"ann": {"at": 5, "where": "x"}, "bob": {"at": 1, "where": "y"}},
+        "where": {"ann": {"at": 5, "where": "x"}, "bob": {"at": 1, "where": "y"}},
+        "any": {"who": "ann", "at": 5, "where": "x"},
+    }
+
+
+@pytest.mark.parametrize("member", [str, int, bytes])
+def test_the_top_members_are_those_of_all_rows_with_equal_scores_as_the_state_ranks_them(member):
+    named = [[member(n) if member is not bytes else str(n).encode(), page, n % 7] for page, _, n in EVENTS]
+    scored = rows("member page score", *(named[place : place + 12] for place in range(0, len(named), 12)))
+    scored.top(5, "member", by="score", into=SortedSetState("top", member))
+    scored.top(2, "member", by="score", into=SortedSetState("tops", member).per("page"))
+
+    def best(most, chosen):
+        scores = {name: score for name, _, score in chosen}
+        ranked = sorted(scores, key=lambda name: (scores[name], name if member is bytes else str(name).encode()))
+        return {name: scores[name] for name in ranked[-most:]}
+
+    assert kept(scored.topology("tops"), "top", "tops") == {
+        "top": best(5, named),
+        "tops": {page: best(2, [row for row in named if row[1] == page]) for page in "abcde"},
+    }
+
+
+def test_a_member_counts_with_its_best_score_and_takes_one_place():
+    scored = rows("member score", [["a", 1], ["b", 9], ["b", 8], ["b", 7]], [["a", 5], ["c", 2], ["a", 0]])
+    topology = scored.top(2, "member", by="score", into=SortedSetState("top", keep_highest=2)).topology("best")
+    assert kept(topology, "top") == {"b": 9, "a": 5}
+
+
+def test_what_was_distinct_is_kept_or_estimated():
+    s = events()
+    s.distinct_by("page", into=SetState("pages"))
+    s.distinct_by("n", into=HyperLogLogState("n", int).per("day"))
+    s.distinct_by("n", into=HyperLogLogState("all", int))
+    found = kept(s.topology("distinct"), "pages", "all", "n")
+    assert found["pages"] == {page for page, _, _ in EVENTS}
+    assert found["all"] == pytest.approx(len({n for _, _, n in EVENTS}), abs=2)
+    assert {*found["n"]} == {"mon", "tue"}
+
+
+@pytest.mark.parametrize("per_day", [False, True])
+def test_the_first_row_with_a_key_passes_once_and_is_seen_in_later_transactions(per_day):
+    s = events()
+    seen = SetState("seen").per("day") if per_day else SetState("seen")
+    s.distinct_by("page", into=seen).count_by("page", into=HashState("firsts"))
+    expected = Counter(dict.fromkeys("abcde", 2 if per_day else 1))
+    assert kept(s.topology("firsts"), "firsts") == expected
+
+
+def test_all_rows_may_pass_with_whether_they_were_the_first():
+    s = events().distinct_by("page", into=SetState("seen"), to="is_first")
+    s.map(str, of="is_first").count_by("is_first", into=HashState("deliveries"))
+    assert kept(s.topology("marked"), "deliveries") == {"True": 5, "False": 195}
+
+
+def test_rows_are_reduced_one_after_the_other():
+    s = events().reduce_by("page", lambda total, n: total * 31 % 1009 + n, 1, into=HashState("hashes"), of="n")
+    topology = s.topology("reduced")
+    expected = by_page(lambda total, n: total * 31 % 1009 + n, 1)
+    assert [finished(topology, group=group).state("hashes") for group in (1, 3, 64)] == [expected] * 3
+
+
+def appended(so_far, n):
+    so_far.append(n)
+    return so_far[-2:]
+
+
+def test_each_key_begins_with_a_copy_of_the_initial_value():
+    s = rows("page n", [["a", 1], ["b", 2]], [["a", 3], ["a", 4]])
+    s.reduce_by("page", appended, [0], into=HashState("last", "json"), of="n")
+    run = finished(s.reduce_by(None, max, 0, into=ValueState("most"), of="n").topology("copies"))
+    assert (run.state("last"), run.state("most")) == ({"a": [3, 4], "b": [0, 2]}, 4)
+
+
+def test_rows_behind_steps_are_reduced_too():
+    s = events().map(lambda n: -n, to="less", of="n")
+    s.reduce_by("page", lambda total, less: total + less, 0, into=HashState("sums"), of="less")
+    assert kept(s.topology("behind"), "sums") == by_page(lambda a, b: a - b, 0)
+
+
+def test_what_a_reducing_function_raises_names_its_line_and_the_row():
+    s = rows("page n", [["a", 1], ["a", 0]]).reduce_by("page", lambda q, n: q // n, 8, into=HashState("q"), of="n")
+    with pytest.raises(UserCodeError, match=r"(?s)q // n.*ZeroDivisionError.*in reduce_by\(.*given 8, 0"):
+        finished(s.topology("dividing"))
+
+
+@pytest.mark.parametrize(
+    ("keep", "match"),
+    [
+        (lambda s: s.sum_by("page", "day", into=HashState("h")), r"unsupported operand.*\nin sum_by at .*\.py:\d+"),
+        (
+            lambda s: s.count_by("n", into=HashState("h")),
+            r"given field \d+ of type int, but declares str.*\nin count_by at",
+        ),
+        (lambda s: s.sum_by("page", "n", into=ValueState("h").per("day", int)), "does not fit"),
+    ],
+)
+def test_values_that_do_not_fit_name_the_step(keep, match):
+    with pytest.raises((UserCodeError, TopologyError), match=f"(?s){match}"):
+        finished(keep(events()).topology("unfit"))
+
+
+def test_rows_are_enriched_by_what_the_transactions_before_have_left():
+    balances = HashState("balances")
+    s = rows("who n", [["ann", 5], ["ann", 2]], [["ann", 1], ["bob", 7]], [["bob", 1]])
+    seen = s.enrich(balances, by="who", to="had")
+    s.sum_by("who", "n", into=balances)
+    seen.map(str, of="had").map(lambda who, n, had: f"{who} {n} {had}", to="row").count_by(
+        "row", into=HashState("rows")
+    )
+    topology = s.topology("enriched")
+    expected = ["ann 5 None", "ann 2 None", "ann 1 7", "bob 7 None", "bob 1 7"]
+    assert kept(topology, "balances", "rows") == {"balances": {"ann": 8, "bob": 8}, "rows": Counter(expected)}
+
+
+def test_a_lookup_finds_the_part_by_the_field_of_its_name():
+    s = rows("who day n", [["ann", "mon", 5]], [["ann", "tue", 1], ["ann", "mon", 2]])
+    sums = HashState("sums").per("day")
+    s.enrich(sums, by="who", to="had").filter(lambda had: had is not None, of="had").count_by(
+        "had", into=HashState("had", field=int)
+    )
+    s.sum_by("who", "n", into=sums)
+    assert kept(s.topology("looked"), "had") == {5: 1}
+
+
+@pytest.mark.parametrize(
+    ("enrich", "match"),
+    [
+        (
+            lambda s: s.enrich(HashState("h"), by="page", to="x"),
+            "reads state 'h', which nothing in this topology writes; written: c",
+        ),
+        (lambda s: s.enrich(HashState("c", str), by="page", to="x"), "which is written with other types"),
+        (lambda s: s.enrich(SetState("c"), by="page", to="x"), "is a set; give a HashState"),
+        (lambda s: s.enrich(HashState("c"), by="page", to="day"), "field 'day' exists already"),
+        (lambda s: s.enrich(HashState("c"), by="x", to="y"), r"fields \['x'\] are unknown"),
+    ],
+)
+def test_a_lookup_that_could_find_nothing_is_refused(enrich, match):
+    s = events().count_by("page", into=HashState("c"))
+    with pytest.raises(TopologyError, match=match):
+        enrich(s).topology("t")
+
+
+@pytest.mark.parametrize("limit", [SortedSetState("t", keep_highest=3), SortedSetState("t", keep_lowest=5)])
+def test_another_limit_than_that_of_the_state_is_refused(limit):
+    with pytest.raises(TopologyError, match="keeps other members than the highest 5"):
+        events().top(5, "page", by="n", into=limit)
+    with pytest.raises(TopologyError, match="top of state 't' is 0"):
+        events().top(0, "page", by="n", into=SortedSetState("t"))
+
+
+def test_what_only_estimates_has_no_first_rows():
+    with pytest.raises(TopologyError, match=r"there are no rows: distinct_by at .* emits nothing"):
+        events().distinct_by("page", into=HyperLogLogState("pages")).count_by("page", into=HashState("c"))
+
+
+def test_a_keyless_stream_of_many_sources_of_columns_is_one_group():
+    spout = FixedBatchesSpout([[[1, 2]], [[3, 4]]], ["a", "b"])
+    s = stream(spout).sum_by(None, "b", into=ValueState("b"))
+    assert kept(s.topology("one"), "b") == 6

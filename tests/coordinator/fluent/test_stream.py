@@ -1,0 +1,292 @@
+"""What a stream's steps make of rows, and what the topology is that they become."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from committers import ICommitter
+from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
+from coordinated_bolt.streams.groupings import FieldsGrouping
+from coordinator import FixedBatchesSpout, TextFiles, Topology
+from coordinator.fluent.stream import Stream, stream
+from examples import word_count
+from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
+from tests.support.topologies.short_forms import finished, kept, rows
+
+TEXT = "to be or not to be\nthat is the question\n\nwhether tis nobler\n" * 20
+
+
+def words_of(folder, lines_per_batch=7):
+    (folder / "text.txt").write_text(TEXT)
+    return stream(TextFiles(f"{folder}/*.txt", lines_per_batch)).flat_map(str.split, to="word")
+
+
+def values(field_stream: Stream) -> Topology:
+    """Counts whole rows, as text: what has left a step."""
+    shown = field_stream.map(lambda *row: repr(row), to="row")
+    return shown.count_by("row", into=HashState("rows")).topology("rows")
+
+
+def left(field_stream: Stream) -> list[tuple[object, ...]]:
+    return sorted(eval(row) for row, count in kept(values(field_stream), "rows").items() for _ in range(count))
+
+
+class Splits(BaseBasicBolt):
+    output_fields = ("word",)
+
+    def execute(self, tup, collector):
+        for word in tup["line"].split():
+            collector.emit([word])
+
+
+class Sides(BaseBasicBolt):
+    def declare_output_fields(self, declarer):
+        declarer.declare(("number",))
+        declarer.declare_stream("odd", ("number",))
+
+    def execute(self, tup, collector):
+        collector.emit([tup["number"]], "odd" if tup["number"] % 2 else "default")
+
+
+class Adds(BaseBatchBolt, ICommitter):
+    total = ValueState("total")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.sum = 0
+
+    def execute(self, tup):
+        self.sum += tup["number"]
+
+    def finish_batch(self):
+        self.total.increment(self.sum)
+
+
+def test_words_are_counted_as_by_the_classes_of_the_example(tmp_path):
+    short = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
+    by_hand = word_count.topology(f"{tmp_path}/*.txt", 7)
+    assert kept(short, "counts") == kept(by_hand, "counts") == Counter(TEXT.split())
+
+
+def test_a_word_count_has_the_components_that_one_writes_by_hand(tmp_path):
+    topology = words_of(tmp_path).count_by("word", into=HashState("counts")).topology("word_count")
+    assert [(c.component_id, c.kind.value) for c in topology.components] == [
+        ("input", "spout"),
+        ("split", "bolt"),
+        ("counts", "committer"),
+    ]
+    assert [s.grouping for s in topology.component("counts").subscriptions] == [FieldsGrouping(("word",))]
+
+
+def test_what_a_function_returns_takes_the_place_of_what_it_was_given():
+    def orders():
+        return rows("customer units cents", [["ann", 2, 250], ["bob", 1, 40]])
+
+    paid = orders().map(lambda units, cents: units * cents, to="paid", of=["units", "cents"])
+    assert paid.fields == ("customer", "paid")
+    assert left(paid) == [("ann", 500), ("bob", 40)]
+    assert left(orders().map(str, of="units")) == [("ann", "2", 250), ("bob", "1", 40)]
+    assert left(orders().map(lambda *row: len(row), to="size")) == [(3,), (3,)]
+    swapped = orders().map(lambda cents, customer: (cents, customer), to=["a", "b"], of=["cents", "customer"])
+    assert (swapped.fields, left(swapped)) == (("units", "a", "b"), [(1, 40, "bob"), (2, 250, "ann")])
+
+
+def test_a_row_becomes_as_many_as_the_function_gives():
+    def lines():
+        return rows("user text", [["ann", "a b"], ["bob", ""]], [["cid", "c"]])
+
+    assert left(lines().flat_map(str.split, to="word", of="text")) == [("ann", "a"), ("ann", "b"), ("cid", "c")]
+
+    def letters(text):
+        yield from ((letter, len(text)) for letter in text)
+
+    sized = lines().flat_map(letters, to=["letter", "size"], of="text")
+    assert left(sized) == [("ann", " ", 3), ("ann", "a", 3), ("ann", "b", 3), ("cid", "c", 1)]
+    assert left(lines().flat_map(lambda user, text: {user: text}, to="user")) == [("ann",), ("bob",), ("cid",)]
+
+
+def test_splitting_whole_columns_finds_the_words_of_each_line():
+    lines = rows("line", [["a\x1cb \u2003c"], ["\u00a0d\n"], [""], ["e"]])
+    assert left(lines.flat_map(str.split)) == [(word,) for word in "abcde"]
+
+
+def test_rows_are_filtered_and_keys_are_added():
+    def numbers():
+        return rows("number", [[n] for n in range(10)])
+
+    assert left(numbers().filter(lambda number: number > 7)) == [(8,), (9,)]
+    assert left(numbers().filter(lambda number: number > 8).key_by(lambda number: number % 2, "odd")) == [(9, 1)]
+
+
+def test_a_batch_of_which_nothing_is_left_changes_nothing():
+    numbers = rows("number", [[1], [2]], [], [[3]]).filter(lambda number: number > 2)
+    assert kept(numbers.count_by("number", into=HashState("n", field=int)).topology("few"), "n") == {3: 1}
+
+
+def test_one_stream_has_several_outputs_of_one_bolt():
+    numbers = rows("number", [[n] for n in range(10)])
+    tens = numbers.map(lambda number: number * 10)
+    tens.count_by("number", into=HashState("counts", field=int))
+    tens.filter(lambda number: number > 70).sum_by(None, "number", into=ValueState("total"))
+    numbers.sum_by(None, "number", into=ValueState("all"))
+    topology = numbers.topology("outputs")
+    assert kept(topology, "counts", "total", "all") == {
+        "counts": dict.fromkeys(range(0, 100, 10), 1),
+        "total": 170,
+        "all": 45,
+    }
+    assert [c.component_id for c in topology.components] == ["input", "map-filter", "counts", "total", "all"]
+
+
+def test_a_class_can_stand_anywhere():
+    lines = rows("line", [["1 2 3"], ["4"]], [["5 6"]])
+    numbers = lines.apply(Splits()).map(int, to="number").apply(Sides())
+    numbers.commit(Adds())
+    numbers.output("odd").count_by("number", into=HashState("odd", field=int))
+    topology = lines.topology("classes")
+    assert kept(topology, "total", "odd") == {"total": 12, "odd": {1: 1, 3: 1, 5: 1}}
+    assert [c.component_id for c in topology.components] == [
+        "input",
+        "Splits",
+        "int",
+        "Sides",
+        "Adds",
+        "count_by_odd",
+        "odd",
+    ]
+
+
+def test_streams_of_one_source_are_merged():
+    numbers = rows("number", [[n] for n in range(6)]).apply(Sides())
+    odd = numbers.output("odd").map(lambda number: -number)
+    numbers.merge(odd).sum_by(None, "number", into=ValueState("total"))
+    assert kept(numbers.topology("merged"), "total") == 0 + 2 + 4 - 1 - 3 - 5
+
+
+def test_components_have_the_parallelism_that_is_given():
+    numbers = stream(FixedBatchesSpout([[[1]]], ["number"]), "numbers", parallelism=2)
+    topology = numbers.count_by("number", into=HashState("n", field=int)).topology("wide", parallelism=3)
+    assert [c.task_count for c in topology.components] == [2, 3, 3]
+    assert topology.component("numbers").kind.value == "spout"
+
+
+def test_a_builder_can_be_asked_for_what_the_short_form_has_no_word_for():
+    builder = rows("number", [[1]]).count_by("number", into=HashState("n", field=int)).builder("limits")
+    builder.set_message_timeout_s(5)
+    assert builder.build({"a": 1}).message_timeout_s == 5
+
+
+def odd_one(number):
+    if number == 3:
+        raise ValueError("three is too many")
+    return number
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        lambda numbers: numbers.map(odd_one),
+        lambda numbers: numbers.flat_map(lambda number: (odd_one(n) for n in [number])),
+        lambda numbers: numbers.filter(odd_one),
+        lambda numbers: numbers.key_by(odd_one),
+    ],
+)
+def test_what_a_function_raises_names_its_line_the_step_and_the_row(failing):
+    numbers = failing(rows("number", [[1], [2]], [[5], [3], [4]]))
+    topology = numbers.count_by("number", into=HashState("n", field=int)).topology("failing")
+    with pytest.raises(UserCodeError) as raised:
+        finished(topology)
+    text = raised.value.traceback_text
+    assert 'raise ValueError("three is too many")' in text
+    assert "ValueError: three is too many\nin " in text
+    assert "test_stream.py:" in text.partition(") at ")[2]
+    assert text.rstrip().endswith("given 3")
+    assert "user_function.py" not in text
+
+
+def test_what_a_builtin_raises_names_the_step_and_the_row():
+    topology = rows("n", [["1"], ["x"]]).map(int).count_by("n", into=HashState("n", field=int)).topology("failing")
+    with pytest.raises(UserCodeError, match=r"(?s)invalid literal.*in map\(int\) at .*test_stream.py:\d+, given 'x'"):
+        finished(topology)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        (lambda n: n.flat_map(str), r"flat_map\(str\) at .*, given 7, returned '7'; return a list, or yield"),
+        (lambda n: n.flat_map(print), r"given 7, returned None; return a list"),
+        (lambda n: n.map(lambda n: n, to=["a", "b"]), r"given 7, returned 7; give 2 values, one for each field"),
+        (lambda n: n.map(lambda n: (n,), to=["a", "b"]), r"given 7, returned \(7,\); give 2 values"),
+        (lambda n: n.flat_map(lambda n: ["ab", (1, n)], to=["a", "b"]), r"given 7, returned 'ab'; give 2 values"),
+    ],
+)
+def test_a_wrong_answer_is_refused_with_what_to_return(wrong, match):
+    kept_rows = wrong(rows("n", [[7]])).map(lambda *row: repr(row), to="row")
+    with pytest.raises(UserCodeError, match=match):
+        finished(kept_rows.count_by("row", into=HashState("n")).topology("wrong"))
+
+
+COUNTS = HashState("counts")
+
+
+@pytest.mark.parametrize(
+    ("misuse", "match"),
+    [
+        (lambda s: s.count_by("wrd", into=COUNTS), r"count_by at .*test_stream.py:\d+: fields \['wrd'\] are unknown"),
+        (lambda s: s.map(str, of="wrd"), r"fields \['wrd'\] are unknown; the stream has \['word', 'n'\]"),
+        (lambda s: s.map(str), "the function is given .* name what it returns with to"),
+        (lambda s: s.map(str, to="n", of="word"), r"would have fields \['n', 'n'\]"),
+        (lambda s: s.map("upper", of="word"), "'upper' cannot be called; give a function"),
+        (lambda s: s.key_by(len, "n", of="word"), "field 'n' exists already"),
+        (lambda s: s.count_by("word", into="counts"), "'counts' is no state; give one"),
+        (
+            lambda s: s.count_by("word", into=SetState("counts")),
+            "is a set of str values; give a hash, string, zset of int",
+        ),
+        (
+            lambda s: s.sum_by("word", "n", into=HashState("h", str)),
+            "is a hash of str values; give a hash, string, zset",
+        ),
+        (lambda s: s.count_by(None, into=COUNTS), "key None does not fit"),
+        (lambda s: s.count_by("word", into=ValueState("v")), "key 'word' does not fit"),
+        (lambda s: s.count_by("word", into=SortedSetState("v").per("day")), r"fields \['day'\] are unknown"),
+        (lambda s: s.sum_by("word", "x", into=COUNTS), r"fields \['x'\] are unknown"),
+        (lambda s: s.count_by("word", into=ListState("list")), "is a list of str values"),
+        (lambda s: s.output("odd"), r"stream 'odd' is unknown; input declares \['default'\]"),
+        (lambda s: s.map(str, of="n").output("odd"), "these rows come from a step"),
+        (lambda s: s.commit(Adds()).map(str), "Adds|emits nothing"),
+        (lambda s: s.merge(s.map(str, of="n", to="m")), "are not .*; map them to the same names"),
+        (lambda s: s.merge(rows("word n", [])), "the streams are of two sources"),
+        (lambda s: s.apply(Splits(), by="nobody"), r"fields \['nobody'\] are unknown"),
+        (lambda s: s.apply(Splits).topology("t"), "is the class Splits, not an instance"),
+        (lambda s: s.commit(Splits()).topology("t"), "cannot be a committer"),
+        (lambda s: s.topology("t"), "nothing is kept of the stream at .*; end it with count_by"),
+        (lambda s: s.filter(len, of="word").topology("t"), "nothing is kept"),
+        (
+            lambda s: (s.filter(len, of="word"), s.count_by("word", into=COUNTS).topology("t")),
+            r"nobody gets the rows of filter at .*test_stream.py:\d+; it changes nothing in the stream it is called on",
+        ),
+        (
+            lambda s: s.count_by("word", into=COUNTS).sum_by("word", "n", into=COUNTS).topology("t"),
+            "state 'counts' is declared by 'counts' and by 'counts_2'",
+        ),
+    ],
+)
+def test_a_misuse_is_refused_when_the_topology_is_built(misuse, match):
+    with pytest.raises(TopologyError, match=match):
+        misuse(rows("word n", [["a", 1]]))
+
+
+def test_what_is_no_source_is_refused():
+    with pytest.raises(TopologyError, match="give an instance of ITransactionalSpout"):
+        stream("*.txt")  # type: ignore[arg-type]
+
+
+def test_long_and_equal_names_make_different_components():
+    numbers = rows("line", [["1"]])
+    for number in range(3):
+        longer = numbers.apply(Splits(), name="x" * 64).map(len, to="size")
+        longer.count_by("size", into=HashState(f"s{number}", field=int))
+    ids = {c.component_id[-5:] for c in numbers.topology("names").components}
+    assert ids == {"input", "xxxxx", "xxx_2", "xxx_3", "len", "len_2", "len_3", "s0", "s1", "s2"}
