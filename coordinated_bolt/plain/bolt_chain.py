@@ -15,7 +15,6 @@ from coordinated_bolt.batches.hand_over import received_row
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.messages import Message, StretchOrMessage, TupleStretch
-from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.wiring import TaskWiring
 
 
@@ -66,34 +65,18 @@ class ChainInbox:
         return taken
 
 
-class ChainOutbox:
-    """The `TreeOutbox` of a task that others are chained to, or that is chained to one.
+class ChainPacker(MessagePacker):
+    """The outbox of a task in a chain of several, which hands over what is for others of them."""
 
-    All tasks of a chain report their acks through one packer, so that an acker hears of a tree once from all of them.
-
-    Args:
-        sender: task id of the sender.
-        inboxes: chained target -> its inbox.
-        framed: packs what goes to tasks outside.
-        acks: packs the acks of the whole chain.
-    """
-
-    def __init__(
-        self, sender: int, inboxes: Mapping[int, ChainInbox], framed: MessagePacker, acks: MessagePacker
-    ) -> None:
-        self._sender, self._inboxes, self._framed = sender, inboxes, framed
-        self.ack = acks.ack
-        self.fail, self.reset_timeout, self.send = framed.fail, framed.reset_timeout, framed.send
+    def join(self, inboxes: Mapping[int, ChainInbox], head: MessagePacker) -> None:
+        """Joins a chain: chained target -> its inbox. An acker hears of a tree once from all of its tasks."""
+        self._inboxes, self.acks = inboxes, head.acks
 
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Hands a tuple over, or packs it.
-
-        Raises:
-            CodecError: a value cannot travel or is too large.
-        """
+        """Hands a tuple over, or packs it."""
         inbox = self._inboxes.get(target)
         if inbox is None:
-            self._framed.add(target, stream_index, row, roots)
+            super().add(target, stream_index, row, roots)
         else:
             inbox.add(self._sender, target, stream_index, received_row(row), roots)
 
@@ -112,26 +95,25 @@ class BoltChain:
     Args:
         wirings: of its tasks, the head first, in flow order.
         make_task: (wiring, outbox) -> the task.
-        make_packer: wiring -> packs what the task sends to tasks outside.
+        make_packer: (wiring, class) -> the outbox of the task.
         begin: told which task is about to run user code.
     """
 
     def __init__(
         self,
         wirings: Sequence[TaskWiring],
-        make_task: Callable[[TaskWiring, TreeOutbox], ChainTask],
-        make_packer: Callable[[TaskWiring], MessagePacker],
+        make_task: Callable[[TaskWiring, MessagePacker], ChainTask],
+        make_packer: Callable[[TaskWiring, type[MessagePacker]], MessagePacker],
         begin: Callable[[TaskWiring], None],
     ) -> None:
         self._begin = begin
         self._members: list[_Member] = []
         inboxes = {wiring.task_id: ChainInbox() for wiring in wirings}
-        packers = [make_packer(wiring) for wiring in wirings]
+        packers = [make_packer(wiring, MessagePacker if len(wirings) == 1 else ChainPacker) for wiring in wirings]
         for wiring, packer in zip(wirings, packers, strict=True):
-            chained = {target: inboxes[target] for target in wiring.chained_targets}
-            is_alone = len(wirings) == 1
-            outbox = packer if is_alone else ChainOutbox(wiring.task_id, chained, packer, packers[0])
-            self._members.append(_Member(wiring, make_task(wiring, outbox), inboxes[wiring.task_id], packer))
+            if isinstance(packer, ChainPacker):
+                packer.join({target: inboxes[target] for target in wiring.chained_targets}, packers[0])
+            self._members.append(_Member(wiring, make_task(wiring, packer), inboxes[wiring.task_id], packer))
 
     def run(self, frames: Iterable[Iterable[StretchOrMessage]]) -> Generator[None, None, ChainFailed | None]:
         """Prepares the bolts, lets them execute everything and cleans up; returns the first failure, which ends it.

@@ -16,8 +16,8 @@ from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.messages import Message, MessageKind, TupleStretch
-from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.plain.output_collector import AnchoringCollector, TreeOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls
 from coordinated_bolt.streams.plain_tuple import TICK_ORIGIN, PlainTuple, TupleStatus
@@ -47,7 +47,7 @@ class BoltTask:
         collector: emits for the bolt.
     """
 
-    def __init__(self, wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None) -> None:
+    def __init__(self, wiring: TaskWiring, outbox: MessagePacker, random: Random, meter: Meter | None = None) -> None:
         self._wiring = wiring
         self._user = UserCalls(wiring)
         meter = meter or Meter()

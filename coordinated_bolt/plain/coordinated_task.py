@@ -19,8 +19,9 @@ from random import Random
 from coordinated_bolt.batches.coordinated_bolt import CoordinatedBolt, CoordTuples, RegularTuples
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.plain.bolt_task import BoltTask
+from coordinated_bolt.plain.message_packer import EDGE_BITS, MessagePacker
 from coordinated_bolt.plain.messages import Message, MessageKind, TupleStretch
-from coordinated_bolt.plain.outboxes import EDGE_BITS, SubtopologyOutbox, TreeOutbox
+from coordinated_bolt.plain.outboxes import SubtopologyOutbox
 from coordinated_bolt.rotating_map import RotatingMap
 from coordinated_bolt.streams.tuples import TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
@@ -64,7 +65,7 @@ class CoordinatedTask:
         meter: of the component.
     """
 
-    def __init__(self, wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None) -> None:
+    def __init__(self, wiring: TaskWiring, outbox: MessagePacker, random: Random, meter: Meter | None = None) -> None:
         meter = meter or Meter()
         if wiring.coordination is None:
             raise ProtocolError(f"task {wiring.task_id} is not part of a sub-topology")
@@ -223,7 +224,7 @@ class CoordinatedTask:
 
 
 def make_task(
-    wiring: TaskWiring, outbox: TreeOutbox, random: Random, meter: Meter | None = None
+    wiring: TaskWiring, outbox: MessagePacker, random: Random, meter: Meter | None = None
 ) -> BoltTask | CoordinatedTask:
     """Returns what runs a bolt task of a plain topology, in a sub-topology or not; engines call it for every one."""
     if wiring.coordination is None:

@@ -17,6 +17,7 @@ from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId
 from coordinated_bolt.transport.outbox import FRAME_TUPLES, check_tuple_size
 from state.codec import CodecError, pack, unpack
 
+EDGE_BITS = 64
 FRAME_BYTES = 4 * 1024 * 1024
 """A frame is sent once it holds this many bytes, far below the codec's limit."""
 PORTION = 256
@@ -77,7 +78,7 @@ class _HeldMessages:
 
 
 class MessagePacker:
-    """The outbox of a task for one wave: packs what it sends into frames.
+    """The outbox of a task for one wave: packs what it sends into frames; nothing is delivered before a method returns.
 
     What there is to say of a root goes to one acker, which every sender chooses alike.
 
@@ -90,6 +91,7 @@ class MessagePacker:
         acker_tasks: every acker task.
 
     Attributes:
+        acks: root -> the xor of the edges that its acker is still to be told.
         byte_count: the size of what was packed so far: all but the last portion of small tuples for each target.
     """
 
@@ -105,11 +107,11 @@ class MessagePacker:
         self._frame_messages, self._portion = frame_messages, min(PORTION, frame_messages)
         self._acker_tasks = acker_tasks
         self._boxes: dict[int, _HeldMessages] = {}
-        self._acks: dict[int, int] = {}
+        self.acks: dict[int, int] = {}
         self.byte_count = 0
 
     def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int]) -> None:
-        """Sends a tuple.
+        """Sends a tuple; `roots` is root -> edge, and belongs to the packer from then on, but `row` does not.
 
         Raises:
             CodecError: a value cannot travel or is too large; raised here, where the emitter can see it.
@@ -131,7 +133,7 @@ class MessagePacker:
     def add_all(
         self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int]
     ) -> None:
-        """Sends small tuples with one root each, or with none; the same as `add` of each."""
+        """Sends small tuples, see `is_small`, with one root and edge each, or with none; the same as `add` of each."""
         box = self._boxes.get(target) or self._box(target)
         for start in range(0, len(rows), self._portion):
             part = slice(start, start + self._portion)
@@ -139,7 +141,7 @@ class MessagePacker:
             self._hold(target, box, pack([_STRETCH, stream_index, rows[part], *columns]), len(rows[part]))
 
     def begin(self, begun: dict[int, int]) -> None:
-        """Tells the ackers which roots a spout has emitted."""
+        """Tells the ackers which roots a spout has emitted: root -> the xor of its first edges."""
         self._tell(begun, {})
 
     def init(self, root: int, edges: int) -> None:
@@ -148,7 +150,7 @@ class MessagePacker:
 
     def ack(self, root: int, edges: int) -> None:
         """Tells the acker of a root some edges that the task has received and sent."""
-        acks = self._acks
+        acks = self.acks
         acks[root] = acks.get(root, 0) ^ edges
         if len(acks) >= self._frame_messages:
             self._tell_acks()
@@ -212,8 +214,8 @@ class MessagePacker:
         box.held, box.item_count, box.byte_count = [], 0, 0
 
     def _tell_acks(self) -> None:
-        acks, self._acks = self._acks, {}
-        self._tell({}, acks)
+        self._tell({}, self.acks)
+        self.acks.clear()  # tasks of a chain share it
 
     def _tell(self, begun: dict[int, int], acks: dict[int, int]) -> None:
         """Sends each acker a frame of its own about its roots."""

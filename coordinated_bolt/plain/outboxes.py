@@ -1,58 +1,16 @@
-"""Where a plain task's tuples go, and what the ackers have to know of their trees; inside a sub-topology, too."""
+"""Where the tuples of a batch go that begins inside a plain topology, and what the ackers have to know of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from coordinated_bolt.columns import Rows
-from coordinated_bolt.plain.messages import Message, coord_message, regular_message
+from coordinated_bolt.plain.message_packer import EDGE_BITS, MessagePacker
+from coordinated_bolt.plain.messages import coord_message, regular_message
 from coordinated_bolt.transport.outbox import EMITTED_LATE
 from state.attempt import TransactionAttempt
-
-EDGE_BITS = 64
-
-
-class RootOutbox(Protocol):
-    """Takes what one spout task sends; nothing is delivered before its methods return (driver)."""
-
-    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int], /) -> None:
-        """Sends a tuple; `roots` is root -> edge, and belongs to the outbox from then on, but `row` does not.
-
-        Raises:
-            CodecError: a value cannot travel or is too large.
-        """
-
-    def add_all(
-        self, target: int, stream_index: int, rows: Sequence[list[Any]], roots: Sequence[int], edges: Sequence[int], /
-    ) -> None:
-        """Sends small tuples, see `is_small`, each with one root and edge, or with none; as `add`."""
-
-    def init(self, root: int, edges: int, /) -> None:
-        """Tells the acker that the spout has begun a tree; `edges` is the xor of its first edges."""
-
-    def begin(self, begun: dict[int, int], /) -> None:
-        """Tells the same of many: root -> edges."""
-
-
-class TreeOutbox(Protocol):
-    """Takes what one bolt task sends; nothing is delivered before its methods return (executor)."""
-
-    def add(self, target: int, stream_index: int, row: list[Any], roots: dict[int, int], /) -> None:
-        """Sends a tuple, as `RootOutbox.add`."""
-
-    def ack(self, root: int, edges: int, /) -> None:
-        """Tells the acker the xor of some edges that the task has received and sent in a tree."""
-
-    def fail(self, root: int) -> None:
-        """Tells the acker that a tree has failed."""
-
-    def reset_timeout(self, root: int) -> None:
-        """Asks the spout of a tree to restart its timeout."""
-
-    def send(self, message: Message, /) -> None:
-        """Sends any message; tasks of sub-topologies send nothing else."""
 
 
 class SubtopologyOutbox:
@@ -84,7 +42,7 @@ class SubtopologyOutbox:
         *,
         sender: int,
         inside: Sequence[int],
-        outbox: TreeOutbox,
+        outbox: MessagePacker,
         random: Random,
     ) -> None:
         self._batch = batch

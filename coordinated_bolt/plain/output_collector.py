@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from coordinated_bolt.batches.refused_tuples import outside_transactions
-from coordinated_bolt.plain.outboxes import EDGE_BITS, TreeOutbox
+from coordinated_bolt.plain.message_packer import EDGE_BITS, MessagePacker
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import PlainTuple, TupleStatus
 from coordinated_bolt.streams.routing import Router
@@ -41,7 +41,7 @@ class TreeOutputCollector:
     """
 
     def __init__(
-        self, wiring: TaskWiring, outbox: TreeOutbox, random: Random, watched: HookObserver, meter: Meter
+        self, wiring: TaskWiring, outbox: MessagePacker, random: Random, watched: HookObserver, meter: Meter
     ) -> None:
         self.component_id = wiring.component_id
         self._random = random

@@ -8,8 +8,7 @@ from itertools import repeat
 from random import Random
 from typing import Any
 
-from coordinated_bolt.plain.message_packer import is_small, unpack_numbers
-from coordinated_bolt.plain.outboxes import EDGE_BITS, RootOutbox
+from coordinated_bolt.plain.message_packer import EDGE_BITS, MessagePacker, is_small, unpack_numbers
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.plain_tuple import Pending
 from coordinated_bolt.streams.routing import Router
@@ -38,7 +37,7 @@ class TreeSpoutOutputCollector:
     """
 
     def __init__(
-        self, wiring: TaskWiring, outbox: RootOutbox, random: Random, watched: HookObserver, meter: Meter
+        self, wiring: TaskWiring, outbox: MessagePacker, random: Random, watched: HookObserver, meter: Meter
     ) -> None:
         self._has_ackers = bool(wiring.acker_tasks)
         self._random = random

@@ -13,8 +13,8 @@ from random import Random
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.components.spouts import IAckValueSpout, IFailValueSpout, ISpout
 from coordinated_bolt.components.task_hook import install_hooks
+from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.messages import Message, MessageKind
-from coordinated_bolt.plain.outboxes import RootOutbox
 from coordinated_bolt.plain.spout_collector import TreeSpoutOutputCollector
 from coordinated_bolt.plain.user_calls import UserCalls, end_on
 from coordinated_bolt.streams.plain_tuple import Pending, PendingMessage
@@ -46,7 +46,7 @@ class SpoutTask:
     def __init__(
         self,
         wiring: TaskWiring,
-        outbox: RootOutbox,
+        outbox: MessagePacker,
         random: Random,
         *,
         max_spout_pending: int | None = None,

@@ -11,7 +11,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from random import Random
-from typing import Any
 
 from coordinated_bolt.plain.message_packer import MessagePacker
 from coordinated_bolt.plain.spout_task import SpoutTask
@@ -73,7 +72,7 @@ class PlainCoordinator:
         self._size = PlainWaveSize(options.wave_tuples_max, options.max_crashes)
         self._is_draining, self._idle_rounds = False, 0
         self.statistics = PlainStatistics()
-        self._outboxes = {task: SpoutOutbox(plan.wirings[task]) for task in plan.spout_tasks}
+        self._outboxes = {task: SpoutPacker(plan.wirings[task]) for task in plan.spout_tasks}
         self._wave_count = 0
         self._wave = self._new_wave()
         self._sent_count = 0  # tuples of earlier waves
@@ -220,13 +219,14 @@ class PlainCoordinator:
         tuple_count = self._waiting_count()
         if not tuple_count:
             return None
-        wave, self._wave = self._wave, self._new_wave()
+        wave, packed = self._wave, self._wave.close()
+        self._wave = self._new_wave()
         self._sent_count += tuple_count
         wave.tuple_count, wave.began_s = tuple_count, self._clock()
         self.statistics.wave_started(wave.began_s)
         self._observers.notify(WaveStarted(wave.wave_id.number, tuple_count=tuple_count))
         reached("plain_wave.submitting")
-        self._engine.begin(wave.close())
+        self._engine.begin(packed)
         return wave
 
     def _end(self, wave: SpoutWave) -> WaveDrained | WaveCrashed:
@@ -278,27 +278,54 @@ class PlainCoordinator:
         return SpoutWave(WaveId(self._wave_count, self._draw_bits(64)), self._outboxes)
 
 
+class SpoutPacker(MessagePacker):
+    """The outbox of a spout task, which outlives the waves that it fills (driver).
+
+    No acker is told of the trees that begin: the driver keeps their edges, and compares them with what bolts report.
+    """
+
+    def __init__(self, wiring: TaskWiring) -> None:
+        super().__init__(WaveId(0, 0), wiring.task_id, lambda frame: None, wiring.frame_tuples)
+
+    def fill(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> None:
+        """Puts everything into another wave from now on; the one before is closed.
+
+        `keep` takes its frames, and `begun` root -> edges of every tree that begins.
+        """
+        self._wave_id, self._send_frame, self._begun, self._boxes, self.byte_count = wave_id, keep, begun, {}, 0
+
+    def init(self, root: int, edges: int) -> None:
+        """Notes a tree that begins."""
+        self._begun[root] = edges
+
+    def begin(self, begun: dict[int, int]) -> None:
+        """Notes many."""
+        self._begun.update(begun)
+
+
 class SpoutWave:
     """A wave, from its first tuple to the last `ack` or `fail` of its messages (driver).
 
     Args:
-        outboxes: spout task id -> its outbox, which from now on puts everything into this wave.
+        packers: spout task id -> its outbox, which from now on puts everything into this wave.
 
     Attributes:
         begun: spout task -> root -> edges, of every message that is to be acked or failed, in the order of emission.
         tuple_count, began_s, ended_s: set when it begins and ends; seconds on the run's clock.
     """
 
-    def __init__(self, wave_id: WaveId, outboxes: Mapping[int, SpoutOutbox]) -> None:
+    def __init__(self, wave_id: WaveId, packers: Mapping[int, SpoutPacker]) -> None:
         self.wave_id = wave_id
         self.tuple_count, self.began_s, self.ended_s = 0, 0.0, 0.0
         self._frames: list[bytes] = []
-        self.begun: dict[int, dict[int, int]] = {task: {} for task in outboxes}
-        self._packers = [outbox.fill(wave_id, self._keep, self.begun[task]) for task, outbox in outboxes.items()]
+        self.begun: dict[int, dict[int, int]] = {task: {} for task in packers}
+        self._packers = packers.values()
+        for task, packer in packers.items():
+            packer.fill(wave_id, self._keep, self.begun[task])
 
     @property
     def byte_count(self) -> int:
-        """The size of everything in it, in bytes."""
+        """The size of everything in it, in bytes, while it is filled."""
         count = 0
         for packer in self._packers:
             count += packer.byte_count
@@ -312,27 +339,3 @@ class SpoutWave:
 
     def _keep(self, frame: SealedFrame) -> None:
         self._frames.append(seal_frame(frame))
-
-
-class SpoutOutbox:
-    """The `RootOutbox` of a spout task, which outlives the waves that it fills (driver)."""
-
-    add: Callable[[int, int, list[Any], dict[int, int]], None]
-    add_all: Callable[[int, int, Sequence[list[Any]], Sequence[int], Sequence[int]], None]
-    init: Callable[[int, int], None]
-    begin: Callable[[dict[int, int]], None]
-
-    def __init__(self, wiring: TaskWiring) -> None:
-        self._wiring = wiring
-
-    def fill(self, wave_id: WaveId, keep: Callable[[SealedFrame], None], begun: dict[int, int]) -> MessagePacker:
-        """Puts everything into another wave from now on; returns what packs it.
-
-        `keep` takes its frames, and `begun` root -> edges of every tree that begins.
-        """
-        wiring = self._wiring
-        packer = MessagePacker(wave_id, wiring.task_id, keep, wiring.frame_tuples)
-        # not methods of ours that call them, since every tuple passes here
-        self.add, self.add_all = packer.add, packer.add_all
-        self.init, self.begin = begun.__setitem__, begun.update
-        return packer

@@ -20,7 +20,6 @@ from coordinated_bolt.plain.bolt_chain import BoltChain, ChainTask
 from coordinated_bolt.plain.coordinated_task import make_task
 from coordinated_bolt.plain.message_packer import MessagePacker, contents_of, trees_of
 from coordinated_bolt.plain.messages import StretchOrMessage
-from coordinated_bolt.plain.outboxes import TreeOutbox
 from coordinated_bolt.transport.edges import DRIVER
 from coordinated_bolt.transport.frames import FrameKind, SealedFrame, WaveId, open_frame
 from coordinated_bolt.watching.metrics import ComponentMetrics
@@ -62,11 +61,11 @@ class BoltStage:
         """Runs the bolts of a chain; pauses after every frame, so that what was sent can go."""
         meters = {wiring.task_id: Meter(clock=perf_counter_ns) for wiring in wirings}
 
-        def task_of(wiring: TaskWiring, outbox: TreeOutbox) -> ChainTask:
+        def task_of(wiring: TaskWiring, outbox: MessagePacker) -> ChainTask:
             return make_task(wiring, outbox, self._random(wiring), meters[wiring.task_id])
 
-        def packer_of(wiring: TaskWiring) -> MessagePacker:
-            return MessagePacker(
+        def packer_of(wiring: TaskWiring, kind: type[MessagePacker]) -> MessagePacker:
+            return kind(
                 self.wave_id,
                 wiring.task_id,
                 post.send,
