@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from coordinated_bolt.components.component import IComponent
     from coordinated_bolt.components.context import TopologyContext
+    from coordinated_bolt.components.function_bolt import bolt
     from coordinated_bolt.components.rich_bolts import BaseRichBolt, IRichBolt, OutputCollector
     from coordinated_bolt.components.spouts import (
         BaseSpout,
@@ -75,5 +76,6 @@ __all__ = [
     "TopologyContext",
     "Tuple",
     "TupleBatch",
+    "bolt",
     "is_tick",
 ]

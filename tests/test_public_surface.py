@@ -26,7 +26,7 @@ SURFACE = {
         CustomGrouping EmitInfo ExecuteInfo FailInfo FinishedCallback IAckValueSpout IBasicBolt IBatchBolt IComponent
         IFailValueSpout IRichBolt ISpout ITaskHook OutputCollector OutputFieldsDeclarer RotatingMap
         SpoutOutputCollector TICK_TUPLE_FREQ_SECS TimeCacheMap TimeoutCallback TopologyContext Tuple TupleBatch
-        is_tick
+        bolt is_tick
     """,
     "committers": "ICommitter",
     "coordinator": """

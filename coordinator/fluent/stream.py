@@ -330,7 +330,7 @@ class Stream:
 
     def _bolt(self, bolt: Any, by: Fields | Grouping, name: str, *, is_committer: bool) -> Stream:
         grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._given(by))
-        label = name or id_of(type(bolt).__name__)
+        label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
         streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
         return self._to(SentTo(bolt, grouping, is_committer), streams.get(DEFAULT_STREAM, ()), label)
 

@@ -1,0 +1,80 @@
+"""A bolt that is one function: what most basic bolts are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from coordinated_bolt.components.basic_bolts import BasicOutputCollector, IBasicBolt
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.tuples import Tuple, cut
+from state.errors import TopologyError
+
+RowFunction = Callable[[Tuple], Iterable[Any]]
+"""Gives what a tuple becomes: it returns a list, or yields."""
+
+
+def bolt(*, output_fields: str | Sequence[str]) -> Callable[[RowFunction], FunctionBolt]:
+    """Makes a basic bolt of a function (driver, when its module is imported).
+
+        @bolt(output_fields="word")
+        def split(tup):
+            yield from tup["line"].split()
+
+        builder.set_bolt("split", split).shuffle_grouping("lines")
+
+    The function is called for every tuple, where the task runs, and gives a value for each row if `output_fields` is
+    one name, or a sequence of values if it is several.
+
+    Raises:
+        TopologyError: it is used without `output_fields`, or of something that cannot be called.
+    """
+    fields = (output_fields,) if isinstance(output_fields, str) else output_fields
+
+    def made(function: RowFunction) -> FunctionBolt:
+        if not callable(function):
+            raise TopologyError(f"@bolt(...) was used of {cut(function)}; put it right above a function of a tuple")
+        return FunctionBolt(function, tuple(fields), is_single=isinstance(output_fields, str))
+
+    return made
+
+
+class FunctionBolt(IBasicBolt):
+    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function.
+
+    Attributes:
+        user_modules: what executors import for it.
+        made_at: file and line of the function.
+    """
+
+    def __init__(self, function: RowFunction, fields: Sequence[str], *, is_single: bool) -> None:
+        self._function, self._fields, self._is_single = function, fields, is_single
+        self.__doc__, self.__module__, self.__name__ = function.__doc__, function.__module__, function.__name__
+        self.user_modules = {function.__module__}
+        code = getattr(function, "__code__", None)
+        self.made_at = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
+
+    def __call__(self, tup: Any) -> Iterable[Any]:
+        return self._function(tup)
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        declarer.declare(self._fields)
+
+    def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
+        given = self._function(tup)
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            name = getattr(self._function, "__qualname__", "the function")
+            raise TypeError(f"{name} returned {cut(given, 60)} for {tup!r:.100}; return a list, or yield each row")
+        for row in given:
+            collector.emit([row] if self._is_single else row)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Pickles by name, as a class would be: its module has the bolt where the function was."""
+        name = self._function.__qualname__
+        try:
+            found: Any = reduce(getattr, name.split("."), sys.modules.get(self.__module__))
+        except AttributeError:
+            found = None
+        return name if found is self and self.__module__ != "__main__" else super().__reduce_ex__(protocol)

@@ -1,0 +1,100 @@
+"""A function is a basic bolt: in a builder, in a stream, and called by hand."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pytest
+
+from coordinated_bolt import bolt
+from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, prove, run_bolt
+from coordinator.engines.local.pickling import dumps
+from coordinator.engines.spark.shipping import dumps as dumps_for_spark
+from coordinator.engines.spark.shipping import topology_modules
+from state import HashState, TopologyError, UserCodeError
+from tests.support.topologies.plain_components import fed_builder, start
+from tests.support.topologies.short_forms import kept, rows
+
+LINES = [["to be"], ["or not"]]
+
+
+@bolt(output_fields="word")
+def split(tup):
+    """Splits a line."""
+    yield from tup["line"].split()
+
+
+@bolt(output_fields=("word", "size"))
+def measured(tup):
+    return [(word, len(word)) for word in tup["line"].split()]
+
+
+@bolt(output_fields="word")
+def wrong(tup):
+    return tup["line"]
+
+
+@bolt(output_fields="word")
+def failing(tup):
+    yield tup["line"]
+    raise ValueError("no second word")
+
+
+@bolt(output_fields="word")
+def drawn(tup):
+    yield tup["line"] * random.randrange(1, 10)
+
+
+def test_it_emits_what_the_function_gives():
+    assert run_bolt(split, LINES, fields=["line"]).emitted() == [["to"], ["be"], ["or"], ["not"]]
+    assert run_bolt(measured, LINES, fields=["line"]).emitted()[:2] == [["to", 2], ["be", 2]]
+    assert [*split({"line": "a b"})] == ["a", "b"]
+    assert split.__doc__ == "Splits a line."
+
+
+def test_it_stands_in_every_builder_and_in_a_stream():
+    short = rows("line", LINES, LINES).apply(split).count_by("word", into=HashState("counts")).topology("short")
+    assert kept(short, "counts") == {"to": 2, "be": 2, "or": 2, "not": 2}
+    assert [c.component_id for c in short.components] == ["input", "split", "count_by_counts", "counts"]
+    builder = TransactionalTopologyBuilder("built", "lines", FixedBatchesSpout([LINES], ["line"]))
+    builder.set_bolt("split", split).shuffle_grouping("lines")
+    with LocalCluster() as cluster:
+        run = cluster.submit(builder.build())
+        run.run_until_idle()
+        assert run.emitted("split", 1) == [("default", [word]) for word in ("to", "be", "or", "not")]
+    plain = fed_builder(("line",))
+    plain.set_bolt("split", split).shuffle_grouping("spout")
+    assert start(plain) is not None
+
+
+@pytest.mark.parametrize("pickled", [dumps, dumps_for_spark])
+def test_it_pickles_by_name_where_it_can_be_imported(pickled):
+    assert pickle.loads(pickled(split)) is split
+
+    @bolt(output_fields="word")
+    def inner(tup):
+        yield tup["line"]
+
+    assert [*pickle.loads(pickled(inner))({"line": "a"})] == ["a"]
+
+
+def test_executors_get_its_module():
+    s = rows("line", LINES).apply(split)
+    assert topology_modules(s.count_by("word", into=HashState("counts")).topology("shipped")) == [__name__]
+
+
+def test_what_it_raises_or_returns_by_mistake_is_named():
+    with pytest.raises(UserCodeError, match=r'(?s)raise ValueError\("no second word"\)'):
+        run_bolt(failing, LINES, fields=["line"])
+    with pytest.raises(UserCodeError, match=r"wrong returned 'to be' for .*; return a list, or yield each row"):
+        run_bolt(wrong, LINES, fields=["line"])
+    with pytest.raises(TopologyError, match="was used of 3; put it right above a function"):
+        bolt(output_fields="word")(3)  # type: ignore[arg-type]
+
+
+def test_a_proof_names_its_line():
+    s = rows("line", LINES, LINES).apply(drawn)
+    proof = prove(s.count_by("word", into=HashState("counts")).topology("drawing"), seeds=1)
+    assert proof.mistakes[0].component_id == "drawn"
+    assert "random.randrange" in proof.mistakes[0].evidence
