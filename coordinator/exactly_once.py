@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from coordinator.run import started
-from coordinator.run_request import RunRequest
-from coordinator.server_choice import choose_server
+from coordinator.run_request import QueryKeywords, RunRequest, spelled_out
 from coordinator.sources.micro_batches import MicroBatch, MicroBatchCoordinator, MicroBatches
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.coordinator import Coordinator
-from coordinator.transactional.options import RunOptions
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import TopologyError
 from state.values.whole import is_whole
@@ -140,32 +136,17 @@ class _BoundRun:
             _LOG.info("%s is transaction %d, which is committed: skipped", batch, txid)
 
 
-def exactly_once(
-    topology: Topology,
-    *,
-    redis_url: str | None = None,
-    data_dir: str | Path | None = None,
-    allow_plaintext: bool = False,
-    options: RunOptions | None = None,
-    on_progress: Callable[[RunStatistics], None] | None = None,
-    factory_module: str | None = None,
-    first_batch_id: int = 0,
-) -> ExactlyOnce:
+@spelled_out(QueryKeywords)
+def exactly_once(topology: Topology, *, first_batch_id: int = 0, **asked: Unpack[QueryKeywords]) -> ExactlyOnce:
     """Makes what `writeStream.foreachBatch` is given, so that every micro-batch changes state exactly once (driver).
 
     Batch n of the query is transaction n + 1 (n - `first_batch_id` + 1), processed by the topology on the query's
     own Spark session; its rows stay on the executors. The topology is bound to the query by its first batch: the id of
-    the query, which lives in its checkpoint, is stored with it.
+    the query, which lives in its checkpoint, is stored with it. The other arguments are as for `run`; of the options,
+    ``adopt="skip,again"`` binds the topology to another query, whatever that skips or repeats.
 
     Args:
         topology: what `TransactionalTopologyBuilder.build` returned; its spout is a `MicroBatches`.
-        redis_url: as for `run`.
-        data_dir: as for `run`.
-        allow_plaintext: as for `run`.
-        options: bounds of a run; ``adopt="skip,again"`` binds the topology to another query, whatever that skips or
-            repeats.
-        on_progress: as for `run`.
-        factory_module: as for `run`.
         first_batch_id: the first batch this topology is given, if the query has run without it before.
 
     Raises:
@@ -180,13 +161,4 @@ def exactly_once(
         )
     if not is_whole(first_batch_id, 0):
         raise TopologyError(f"first_batch_id is {first_batch_id!r}; give the number of a batch, from 0")
-    return ExactlyOnce(
-        topology,
-        first_batch_id,
-        RunRequest(
-            server=choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext),
-            options=options or RunOptions(),
-            on_progress=on_progress,
-            factory_module=factory_module,
-        ),
-    )
+    return ExactlyOnce(topology, first_batch_id, RunRequest.of(asked))

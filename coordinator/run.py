@@ -6,15 +6,14 @@ import gc
 import logging
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Unpack
 
-from coordinator.run_request import OnStart, OnStep, RunRequest
-from coordinator.server_choice import ServerChoice, choose_server
+from coordinator.run_request import RunKeywords, RunRequest, spelled_out
+from coordinator.server_choice import ServerChoice
 from coordinator.spark_start import SparkStart
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.letter_streams import with_letter_streams
@@ -24,8 +23,8 @@ from coordinator.topology.planning.plan import make_plan
 from coordinator.transactional.assembly import assembled, refuse_early
 from coordinator.transactional.coordinator import Coordinator
 from coordinator.transactional.engine import Engine
-from coordinator.transactional.options import HANG_REPORT_S, EngineName, RunOptions
-from coordinator.transactional.start.republish_choice import LetterChoice, LettersGiven
+from coordinator.transactional.options import HANG_REPORT_S, RunOptions
+from coordinator.transactional.start.republish_choice import LetterChoice
 from coordinator.transactional.surroundings import Surroundings
 from coordinator.watching.log_records import logs_of
 from coordinator.watching.pulse.pulse_start import pulse_observer
@@ -51,25 +50,8 @@ NAME_TRIES, NAME_PAUSE_S = 8, 0.25
 """The newer run reports where it runs right after the takeover, from a thread of its own; that is waited for."""
 
 
-def run(
-    topology: Topology,
-    *,
-    redis_url: str | None = None,
-    data_dir: str | Path | None = None,
-    allow_plaintext: bool = False,
-    spark: Any = None,
-    master: str = "local[*]",
-    conf: Mapping[str, str] | None = None,
-    options: RunOptions | None = None,
-    on_start: OnStart | None = None,
-    on_step: OnStep | None = None,
-    on_progress: Callable[[RunStatistics], None] | None = None,
-    factory_module: str | None = None,
-    replay: Sequence[int] | str | None = None,
-    replay_letters: LettersGiven | None = None,
-    observers: Sequence[Observer] = (),
-    engine: str = EngineName.SPARK,
-) -> RunStatistics:
+@spelled_out(RunKeywords)
+def run(topology: Topology, **asked: Unpack[RunKeywords]) -> RunStatistics:
     """Runs a topology from its first uncommitted transaction to the end of its input (driver).
 
     Args:
@@ -105,22 +87,7 @@ def run(
         EngineError: Spark is gone, cannot be reached, or cannot work.
         TransactionError: see `Coordinator.run`.
     """
-    request = RunRequest(
-        server=choose_server(redis_url, data_dir, allow_plaintext=allow_plaintext),
-        spark=spark,
-        master=master,
-        conf=conf,
-        options=options or RunOptions(),
-        on_start=on_start,
-        on_step=on_step,
-        on_progress=on_progress,
-        factory_module=factory_module,
-        replay=replay,
-        replay_letters=replay_letters,
-        observers=observers,
-        engine=engine,
-    )
-    return run_as(topology, request)
+    return run_as(topology, RunRequest.of(asked))
 
 
 def run_as(topology: Topology, request: RunRequest) -> RunStatistics:

@@ -1,12 +1,17 @@
-"""What a transactional run is asked for: one value, made by each entrance and carried whole to where it is used."""
+"""What a transactional run is asked for: one value, made by each entrance and carried whole to where it is used.
+
+Arguments of the entrances are typed here, once; what they mean is said at `run`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from coordinator.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice, choose_server
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.coordinator import Coordinator
@@ -21,7 +26,38 @@ if TYPE_CHECKING:
 
 OnStart = Callable[[Coordinator], None]
 OnStep = Callable[[str], None]
+Entrance = TypeVar("Entrance", bound=Callable[..., Any])
 LOCAL_MASTER = "local[*]"
+
+
+class ServerKeywords(TypedDict, total=False):
+    """Where the state is."""
+
+    redis_url: str | None
+    data_dir: str | Path | None
+    allow_plaintext: bool
+
+
+class QueryKeywords(ServerKeywords, total=False):
+    """Keyword arguments of `exactly_once`, whose Spark is that of the query."""
+
+    options: RunOptions | None
+    on_progress: Callable[[RunStatistics], None] | None
+    factory_module: str | None
+
+
+class RunKeywords(QueryKeywords, total=False):
+    """Keyword arguments of `run` and `start`."""
+
+    spark: Any
+    master: str
+    conf: Mapping[str, str] | None
+    on_start: OnStart | None
+    on_step: OnStep | None
+    replay: Sequence[int] | str | None
+    replay_letters: LettersGiven | None
+    observers: Sequence[Observer]
+    engine: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +83,18 @@ class RunRequest:
     observers: Sequence[Observer] = ()
     intake: Intake | None = None
     engine: str = EngineName.SPARK
+
+    @classmethod
+    def of(cls, asked: QueryKeywords) -> RunRequest:
+        """Returns the request that the arguments of an entrance make.
+
+        Raises:
+            TopologyError: two servers are named.
+            TypeError: there is no such argument.
+        """
+        given: dict[str, Any] = {"redis_url": None, "data_dir": None, **asked}
+        server = choose_server(**{name: given.pop(name) for name in ServerKeywords.__annotations__ if name in given})
+        return cls(server=server, options=given.pop("options", None) or RunOptions(), **given)
 
     def choice(self) -> RepublishChoice | LetterChoice | None:
         """Returns what the run publishes again; None if it reads the input.
@@ -92,3 +140,20 @@ class RunRequest:
         """Tells what is about to be started."""
         if self.on_step is not None:
             self.on_step(phrase)
+
+
+def spelled_out(arguments: type[QueryKeywords]) -> Callable[[Entrance], Entrance]:
+    """Shows the arguments of an entrance one by one, with defaults: in ``help()``, notebooks and the API reference."""
+    defaults = {entry.name: entry.default for entry in fields(RunRequest)} | {"options": None, "allow_plaintext": False}
+
+    def shown(entrance: Entrance) -> Entrance:
+        own = signature(entrance)
+        before = [each for each in own.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        more = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=defaults.get(name), annotation=hint.__forward_arg__)
+            for name, hint in arguments.__annotations__.items()
+        ]
+        entrance.__signature__ = own.replace(parameters=[*before, *more])  # type: ignore[attr-defined]
+        return entrance
+
+    return shown

@@ -5,24 +5,24 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar, overload
+from typing import Any, Generic, Protocol, Self, TypedDict, TypeVar, Unpack, cast, overload
 
 from coordinated_bolt.watching.metrics import ComponentMetrics
+from coordinator.plain.plain_coordinator import PlainCoordinator
 from coordinator.plain.plain_options import PlainRunOptions
 from coordinator.plain.plain_topology import PlainTopology
 from coordinator.run import run_as
 from coordinator.run_plain import run_plain
-from coordinator.run_request import RunRequest
-from coordinator.server_choice import choose_server
+from coordinator.run_request import OnStep, RunKeywords, RunRequest, ServerKeywords, spelled_out
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_checks import check_is_a
 from coordinator.transactional.options import EngineName, RunOptions
+from coordinator.watching.run_observer import Observer
 from coordinator.watching.statistics.plain_statistics import PlainStatistics
 from coordinator.watching.statistics.run_report import Figures, tables_of
 from coordinator.watching.statistics.run_statistics import RunStatistics
@@ -211,50 +211,30 @@ class BackgroundRun(Generic[Statistics]):
             _LOG.warning("the run of topology %r did not drain in time; the next run continues", self.topology_id)
 
 
-@overload
-def start(
-    topology: Topology,
-    *,
-    redis_url: str | None = None,
-    data_dir: str | Path | None = None,
-    allow_plaintext: bool = False,
-    spark: Any = None,
-    master: str = "local[*]",
-    conf: Mapping[str, str] | None = None,
-    options: RunOptions | None = None,
-    on_progress: Callable[[RunStatistics], None] | None = None,
-    factory_module: str | None = None,
-    engine: str = EngineName.SPARK,
-) -> BackgroundRun[RunStatistics]: ...
+class PlainKeywords(TypedDict, total=False):
+    """Keyword arguments of `start` for a plain topology, as `run_plain` has them."""
+
+    spark: Any
+    master: str
+    conf: Mapping[str, str] | None
+    options: PlainRunOptions | None
+    on_start: Callable[[PlainCoordinator], None] | None
+    on_step: OnStep | None
+    on_progress: Callable[[PlainStatistics], None] | None
+    factory_module: str | None
+    observers: Sequence[Observer]
 
 
 @overload
-def start(
-    topology: PlainTopology,
-    *,
-    spark: Any = None,
-    master: str = "local[*]",
-    conf: Mapping[str, str] | None = None,
-    options: PlainRunOptions | None = None,
-    on_progress: Callable[[PlainStatistics], None] | None = None,
-    factory_module: str | None = None,
-) -> BackgroundRun[PlainStatistics]: ...
+def start(topology: Topology, **asked: Unpack[RunKeywords]) -> BackgroundRun[RunStatistics]: ...
 
 
-def start(
-    topology: Topology | PlainTopology,
-    *,
-    redis_url: str | None = None,
-    data_dir: str | Path | None = None,
-    allow_plaintext: bool = False,
-    spark: Any = None,
-    master: str = "local[*]",
-    conf: Mapping[str, str] | None = None,
-    options: Any = None,
-    on_progress: Callable[[Any], None] | None = None,
-    factory_module: str | None = None,
-    engine: str = EngineName.SPARK,
-) -> BackgroundRun[Any]:
+@overload
+def start(topology: PlainTopology, **asked: Unpack[PlainKeywords]) -> BackgroundRun[PlainStatistics]: ...
+
+
+@spelled_out(RunKeywords)
+def start(topology: Topology | PlainTopology, **asked: Any) -> BackgroundRun[Any]:  # noqa: D417 - see `run`
     """Begins a run in the background and returns at once; for notebooks, and services with more to do than one run.
 
         with start(topology) as run:
@@ -265,23 +245,14 @@ def start(
     drain the run that a cell has started before you start it again. A process has one SparkContext: to have two
     topologies run at a time, give both the same `spark`.
 
-    A plain topology runs until it is drained or, with `stop_when_idle`, until its spouts have nothing more. It has no
-    server, so it takes neither `redis_url` nor `data_dir` nor `allow_plaintext`.
+    The other arguments are as for `run`; what is to be called is called on the run's thread. A bolt that hangs keeps
+    the local engine for ever, since it is not on the main thread.
+
+    A plain topology runs until it is drained or, with `stop_when_idle`, until its spouts have nothing more. It takes
+    the arguments of `run_plain`: it has no server.
 
     Args:
         topology: what `build` of a `TransactionalTopologyBuilder` or a `TopologyBuilder` returned.
-        redis_url: as for `run`.
-        data_dir: as for `run`.
-        allow_plaintext: as for `run`.
-        spark: a SparkSession or SparkContext of yours, which is left running; None starts one, which ends with the run.
-        master: as for `run`.
-        conf: as for `run`.
-        options: limits of the run: `RunOptions`, or `PlainRunOptions` for a plain topology.
-        on_progress: called with the statistics after every event, or every wave of a plain topology, on the run's
-            thread.
-        factory_module: as for `run`.
-        engine: as for `run`, but there a bolt that hangs keeps the local one, which is not on the main thread, for
-            ever. Not for a plain topology.
 
     Returns:
         The run, whose `wait` and `result` raise whatever `run` or `run_plain` would.
@@ -289,38 +260,38 @@ def start(
     Raises:
         TopologyError: this is no topology, an argument is not for its kind, or two servers are named.
     """
-    server: dict[str, Any] = {"redis_url": redis_url, "data_dir": data_dir, "allow_plaintext": allow_plaintext}
-    where: dict[str, Any] = {"spark": spark, "master": master, "conf": conf, "factory_module": factory_module}
     runs: Callable[..., RunStatistics | PlainStatistics]
     statistics: RunStatistics | PlainStatistics
+    on_start, on_progress = (asked.pop(name, None) for name in ("on_start", "on_progress"))
     if isinstance(topology, PlainTopology):
-        _check_options(options, PlainRunOptions, "plain")
-        if given := [name for name, value in server.items() if value]:
+        _check_options(asked.get("options"), PlainRunOptions, "plain")
+        if given := [name for name in ServerKeywords.__annotations__ if asked.pop(name, None)]:
             raise TopologyError(f"{given[0]} was given, but a plain topology has no state and no server; leave it out")
+        engine = asked.pop("engine", EngineName.SPARK)
         if engine != EngineName.SPARK:
             raise TopologyError(f"engine {engine!r} was given, but a plain topology runs on Spark only; leave it out")
-        runs, statistics = partial(run_plain, topology, options=options, **where), PlainStatistics()
+        runs, statistics = partial(run_plain, topology, **asked), PlainStatistics()
     else:
         check_is_a(
             Topology, topology, "give the result of build() of a TransactionalTopologyBuilder or TopologyBuilder"
         )
-        _check_options(options, RunOptions, "transactional")
-        request = RunRequest(server=choose_server(**server), options=options or RunOptions(), engine=engine, **where)
+        _check_options(asked.get("options"), RunOptions, "transactional")
+        request = RunRequest.of(cast("RunKeywords", asked))
         runs, statistics = lambda **watching: run_as(topology, replace(request, **watching)), RunStatistics()
 
-    return BackgroundRun(topology.topology_id, _watched(runs, on_progress), statistics)
-
-
-def _watched(runs: Callable[..., Any], on_progress: Callable[[Any], None] | None) -> Work[Any]:
     def work(begun: Callable[[Any], None], progressed: Callable[[Any], None]) -> Any:
-        def passes_on(figures: Any) -> None:
-            progressed(figures)
-            if on_progress is not None:
-                on_progress(figures)
+        return runs(on_start=_both(begun, on_start), on_progress=_both(progressed, on_progress))
 
-        return runs(on_start=begun, on_progress=passes_on)
+    return BackgroundRun(topology.topology_id, work, statistics)
 
-    return work
+
+def _both(ours: Callable[[Any], None], users: Callable[[Any], None] | None) -> Callable[[Any], None]:
+    def call(what: Any) -> None:
+        ours(what)
+        if users is not None:
+            users(what)
+
+    return call
 
 
 def _check_options(options: object, wanted: type, kind: str) -> None:

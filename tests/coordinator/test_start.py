@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import signal
 import subprocess
 import sys
@@ -12,7 +13,17 @@ from typing import Any
 
 import pytest
 
-from coordinator import BackgroundRun, PlainRunOptions, PlainStatistics, RunOptions, RunStatistics, RunStatus, start
+from coordinator import (
+    BackgroundRun,
+    PlainRunOptions,
+    PlainStatistics,
+    RunOptions,
+    RunStatistics,
+    RunStatus,
+    exactly_once,
+    run,
+    start,
+)
 from state.errors import FailedException, TopologyError
 from tests.support.topologies.example_topologies import EXAMPLES
 
@@ -191,6 +202,7 @@ begun_once.wait(30)
 
 def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monkeypatch):
     given: dict[str, Any] = {}
+    begun: list[Any] = []
     seen: list[Any] = []
 
     def runs_plain(topology, *, on_start, on_progress, **arguments):
@@ -205,7 +217,8 @@ def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monke
 
     monkeypatch.setattr(sys.modules["coordinator.start"], "run_plain", runs_plain)
     options = PlainRunOptions(stop_when_idle=True)
-    with start(EXAMPLES["plain_word_count"](), master="local[2]", options=options, on_progress=seen.append) as run:
+    topology = EXAMPLES["plain_word_count"]()
+    with start(topology, master="local[2]", options=options, on_start=begun.append, on_progress=seen.append) as run:
         assert run.topology_id == "plain_word_count"
     assert (run.result().acked, run.status, given["options"], given["master"]) == (
         7,
@@ -213,7 +226,7 @@ def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monke
         options,
         "local[2]",
     )
-    assert [type(each) for each in seen] == [PlainStatistics]
+    assert ([type(each) for each in seen], len(begun)) == ([PlainStatistics], 1)
     assert "acked" in run._repr_html_()
 
 
@@ -230,6 +243,16 @@ def test_a_plain_topology_runs_in_the_background_by_the_runner_of_its_kind(monke
 def test_what_does_not_fit_the_topology_or_itself_is_refused_at_once(topology, arguments, message):
     with pytest.raises(TopologyError, match=message):
         start(EXAMPLES[topology](), **arguments)
+
+
+def test_the_arguments_of_an_entrance_are_shown_one_by_one_and_no_others_are_taken():
+    shown = inspect.signature(start).parameters
+    assert [*inspect.signature(run).parameters] == [*shown]
+    assert shown.keys() - inspect.signature(exactly_once).parameters.keys() >= {"spark", "engine", "replay"}
+    assert (shown["master"].default, shown["options"].default, shown["master"].annotation) == ("local[*]", None, "str")
+    for entrance in (run, start):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'redis'"):
+            entrance(EXAMPLES["word_count"](), redis="redis://h")  # type: ignore[call-overload, call-arg]
 
 
 def test_what_is_no_topology_is_refused_at_once():
