@@ -213,7 +213,7 @@ class Compilation:
         """Adds a component that hears the streams at these places; returns its id."""
         add = self.builder.set_committer_bolt if is_committer else self.builder.set_bolt
         component_id = _new_name(label, self._ids)
-        declarer = add(component_id, bolt, self._parallelism)
+        declarer = add(component_id, bolt, None if isinstance(grouping, GlobalGrouping) else self._parallelism)
         for upstream_id, stream_id in places:
             declarer.grouping(upstream_id, grouping, stream_id)
         return component_id
