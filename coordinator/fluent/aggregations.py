@@ -47,16 +47,13 @@ class Aggregation(ABC):
     combines: ClassVar[bool] = True
     reads: ClassVar[bool] = True
 
-    def __str__(self) -> str:
-        return self.said
-
     @property
     def gives(self) -> tuple[str, ...]:
         """The fields of the values that travel to the state; what is combined has other names than its group."""
         return tuple(f"{name}_" if name in self.group else name for name in self.takes)
 
     def start(self) -> Any:
-        """Returns what a batch is combined into; false while nothing was added."""
+        """Returns what a batch is combined into."""
         return {}
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
@@ -64,9 +61,9 @@ class Aggregation(ABC):
         for key, value in zip(self._groups(group), self._values(values), strict=False):
             combined[key] = self.merged(combined[key], value) if key in combined else value
 
-    def columns(self, combined: Any) -> ColumnLists:
-        """Returns what has been combined, as rows: the group, and then the values."""
-        return [*self._ungrouped(combined), list(combined.values())]
+    def columns(self, combined: Any) -> list[Any]:
+        """Returns what has been combined, as columns: the group, and then the values."""
+        return [*self._ungrouped(combined.keys()), combined.values()]
 
     def merged(self, one: Any, other: Any) -> Any:
         """Returns what two values of a group become."""
@@ -89,11 +86,11 @@ class Aggregation(ABC):
             return repeat(None)
         return group[0] if len(group) == 1 else zip(*group, strict=True)
 
-    def _ungrouped(self, groups: Iterable[Any]) -> ColumnLists:
+    def _ungrouped(self, groups: Iterable[Any]) -> list[Any]:
         """Inverse of `_groups`, for at least one group."""
         if len(self.group) < 2:
-            return [list(groups)] * len(self.group)
-        return list(map(list, zip(*groups, strict=True)))
+            return [groups] * len(self.group)
+        return list(zip(*groups, strict=True))
 
 
 @dataclass(frozen=True)
@@ -157,8 +154,8 @@ class Collecting(Aggregation):
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
         combined.update(dict.fromkeys(self._groups(group)))
 
-    def columns(self, combined: Any) -> ColumnLists:
-        return self._ungrouped(combined)
+    def columns(self, combined: Any) -> list[Any]:
+        return self._ungrouped(combined.keys())
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         state.add_many(keys)
@@ -176,7 +173,7 @@ class Ranking(Aggregation):
     def merged(self, one: Any, other: Any) -> Any:
         return max(one, other)
 
-    def columns(self, combined: Any) -> ColumnLists:
+    def columns(self, combined: Any) -> list[Any]:
         parts: dict[Any, list[Any]] = {}
         for key in combined:
             parts.setdefault(key[0] if len(self.group) == 2 else None, []).append(key)
@@ -205,8 +202,8 @@ class Latest(Aggregation):
     def _values(self, values: ColumnLists) -> Iterable[Any]:
         return (dict(zip(self.takes, row, strict=True)) for row in zip(*values, strict=True))
 
-    def columns(self, combined: Any) -> ColumnLists:
-        return [*self._ungrouped(combined), *([row[name] for row in combined.values()] for name in self.takes)]
+    def columns(self, combined: Any) -> list[Any]:
+        return [*self._ungrouped(combined.keys()), *([row[name] for row in combined.values()] for name in self.takes)]
 
     def merged(self, one: Any, other: Any) -> Any:
         before, after = one[self.takes[0]], other[self.takes[0]]

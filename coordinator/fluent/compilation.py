@@ -187,7 +187,7 @@ class Compilation:
             host = self._host(parent)
             stream_id = _new_stream(host.bolt, state.name, (*group, *aggregation.gives))
             grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
-            self._attached(host, CombiningOutlet(stream_id, aggregation, grouped, taken, aggregation.start()), node)
+            self._attached(host, CombiningOutlet(stream_id, aggregation, grouped, taken), node)
             places = [(host.component_id, stream_id)]
         keeper = Keeper(aggregation, state, node.made_at, node.modules)
         self._set(node.label, keeper, _grouping(group), places, is_committer=True)

@@ -17,7 +17,7 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.row_steps import ColumnLists, RowStep
-from coordinator.fluent.user_function import UserFunction, explained
+from coordinator.fluent.user_function import Explained, UserFunction
 
 
 class Outlet:
@@ -67,23 +67,25 @@ class CombiningOutlet(Outlet):
     Attributes:
         group: positions of the fields of a group.
         values: positions of the fields that are aggregated.
-        combined: what the rows are combined into.
+        combined: what the rows are combined into; None before the first.
     """
 
     stream_id: str
     aggregation: Aggregation
     group: tuple[int, ...]
     values: tuple[int, ...]
-    combined: Any
+    combined: Any = None
 
     def take(self, columns: ColumnLists, collector: BatchOutputCollector) -> None:
         group, values = ([columns[place] for place in places] for places in (self.group, self.values))
-        with explained(self.aggregation):
+        if self.combined is None:
+            self.combined = self.aggregation.start()
+        with Explained(self.aggregation.said):
             self.aggregation.add(self.combined, group, values)
 
     def finish(self, collector: BatchOutputCollector) -> None:
         if self.combined:
-            with explained(self.aggregation):
+            with Explained(self.aggregation.said):
                 rows = self.aggregation.columns(self.combined)
             collector.emit_batch(rows, self.stream_id)
 

@@ -14,7 +14,7 @@ from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.row_steps import ColumnLists
-from coordinator.fluent.user_function import explained
+from coordinator.fluent.user_function import Explained
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily
 
@@ -45,12 +45,12 @@ class Keeper(BaseBatchBolt, ICommitter):
 
     def finish_batch(self) -> None:
         aggregation = self._aggregation
-        with explained(aggregation):
+        with Explained(aggregation.said):
             columns = columns_of(self._batches, (*aggregation.group, *aggregation.gives))
             parts = columns.pop(0) if self._has_parts else None
             if len(aggregation.group) == self._has_parts:  # there is no key
                 columns.insert(0, [None] * len(columns[0]))
-            for state, _, (keys, *values) in parts_of(self.state, parts, columns):
+            for state, (keys, *values) in parts_of(self.state, parts, columns):
                 aggregation.write(state, keys, values)
 
 
@@ -82,7 +82,7 @@ class Lookup(PipedBolt, ICommitter):
 
     def finish_batch(self) -> None:
         if self._batches:
-            with explained(self.made_at):
+            with Explained(self.made_at):
                 columns = columns_of(self._batches, self._fields)
                 found = self._found(columns)
             passed = [*columns, found] if self._appends else [list(compress(column, found)) for column in columns]
@@ -96,7 +96,7 @@ class Lookup(PipedBolt, ICommitter):
     def _found(self, columns: ColumnLists) -> list[Any]:
         *part, keys = (columns[self._fields.index(name)] for name in self._by)
         found: list[Any] = [None] * len(keys)
-        for state, places, (some,) in parts_of(self.state, part[0] if part else None, [keys]):
+        for state, (some, places) in parts_of(self.state, part[0] if part else None, [keys, list(range(len(keys)))]):
             for place, value in zip(places, self.looked_up(state, some), strict=True):
                 found[place] = value
         return found
@@ -133,14 +133,13 @@ def columns_of(batches: Sequence[TupleBatch], fields: Sequence[str]) -> ColumnLi
     return columns
 
 
-def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Iterator[tuple[Any, list[int], ColumnLists]]:
-    """Yields a state, or each part of it that rows belong to, with the places of these rows and their columns."""
-    count = len(columns[0])
+def parts_of(state: Any, parts: list[Any] | None, columns: ColumnLists) -> Iterator[tuple[Any, ColumnLists]]:
+    """Yields a state, or each part of it that rows belong to, with the columns of these rows."""
     if parts is None:
-        yield state, list(range(count)), columns
+        yield state, columns
         return
     places: dict[Any, list[int]] = {}
     for place, part in enumerate(parts):
         places.setdefault(part, []).append(place)
     for part, chosen in places.items():
-        yield state[part], chosen, Columns(columns, count).take(chosen).lists
+        yield state[part], Columns(columns, len(parts)).take(chosen).lists

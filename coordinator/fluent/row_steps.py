@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, compress, repeat
 from typing import Any, TypeAlias
@@ -84,9 +85,9 @@ class FlatMapStep(MapStep):
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
         given = self.given(columns)
-        is_all = len(self.layout) == 1 and self.width is None
-        if is_all and self.function.function is str.split and {*map(type, given[0])} == {str}:
-            return [" ".join(given[0]).split()]  # the words of all rows in one call, which takes two thirds of the time
+        if self.function.function is str.split and self.width is None and len(self.layout) == 1:
+            with suppress(TypeError):  # which the other way explains
+                return [" ".join(given[0]).split()]  # the words of all rows in one call, in two thirds of the time
         lists = self.function.lists(given)
 
         def repeated(column: list[Any]) -> list[Any]:
