@@ -78,6 +78,7 @@ PURE_MODULES = (
     "coordinator/operating/inspection/platform_checks",
     "coordinator/operating/inspection/server_checks",
     "coordinator/operating/inspection/finding",
+    "coordinator/operating/inspection/known_transaction",
     "coordinator/operating/inspection/verify/comparison",
     "coordinator/operating/inspection/verify/content_checks",
     "coordinator/operating/inspection/verify/record_checks",

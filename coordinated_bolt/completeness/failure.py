@@ -45,6 +45,23 @@ class FailureKind(IntEnum):
     """Counts, reports or edges do not match: replay."""
 
 
+_KINDS = (
+    (StaleReadError, FailureKind.UNANSWERED),
+    (StateUnreachableError, FailureKind.UNANSWERED),
+    (FailedException, FailureKind.FAILED),
+    (BadInputError, FailureKind.RECORD),
+    (SourceError, FailureKind.SOURCE),
+    (StateRefusedError, FailureKind.STATE),
+)
+"""What an exception is that user code or a state handle has raised; the first class that fits decides."""
+_ERRORS: dict[FailureKind, type[TransactionError]] = {
+    FailureKind.RECORD: BadInputError,
+    FailureKind.SOURCE: SourceError,
+    FailureKind.STATE: StateRefusedError,
+    FailureKind.UNREACHABLE: StateUnreachableError,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """One failure: what happened, and where.
@@ -82,18 +99,13 @@ class Failure:
     @classmethod
     def from_exception(cls, error: BaseException, component_id: str, task_index: int, tuple_text: str = "") -> Failure:
         """Classifies an exception from user code or a state handle; the text is printable and bounded."""
-        if isinstance(error, (StaleReadError, StateUnreachableError)):
-            kind, text = FailureKind.UNANSWERED, f"{type(error).__name__}: {said_by(error)}"
-        elif isinstance(error, FailedException):
-            kind, text = FailureKind.FAILED, f"{type(error).__name__}: {said_by(error)}"
-        elif isinstance(error, BadInputError):
-            kind, text = FailureKind.RECORD, said_by(error, SENTENCE_LIMIT)
-        elif isinstance(error, SourceError):
-            kind, text = FailureKind.SOURCE, said_by(error, SENTENCE_LIMIT)
-        elif isinstance(error, StateRefusedError):
-            kind, text = FailureKind.STATE, said_by(error, SENTENCE_LIMIT)
+        kind = next((kind for known, kind in _KINDS if isinstance(error, known)), FailureKind.USER)
+        if kind is FailureKind.USER:
+            text = user_traceback(error)
+        elif kind in (FailureKind.UNANSWERED, FailureKind.FAILED):
+            text = f"{type(error).__name__}: {said_by(error)}"
         else:
-            kind, text = FailureKind.USER, user_traceback(error)
+            text = said_by(error, SENTENCE_LIMIT)
         return cls(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
     def halts(self) -> bool:
@@ -123,19 +135,8 @@ class Failure:
                 traceback_text=self.text,
             )
         where = f"{self.text} (component {self.component_id!r}" + (f", attempt {during})" if during else ")")
-        error = self._of_kind(where)
+        error = _ERRORS.get(self.kind, ProtocolError)(where)
         return error.about(Trouble(self.trouble)) if self.trouble else error
-
-    def _of_kind(self, where: str) -> TransactionError:
-        if self.kind is FailureKind.RECORD:
-            return BadInputError(where)
-        if self.kind is FailureKind.SOURCE:
-            return SourceError(where)
-        if self.kind is FailureKind.STATE:
-            return StateRefusedError(where)
-        if self.kind is FailureKind.UNREACHABLE:
-            return StateUnreachableError(where)
-        return ProtocolError(where)
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; invalid Unicode, which a file name may contain, is escaped."""

@@ -62,17 +62,12 @@ class FailureCause(StrEnum):
         return self.value.replace("_", " ")
 
     @classmethod
-    def of_failure(cls, kind: FailureKind) -> FailureCause:
-        """Returns the cause of an attempt that a task has failed."""
-        return _OF_FAILURE[kind]
-
-    @classmethod
-    def of_crash(cls, kind: CrashKind) -> FailureCause:
-        """Returns the cause of an attempt whose phase crashed."""
-        return _OF_CRASH[kind]
+    def of(cls, kind: FailureKind | CrashKind) -> FailureCause:
+        """Returns the cause of an attempt that a task has failed, or whose phase crashed."""
+        return _CAUSES[kind]
 
 
-_OF_FAILURE = {
+_CAUSES: dict[FailureKind | CrashKind, FailureCause] = {
     FailureKind.USER: FailureCause.USER_CODE,
     FailureKind.RECORD: FailureCause.BAD_RECORD,
     FailureKind.SOURCE: FailureCause.SOURCE,
@@ -81,8 +76,6 @@ _OF_FAILURE = {
     FailureKind.FAILED: FailureCause.ASKED_FOR,
     FailureKind.UNANSWERED: FailureCause.STATE_UNREACHABLE,
     FailureKind.INCOMPLETE: FailureCause.INCOMPLETE,
-}
-_OF_CRASH = {
     CrashKind.LOST: FailureCause.WORKER_LOST,
     CrashKind.OVERDUE: FailureCause.TIMEOUT,
     CrashKind.WAITED: FailureCause.TIMEOUT,

@@ -56,6 +56,11 @@ class PoisonCause:
     traceback_text: str = ""
     tuple_text: str = ""
 
+    @property
+    def place(self) -> str:
+        """Where the last one failed, in words."""
+        return f"{self.component_id}[{self.task_index}]" if self.component_id else "no known component"
+
 
 _STORED = (
     ("number", "metadata", "positions", "starts"),

@@ -96,7 +96,7 @@ class Failures:
     def failed(self, attempt: TransactionAttempt, phase: Phase, failure: Failure) -> Iterator[Decision]:
         """Handles an attempt that is itself at fault."""
         record = self._books.transactions[attempt.txid]
-        is_of_batch, counts_as = self._is_of_batch(failure), FailureCause.of_failure(failure.kind)
+        is_of_batch, counts_as = self._is_of_batch(failure), FailureCause.of(failure.kind)
         if failure.halts() and not (is_of_batch and self._may_quarantine(record)):
             error = _error_of(record, failure, attempt)
             yield from self._halt(attempt, phase, error, _Fault(str(failure), counts_as))
@@ -110,7 +110,7 @@ class Failures:
         live = tuple(attempt for attempt in attempts if self._books.transactions.is_current(attempt))
         if not live:
             return
-        wave, counts_as = self._books.transactions.wave_of(live[:1]), FailureCause.of_crash(kind)
+        wave, counts_as = self._books.transactions.wave_of(live[:1]), FailureCause.of(kind)
         about = fields(wave=wave, txid=live[0].txid, last_txid=live[-1].txid, phase=str(phase), reason=reason)
         _LOG.warning("%s crashed%s: %s", what, _culprit(attempts, kind), reason, extra=about)
         if kind is CrashKind.CERTAIN:

@@ -9,14 +9,22 @@ from coordinator.operating.cli.command import AsJson, Describing, Parameters, Se
 from coordinator.operating.cli.loading import read_words
 from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import say, say_json
-from coordinator.operating.inspection.wording import WordsByScope, words_or_values
+from coordinator.operating.inspection.known_transaction import (
+    COMMITTED,
+    IN_FLIGHT,
+    NOT_CUT,
+    contents_of,
+    group_of,
+    specials_of,
+    state_of,
+    why_without_story,
+)
+from coordinator.operating.inspection.wording import WordsByScope
 from coordinator.server_choice import ServerChoice
 from coordinator.watching.durations import brief
 from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.transaction_history import KnownTransaction
 from state.records.transaction_story import AttemptStory, ComponentStory, TransactionStory
-
-COMMITTED, IN_FLIGHT, NOT_CUT = "committed", "in flight", "not cut"
 
 
 @command
@@ -43,17 +51,11 @@ def inspect(
     say(*map(typed.completed, lines(topology_id, known, server, words)))
 
 
-def state_of(known: KnownTransaction) -> str:
-    if known.is_committed:
-        return COMMITTED
-    return IN_FLIGHT if known.metadata or known.story is not None else NOT_CUT
-
-
 def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
     receipt = known.receipt
     return {
         "txid": known.txid,
-        "state": state_of(known),
+        "state": COMMITTED if known.is_committed else state_of(known)[0],
         "committed_txid": known.committed_txid,
         "history_from": known.history_from,
         "receipt": None if receipt is None else asdict(receipt) | {"attempt_id": f"{receipt.attempt_id:016x}"},
@@ -67,73 +69,28 @@ def plain(known: KnownTransaction, words: WordsByScope) -> dict[str, Any]:
 
 
 def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words: WordsByScope) -> list[str]:
-    shown = [("state", _state(known))]
+    state, said = state_of(known)
+    separator = ", " if state == COMMITTED else ": "
+    shown = [("state", said if state in (IN_FLIGHT, NOT_CUT) else f"{state}{separator}{said}")]
     if known.receipt is not None:
-        receipt, count = known.receipt, known.receipt.last_txid - known.receipt.first_txid + 1
-        shown.append(("receipt", f"attempt {receipt.attempt_id:016x}, digest {receipt.digest}"))
-        shown.append(
-            (
-                "group",
-                f"{counted(count, 'transaction')}, {receipt.first_txid:,} to {receipt.last_txid:,}, in one commit",
-            )
-        )
+        shown.append(("receipt", f"attempt {known.receipt.attempt_id:016x}, digest {known.receipt.digest}"))
+        shown.append(("group", group_of(known.receipt)))
     if known.is_quarantined:
         shown.insert(1, ("quarantined", f"see `txbatch quarantine show {topology_id} {known.txid}`"))
-    shown += [("contained", text) for text in _contained(known, words)]
+    contained, why_nothing = contents_of(known, words)
+    if not contained and known.is_committed and not known.is_forgotten:
+        contained = [why_nothing]
+    shown += [("contained", text) for text in contained]
     story = known.story
     if story is not None:
         shown += _times_and_sizes(story, known)
-    elif state_of(known) != NOT_CUT:
-        shown.append(("story", _without_story(known)))
+    elif state != NOT_CUT:
+        shown.append(("story", why_without_story(known)))
     head = f"txid {known.txid:,} of {topology_id} on {server}"
     body = [f"  {name:<17} {one_line(text, SENTENCE_LIMIT)}" for name, text in shown]
     if story is not None:
         body += [*_attempts(story), *_components(story)]
     return [head, *body]
-
-
-def _state(known: KnownTransaction) -> str:
-    last = f"the last committed one is {known.committed_txid:,}"
-    if state_of(known) == NOT_CUT:
-        return f"not cut yet, as far as is stored; {last}"
-    if state_of(known) == IN_FLIGHT:
-        return f"cut, and not committed; {last}"
-    if known.is_quarantined:
-        return f"quarantined: its batch was set aside, and it was committed empty; {last}"
-    if known.story is not None and known.story.set_aside:
-        return f"committed empty: its batch had been quarantined, and was republished or discarded; {last}"
-    if known.is_forgotten:
-        return f"committed, exactly once; nothing else is kept of it any more{_begins(known)}"
-    return f"committed, exactly once; {last}"
-
-
-def _contained(known: KnownTransaction, words: WordsByScope) -> list[str]:
-    if known.is_replay:
-        return ["nothing of the input, which continues after it: it published what had been set aside"]
-    found = words_or_values(known.metadata, words)
-    found += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
-    if found or not known.is_committed or known.is_forgotten:
-        return found
-    if known.history_from is None or known.txid < known.history_from:
-        return [f"no longer kept{_begins(known)}"]
-    return ["not known: an opaque spout stores positions only of the last transaction of a group"]
-
-
-def _begins(known: KnownTransaction) -> str:
-    if known.history_from is None:
-        return ": there is no history"
-    return f": the history begins at txid {known.history_from:,}, see --history"
-
-
-def _without_story(known: KnownTransaction) -> str:
-    if known.is_forgotten:
-        return "not kept"
-    if not known.is_committed:
-        return (
-            "no failed attempt is told: none has failed, the run has not ended yet (`txbatch status` has its last "
-            "failure), it was killed, or it ran with --no-pulse"
-        )
-    return "not told: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept"
 
 
 def _times_and_sizes(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:
@@ -148,13 +105,7 @@ def _times_and_sizes(story: TransactionStory, known: KnownTransaction) -> list[t
     size = f", of about {story.input_bytes:,} bytes" if story.input_bytes else ""
     shown = [("times", ", ".join(times)), ("input", f"{counted(story.tuples, 'tuple')} by the spout{size}")]
     shown.append(("commit", f"{story.group_bytes:,} bytes for the whole group"))
-    if story.set_aside:
-        shown.append(("set aside", "it was committed empty, because its batch failed on every attempt"))
-    if story.replay_of:
-        shown.append(("republishes", f"quarantined txid {story.replay_of:,}"))
-    if story.replayed_letters:
-        shown.append(("republishes", counted(story.replayed_letters, "dead letter")))
-    return shown
+    return [*shown, *specials_of(story)]
 
 
 def _attempts(story: TransactionStory) -> list[str]:

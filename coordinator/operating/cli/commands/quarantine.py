@@ -189,7 +189,7 @@ def _dropped(
 def _line(record: QuarantineRecord) -> str:
     cause = record.cause
     return (
-        f"txid {record.txid:>6,}  {moment(record.set_aside_at_s)}  {_place(record):<20}  "
+        f"txid {record.txid:>6,}  {moment(record.set_aside_at_s)}  {cause.place:<20}  "
         f"{counted(cause.attempt_count, 'attempt')}  {one_line(cause.reason, 200)}"
     )
 
@@ -199,7 +199,7 @@ def _record_lines(record: QuarantineRecord, words: WordsByScope) -> list[str]:
     metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
     lines = [
         f"txid {record.txid:,}, quarantined {moment(record.set_aside_at_s)}",
-        f"  failed in         {_place(record)}, {counted(cause.attempt_count, 'attempt')}",
+        f"  failed in         {cause.place}, {counted(cause.attempt_count, 'attempt')}",
         f"  reason            {one_line(cause.reason, 1_000)}",
         *([f"  tuple             {one_line(cause.tuple_text, 1_000)}"] if cause.tuple_text else []),
         f"  number            {batch.number:,} of the spout's batches",
@@ -214,11 +214,6 @@ def _record_lines(record: QuarantineRecord, words: WordsByScope) -> list[str]:
 
 def _by_scope(name: str, positions: Mapping[str, Any]) -> list[str]:
     return [f"  {name:<17} {scope}: {one_line(repr(value), 500)}" for scope, value in sorted(positions.items())]
-
-
-def _place(record: QuarantineRecord) -> str:
-    cause = record.cause
-    return f"{cause.component_id}[{cause.task_index}]" if cause.component_id else "no known component"
 
 
 def _brief(record: QuarantineRecord) -> dict[str, Any]:

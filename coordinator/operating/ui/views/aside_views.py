@@ -98,7 +98,7 @@ def _quarantine_row(record: QuarantineRecord, clock: Clock) -> QuarantineRow:
     return QuarantineRow(
         txid=record.txid,
         at=clock.shown(record.set_aside_at_s),
-        place=f"{words.name(cause.component_id)}[{cause.task_index}]" if cause.component_id else "no known component",
+        place=words.name(cause.place),
         attempts=words.count(cause.attempt_count),
         reason=words.reason(cause.reason),
         tuple_text=words.reason(cause.tuple_text),

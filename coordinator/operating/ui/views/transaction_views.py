@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from coordinator.operating.inspection.wording import words_by_scope, words_or_values
+from coordinator.operating.inspection.known_transaction import (
+    COMMITTED,
+    COMMITTED_EMPTY,
+    IN_FLIGHT,
+    NOT_CUT,
+    QUARANTINED,
+    contents_of,
+    group_of,
+    specials_of,
+    state_of,
+    why_without_story,
+)
+from coordinator.operating.inspection.wording import words_by_scope
 from coordinator.operating.ui.svg_charts import AttemptBar, Mark, Svg, attempt_chart
 from coordinator.operating.ui.views import words
 from coordinator.operating.ui.views.topologies_view import Heading
@@ -21,6 +33,13 @@ CHOICES = {
     StoryChoice.FAILED: "Failed themselves",
     StoryChoice.REPLAYED: "Replayed",
     StoryChoice.SET_ASIDE: "Set aside",
+}
+_TONES = {
+    COMMITTED: Tone.GOOD,
+    COMMITTED_EMPTY: Tone.WAITS,
+    QUARANTINED: Tone.BAD,
+    IN_FLIGHT: Tone.WAITS,
+    NOT_CUT: Tone.DIM,
 }
 _NONE = {
     StoryChoice.ALL: "Nothing is committed yet.",
@@ -118,8 +137,8 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
         return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not told")
     kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))
     notes = ["set aside"] if story.set_aside else []
-    notes += [f"replay of {story.replay_of:,}"] if story.replay_of else []
-    notes += [f"replay of {story.replayed_letters:,} dead letters"] if story.replayed_letters else []
+    notes += [f"republishes {story.replay_of:,}"] if story.replay_of else []
+    notes += [f"republishes {counted(story.replayed_letters, 'dead letter')}"] if story.replayed_letters else []
     refused = sum(done.dead_letters for done in story.components.values())
     notes += [f"{refused:,} refused"] if refused else []
     return TransactionRow(
@@ -199,27 +218,25 @@ class TransactionView:
 
 def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) -> TransactionView:
     """Returns the page of a transaction."""
-    state, tone, sentence = _state(known)
-    read = {} if known.is_replay else known.metadata
-    contained = words_or_values(read, words_by_scope(known.source_fingerprint, read))
-    contained += [f"{scope}: {size:,} bytes, too long to be kept" for scope, size in sorted(known.left_out.items())]
+    (state, said), read = state_of(known), {} if known.is_replay else known.metadata
+    contained, why_nothing = contents_of(known, words_by_scope(known.source_fingerprint, read))
     newest = max(known.committed_txid, known.txid if known.metadata else 0)
     view = TransactionView(
         heading=heading,
         txid=known.txid,
         state=state,
-        tone=tone,
-        story=sentence,
+        tone=Tone.CALM if known.is_forgotten else _TONES[state],
+        story=words.sentence(said),
         exact=_exact(known),
         contained=tuple(words.line(each) for each in contained),
-        contained_note="" if contained else _no_contents(known),
+        contained_note=words.sentence(why_nothing),
         previous=known.txid - 1,
         following=known.txid + 1 if known.txid < newest else 0,
         quarantined=known.is_quarantined,
     )
     story = known.story
     if story is None:
-        return replace(view, untold=_untold(known))
+        return replace(view, untold=words.sentence(why_without_story(known)))
     return replace(
         view,
         told=_told(story, clock),
@@ -231,31 +248,12 @@ def transaction_view(heading: Heading, known: KnownTransaction, clock: Clock) ->
     )
 
 
-def _state(known: KnownTransaction) -> tuple[str, Tone, str]:
-    last = f"the last committed one is {known.committed_txid:,}"
-    if known.is_quarantined:
-        return "quarantined", Tone.BAD, f"Its batch was set aside, and it was committed empty; {last}."
-    if known.story is not None and known.story.set_aside:
-        return "committed empty", Tone.WAITS, f"Its batch was set aside, then republished or discarded; {last}."
-    if known.is_forgotten:
-        return "committed", Tone.CALM, "Exactly once; nothing else is kept of it any more."
-    if known.is_committed:
-        return "committed", Tone.GOOD, f"Exactly once; {last}."
-    if known.metadata or known.story is not None:
-        return "in flight", Tone.WAITS, f"Cut, and not committed; {last}."
-    return "not cut", Tone.DIM, f"Not cut yet, as far as is stored; {last}."
-
-
 def _exact(known: KnownTransaction) -> tuple[tuple[str, str], ...]:
     if known.receipt is None:
         return ()
-    receipt, count = known.receipt, known.receipt.last_txid - known.receipt.first_txid + 1
-    group = f"{counted(count, 'transaction')}, {receipt.first_txid:,} to {receipt.last_txid:,}, in one commit"
-    return (
-        ("attempt", f"{receipt.attempt_id:016x}"),
-        ("group", group if count > 1 else "committed alone"),
-        ("digest", words.name(receipt.digest)),
-    )
+    receipt = known.receipt
+    digest = words.name(receipt.digest)
+    return ("attempt", f"{receipt.attempt_id:016x}"), ("group", group_of(receipt)), ("digest", digest)
 
 
 def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
@@ -271,32 +269,7 @@ def _told(story: TransactionStory, clock: Clock) -> tuple[tuple[str, str], ...]:
     shown.append(("committed", f"after {_since(story.cut_at, story.committed_at)}"))
     call = _since(story.sent_at, story.committed_at)
     shown.append(("commit call", f"{call}, {words.size(story.group_bytes)} for the whole group"))
-    if story.set_aside:
-        shown.append(("set aside", "committed empty, because its batch failed on every attempt"))
-    if story.replay_of:
-        shown.append(("replay of", f"quarantined txid {story.replay_of:,}"))
-    if story.replayed_letters:
-        shown.append(("replay of", counted(story.replayed_letters, "dead letter")))
-    return tuple(shown)
-
-
-def _no_contents(known: KnownTransaction) -> str:
-    if known.is_replay:
-        return "Nothing of the input, which continues after it: it published what had been set aside."
-    if not known.is_committed:
-        return "Nothing is stored of it."
-    if known.is_forgotten or known.history_from is None or known.txid < known.history_from:
-        begin = known.history_from
-        return f"No longer kept: {'there is no history' if begin is None else f'the history begins at {begin:,}'}."
-    return "Not known: an opaque spout stores positions only of the last transaction of a group."
-
-
-def _untold(known: KnownTransaction) -> str:
-    if not known.is_committed:
-        return "The run tells of a transaction once it is committed, or when it ends without having committed it."
-    if known.is_forgotten:
-        return "Attempts, times and counts are no longer kept."
-    return "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse."
+    return (*shown, *specials_of(story))
 
 
 def _attempts_note(story: TransactionStory) -> str:

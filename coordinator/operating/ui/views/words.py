@@ -61,6 +61,11 @@ def line(text: str) -> str:
     return one_line(text, VALUE_LIMIT)
 
 
+def sentence(text: str) -> str:
+    """Returns one of the command line's remarks as a sentence, "" for none; commands in it stand without backticks."""
+    return f"{text[0].upper()}{text[1:]}.".replace("`", "") if text else ""
+
+
 def value(shown: Any, limit: int = VALUE_LIMIT) -> str:
     """Returns a value that a user's code or a source has made."""
     return one_line(repr(shown), limit)

@@ -76,7 +76,7 @@ def test_an_attempt_that_fails_is_counted_by_its_kind_and_the_later_ones_as_void
 
 
 def test_every_kind_of_failure_has_a_cause() -> None:
-    causes = {*map(FailureCause.of_failure, FailureKind), *map(FailureCause.of_crash, CrashKind)}
+    causes = {*map(FailureCause.of, (*FailureKind, *CrashKind))}
     assert causes == {*FailureCause} - {FailureCause.LOWER_FAILED}
 
 

@@ -36,8 +36,11 @@ def view(found: TransactionPage, choice: StoryChoice = StoryChoice.ALL, before: 
 
 ALL, REPLAYED = StoryChoice.ALL, StoryChoice.REPLAYED
 FORGOTTEN, KEPT = "Committed transactions are no longer kept: see --history.", "9 committed, kept from txid 1"
-UNKNOWN = "Attempts, times and counts are not known: the run ended before it told them, or ran with --no-pulse."
-UNCOMMITTED = "The run tells of a transaction once it is committed, or when it ends without having committed it."
+UNKNOWN = "Not told: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept."
+UNCOMMITTED = (
+    "No failed attempt is told: none has failed, the run has not ended yet (txbatch status has its last failure), it "
+    "was killed, or it ran with --no-pulse."
+)
 
 
 class TestHistory:
@@ -62,8 +65,8 @@ class TestHistory:
         ("changes", "note"),
         [
             ({"set_aside": True}, "set aside"),
-            ({"replay_of": 3}, "replay of 3"),
-            ({"replayed_letters": 5}, "replay of 5 dead letters"),
+            ({"replay_of": 3}, "republishes 3"),
+            ({"replayed_letters": 5}, "republishes 5 dead letters"),
         ],
         ids=["set aside", "replay", "letters"],
     )
@@ -169,8 +172,8 @@ class TestOneTransaction:
         [
             (
                 known(receipt=None, history_from=50),
-                *("committed", Tone.CALM, "No longer kept: the history begins at 50."),
-                "Attempts, times and counts are no longer kept.",
+                *("committed", Tone.CALM, "No longer kept: the history begins at txid 50, see --history."),
+                "Not kept.",
             ),
             (
                 known(),
