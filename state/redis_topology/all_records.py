@@ -134,6 +134,10 @@ class RedisRecords:
         pieces = self._connection.scanned("SCAN", match=self.keys.parts_pattern(state.name))
         return sorted(parts_among(self.keys, state, chain.from_iterable(pieces)))
 
+    def expires_ms(self, name: str) -> int | None:
+        """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
+        return _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
+
     def has_keys(self, pattern: str) -> bool:
         return any(self._connection.scanned("SCAN", match=pattern))
 
@@ -229,7 +233,7 @@ class RedisRecords:
                 found |= dict.fromkeys(parts_among(self.keys, state, each), state.kind)
             if not growing or (found.keys() <= kinds.keys() if number else moment_of(control) == sought.since):
                 read = zip(kinds.items(), contents[::2], contents[1::2], strict=True)
-                return control, {name: WholeReply(kind, reply, expiry_of(at)) for (name, kind), reply, at in read}
+                return control, {name: WholeReply(kind, reply, _expiry(at)) for (name, kind), reply, at in read}
             kinds |= found
             if int(self._connection.call("DBSIZE")) > SEARCHED_KEYS_MAX:
                 break
@@ -283,8 +287,7 @@ def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(control.get(name, "") for name in MOMENT)
 
 
-def expiry_of(reply: Any) -> int | None:
-    """Returns when a key expires, from the reply to PEXPIRETIME."""
+def _expiry(reply: Any) -> int | None:
     return int(reply) if int(reply) >= 0 else None
 
 

@@ -10,17 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from state.errors import StateRefusedError, TransactionError
-from state.keys import Keys
 from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection
+from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_topology.all_records import (
     TRIES,
     WHOLE_COMMANDS,
     RedisRecords,
     Sought,
     entries_of,
-    expiry_of,
     moment_of,
 )
 
@@ -32,42 +30,33 @@ class MovedError(TransactionError):
     """The topology was written while it was read piece by piece: what was read is of no single transaction."""
 
 
-class RedisExport:
-    def __init__(self, connection: RedisConnection, keys: Keys) -> None:
-        self._connection, self.keys = connection, keys
-        self._records = RedisRecords(connection, keys)
+def pieces_of(records: RedisRecords, states: Mapping[str, DescribedState]) -> Iterator[dict[str, str] | StoredPiece]:
+    """Yields the control hash and then everything else, all of one committed transaction.
 
-    def control(self) -> dict[str, str]:
-        return dict(self._records.records().control)
+    Raises:
+        MovedError: at the end; what was yielded must be discarded, and the caller tries again.
+    """
+    sought = records.sought(state for _, state in sorted(states.items()))
+    sought = replace(sought, kinds={**OWN_KINDS, **sought.kinds})
+    if records.entry_count(sought) > AT_ONCE_MAX:
+        yield from _one_by_one(records, sought)
+        return
+    control, read = records.at_moment(sought, WHOLE_COMMANDS)
+    yield control
+    for name, whole in read.items():
+        entries = entries_of(whole.kind, whole.reply)
+        for start in range(0, len(entries), ENTRIES_AT_ONCE):
+            yield StoredPiece(name, whole.kind, entries[start : start + ENTRIES_AT_ONCE], whole.expires_ms)
 
-    def pieces(self, states: Mapping[str, DescribedState]) -> Iterator[dict[str, str] | StoredPiece]:
-        """Yields the control hash and then everything else, all of one committed transaction.
 
-        Raises:
-            MovedError: at the end; what was yielded must be discarded, and the caller tries again.
-        """
-        sought = self._records.sought(state for _, state in sorted(states.items()))
-        sought = replace(sought, kinds={**OWN_KINDS, **sought.kinds})
-        if self._records.entry_count(sought) > AT_ONCE_MAX:
-            yield from self._one_by_one(sought)
-            return
-        control, read = self._records.at_moment(sought, WHOLE_COMMANDS)
-        yield control
-        for name, whole in read.items():
-            entries = entries_of(whole.kind, whole.reply)
-            for start in range(0, len(entries), ENTRIES_AT_ONCE):
-                yield StoredPiece(name, whole.kind, entries[start : start + ENTRIES_AT_ONCE], whole.expires_ms)
-
-    def _one_by_one(self, sought: Sought) -> Iterator[dict[str, str] | StoredPiece]:
-        control = self.control()
-        yield control
-        for name, kind in sought.kinds.items():
-            expires_ms = expiry_of(self._connection.call("PEXPIRETIME", self.keys.state(name)))
-            for entries in self._records.entries(name, kind):
-                if entries:
-                    yield StoredPiece(name, kind, entries, expires_ms)
-        if not moment_of(control) == sought.since == self._records.moment():
-            raise MovedError("a run has committed while the state was read")
+def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[dict[str, str] | StoredPiece]:
+    control = dict(records.records().control)
+    yield control
+    for name, kind in sought.kinds.items():
+        expires_ms = records.expires_ms(name)
+        yield from (StoredPiece(name, kind, entries, expires_ms) for entries in records.entries(name, kind) if entries)
+    if not moment_of(control) == sought.since == records.moment():
+        raise MovedError("a run has committed while the state was read")
 
 
 def busy_error(topology_id: str) -> StateRefusedError:

@@ -34,7 +34,7 @@ from state.redis_client.address import redact
 from state.redis_client.connection import RedisConnection, connect, pairs_of, text_of, texts_by_name
 from state.redis_client.presence import connected_runs, connected_topologies
 from state.redis_server.measured_durability import measure_durability
-from state.redis_topology.pulse import read_pulse, told
+from state.redis_topology.pulse import read_pulse, reply_or_none
 
 ANSWER_TIMEOUT_S = 3.0
 """How long one answer may take: a reader waits for it, and asks again a little later."""
@@ -106,7 +106,7 @@ class Onlooker:
         metadata, has_replay_mark = self._metadata(keys, txid)
         record = call("HGET", keys.history, name)
         receipt = call("HGET", keys.receipts, name)
-        story = told(self._connection, "HGET", keys.stories, name)
+        story = reply_or_none(self._connection, "HGET", keys.stories, name)
         is_quarantined = bool(int(call("HEXISTS", keys.quarantine, name)))
         committed, history_from, source = call("HMGET", keys.control, "committed", "history_from", "source_fingerprint")
         if committed is None:
@@ -201,7 +201,7 @@ class Onlooker:
                 return
 
     def _texts(self, key: str, txids: Sequence[int]) -> list[tuple[int, str | None]]:
-        found = told(self._connection, "HMGET", key, *map(str, txids)) if txids else None
+        found = reply_or_none(self._connection, "HMGET", key, *map(str, txids)) if txids else None
         found = [None] * len(txids) if found is None else found
         return [(txid, None if text is None else text_of(text)) for txid, text in zip(txids, found, strict=True)]
 
@@ -213,7 +213,7 @@ class Onlooker:
         return {txid: parse_record(keys, txid, record).receipt for txid, record in records}
 
     def _first_kept(self, keys: Keys, committed: int, history_from: str) -> int:
-        stories_from = told(self._connection, "HGET", keys.pulse, STORIES_FROM_FIELD)
+        stories_from = reply_or_none(self._connection, "HGET", keys.pulse, STORIES_FROM_FIELD)
         kept = [_number(history_from), _number(_text_or_empty(stories_from))]
         first = min((txid for txid in kept if txid is not None), default=committed - RECEIPTS_KEPT + 1)
         return max(1, min(first, committed + 1))

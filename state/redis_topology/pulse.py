@@ -59,16 +59,16 @@ class PulseSender:
 def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
     """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library."""
     if with_samples:
-        return _looked_after(pulse_of(texts_by_name(told(connection, "HGETALL", keys.pulse) or {})))
+        return _looked_after(pulse_of(texts_by_name(reply_or_none(connection, "HGETALL", keys.pulse) or {})))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)
-    found = zip(names, told(connection, "HMGET", keys.pulse, *names) or [None] * len(names), strict=True)
+    found = zip(names, reply_or_none(connection, "HMGET", keys.pulse, *names) or [None] * len(names), strict=True)
     return _looked_after(pulse_of({name: text_of(value) for name, value in found if value is not None}))
 
 
-def told(connection: RedisConnection, *command: str) -> Any:
-    """Returns the reply to a command that reads a pulse or stories; None if the key is of another type.
+def reply_or_none(connection: RedisConnection, *command: str) -> Any:
+    """Returns the reply to a command; None if the key is of another type, so that other software wrote it.
 
-    Other software wrote it then. A broken pulse stops nothing: it is for display.
+    A broken pulse or story stops nothing: it is for display.
     """
     try:
         return connection.call(*command)

@@ -31,7 +31,7 @@ from state.redis_topology.arguments import (
     metadata_arguments,
 )
 from state.redis_topology.barrier import Barrier
-from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, told
+from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, reply_or_none
 from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 
@@ -101,7 +101,7 @@ class RedisStore(RedisTopology):
         given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]
         fields = ("fence", "committed", "revision")
-        found = told(self._connection, "HMGET", self.keys.control, *fields) or [None] * len(fields)
+        found = reply_or_none(self._connection, "HMGET", self.keys.control, *fields) or [None] * len(fields)
         control = {name: text_of(value) for name, value in zip(fields, found, strict=True) if value is not None}
         previous = checked_control(self.keys, control).get("fence", "")
         moves = self._connection.moves

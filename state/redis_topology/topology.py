@@ -31,7 +31,6 @@ from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.barrier import OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import Dropped, drop_topology
-from state.redis_topology.exporting import RedisExport
 from state.redis_topology.importing import RedisImport
 from state.redis_topology.onlooker import Onlooker
 from state.troubles import Trouble
@@ -199,12 +198,8 @@ class RedisTopology:
         return Onlooker(self._connection).topologies()
 
     def records(self) -> RedisRecords:
-        """Returns what reads everything that is stored, without the function library; for `txbatch verify`."""
+        """Returns what reads everything that is stored, without the function library; for `verify` and `state`."""
         return RedisRecords(self._connection, self.keys)
-
-    def export(self) -> RedisExport:
-        """Returns what reads everything that is stored as of one transaction; for `txbatch state`."""
-        return RedisExport(self._connection, self.keys)
 
     def importer(self) -> RedisImport:
         return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))

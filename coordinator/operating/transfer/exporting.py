@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
 from typing import IO, Any
 
 from coordinator.operating.transfer.state_lines import lines_of
 from state.errors import StateRefusedError, TopologyError
-from state.keys import Keys
 from state.printable import json_line
 from state.records.declared_states import DescribedState, declared_states_of, without_former
-from state.redis_topology.all_records import TRIES
-from state.redis_topology.exporting import MovedError, RedisExport, busy_error
+from state.redis_topology.all_records import TRIES, RedisRecords
+from state.redis_topology.exporting import MovedError, busy_error, pieces_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 
@@ -38,7 +38,7 @@ class LineWriter:
         self._out.write(json_line(ending).encode() + b"\n")
 
 
-def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
+def export_state(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
     """Writes an export; called once by `txbatch state export`, at any time; returns (committed txid, lines).
 
     The first and the last line count, too. `out` is an empty, seekable file: if a run commits meanwhile, writing starts
@@ -53,20 +53,21 @@ def export_state(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, 
         out.seek(0)
         out.truncate()
         try:
-            return _written(export, keys, out)
+            return _written(records, out)
         except MovedError:
             continue
-    raise busy_error(keys.topology_id)
+    raise busy_error(records.keys.topology_id)
 
 
-def described_states(keys: Keys, control: dict[str, str]) -> dict[str, DescribedState]:
-    """Returns the states that a stored topology has declared.
+def described_states(records: RedisRecords, control: Mapping[str, str] | None = None) -> dict[str, DescribedState]:
+    """Returns the states that a stored topology has declared, by its control hash, which is read if it is not given.
 
     Raises:
         TopologyError: nothing is stored.
         StateRefusedError: a drop was left unfinished, the state has half of a lost write in it, or the description
             cannot be read.
     """
+    keys, control = records.keys, records.records().control if control is None else control
     if not control:
         raise TopologyError(f"topology {keys.topology_id!r} is not stored there; check its id and the server").about(
             Trouble.UNKNOWN_TOPOLOGY
@@ -89,17 +90,19 @@ def described_states(keys: Keys, control: dict[str, str]) -> dict[str, Described
         ).about(Trouble.DAMAGED) from None
 
 
-def _written(export: RedisExport, keys: Keys, out: IO[bytes]) -> tuple[int, int]:
-    states = described_states(keys, export.control())
+def _written(records: RedisRecords, out: IO[bytes]) -> tuple[int, int]:
+    states = described_states(records)
     writer, committed = LineWriter(out), 0
-    for piece in export.pieces(states):
+    for piece in pieces_of(records, states):
         if isinstance(piece, dict):
-            if described_states(keys, piece) != states:
+            if described_states(records, piece) != states:
                 raise MovedError("another topology was started while it was read")
             control = {field: piece[field] for field in EXPORTED_FIELDS if field in piece}
             control["topology"] = without_former(control["topology"])
             committed = int(control["committed"])
-            writer.write({"txbatch": "state", "version": VERSION, "topology": keys.topology_id, "control": control})
+            writer.write(
+                {"txbatch": "state", "version": VERSION, "topology": records.keys.topology_id, "control": control}
+            )
         else:
             for line in lines_of(piece, states):
                 writer.write(line)

@@ -16,7 +16,6 @@ from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
-from state.redis_topology.exporting import RedisExport
 from state.values.state_kind import Side, StateKind, ValueType
 
 
@@ -63,14 +62,14 @@ class ChosenState:
     has_part: bool
 
 
-def state_totals(export: RedisExport, records: RedisRecords) -> tuple[int, list[StateTotals]]:
+def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
     """Returns the committed txid and the totals of every declared state, counted at one moment.
 
     Raises:
         TopologyError: nothing is stored.
         StateRefusedError, StateUnreachableError: it cannot be read.
     """
-    states = described_states(records.keys, export.control())
+    states = described_states(records)
     names = {name: records.names_of(state) for name, state in sorted(states.items())}
     asked: list[tuple[str, ...]] = [("HGET", records.keys.control, "committed")]
     asked += [(COUNT_COMMANDS[states[name].kind], records.keys.state(each)) for name in names for each in names[name]]
@@ -85,15 +84,15 @@ def state_totals(export: RedisExport, records: RedisRecords) -> tuple[int, list[
     return int(committed or 0), totals
 
 
-def chosen_state(export: RedisExport, text: str) -> ChosenState:
+def chosen_state(records: RedisRecords, text: str) -> ChosenState:
     """Returns the state that a user has named, with or without a part, quoted as in its key or not.
 
     Raises:
         TopologyError: the topology is not stored, or declares no such state.
     """
-    states = described_states(export.keys, export.control())
+    states = described_states(records)
     types = {name: state.part_type for name, state in states.items()}
-    name, part = named_part(export.keys.topology_id, text, types)
+    name, part = named_part(records.keys.topology_id, text, types)
     if part is not None:
         with suppress(ValueError):
             text = member_name(name, part)

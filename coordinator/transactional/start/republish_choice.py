@@ -101,10 +101,7 @@ class LetterChoice:
         named = list(found)
         missing = sorted(set(self.letters) - {(letter.txid, letter.number) for letter in named})
         if missing:
-            raise TopologyError(
-                f"topology {topology.topology_id!r} has no dead letter {missing[0][0]}.{missing[0][1]}; "
-                f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
-            )
+            raise no_such_letter(topology.topology_id, missing[0])
         return named
 
     def _ways(
@@ -122,6 +119,13 @@ class LetterChoice:
             if len(ways) == LETTERS_PER_RUN:
                 break
         return ways, stay
+
+
+def no_such_letter(topology_id: str, letter: LetterNumber) -> TopologyError:
+    return TopologyError(
+        f"topology {topology_id!r} has no dead letter {letter[0]}.{letter[1]}; `txbatch dead-letters list "
+        f"{topology_id}` shows what there is"
+    )
 
 
 def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republication:
@@ -192,20 +196,31 @@ class RepublishChoice:
             TopologyError: there is none, or not all of those that were asked for.
             StateRefusedError: one was read from another input, and the user has not accepted that.
         """
-        known = {record.txid: record for record in records}
-        missing = sorted(set(self.txids or ()) - known.keys())
-        if missing or not known:
-            asked = f"quarantined txid {', '.join(map(str, missing))}" if missing else "quarantined batch"
-            raise TopologyError(
-                f"topology {topology_id!r} has no {asked}; `txbatch quarantine list {topology_id}` shows what there is"
-            )
-        wanted = sorted(known) if self.txids is None else sorted(set(self.txids))
-        for txid in wanted:
-            stored = known[txid].source_fingerprint
+        wanted = records_of(topology_id, records, self.txids)
+        for record in wanted:
+            txid, stored = record.txid, record.source_fingerprint
             if stored != source_fingerprint and adopted_words(adopt) is None:
                 raise StateRefusedError(
                     f"quarantined txid {txid} of topology {topology_id!r} was read from another input: stored "
                     f"fingerprint {stored!r}, given {source_fingerprint!r}; give that input, or replay from this one "
                     "with --adopt (in Python RunOptions.adopt)"
                 ).about(Trouble.INPUT_CHANGED)
-        return tuple(Republication(txid, known[txid].batch) for txid in wanted)
+        return tuple(Republication(record.txid, record.batch) for record in wanted)
+
+
+def records_of(
+    topology_id: str, records: Sequence[QuarantineRecord], txids: Sequence[int] | None
+) -> list[QuarantineRecord]:
+    """Returns the quarantined batches of these txids, or all, by txid; there has to be each of them, and one at least.
+
+    Raises:
+        TopologyError: there is not.
+    """
+    known = {record.txid: record for record in records}
+    missing = sorted(set(txids or ()) - known.keys())
+    if missing or not known:
+        asked = f"quarantined txid {', '.join(map(str, missing))}" if missing else "quarantined batch"
+        raise TopologyError(
+            f"topology {topology_id!r} has no {asked}; `txbatch quarantine list {topology_id}` shows what there is"
+        )
+    return [known[txid] for txid in sorted(known if txids is None else set(txids))]

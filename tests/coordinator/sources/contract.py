@@ -128,7 +128,7 @@ class Copy:
         self._export = io.BytesIO()
         if is_export:
             topology = self._topology()
-            export_state(topology.export(), topology.keys, self._export)
+            export_state(topology.records(), self._export)
 
     def put_back(self) -> None:
         """The topology's state is that again; an import replaces it in one step, and fences out a run."""

@@ -27,7 +27,7 @@ from coordinator.operating.cli.run_options import RepublishOptions, RunArguments
 from coordinator.operating.cli.terminal import ask, say, say_json
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
-from coordinator.transactional.start.republish_choice import LetterNumber, LettersGiven
+from coordinator.transactional.start.republish_choice import LetterNumber, LettersGiven, no_such_letter
 from state.commits.dead_letters import DeadLetter
 from state.errors import TopologyError
 from state.printable import counted, one_line
@@ -173,10 +173,7 @@ def _letter(stored: RedisDeadLetters, topology_id: str, txid: int, number: int) 
     """Returns one letter, which has to be there: a typing error deletes nothing."""
     page = stored.page(after=(txid, number - 1), until_txid=txid, limit=1)
     if not page.letters or page.letters[0].number != number:
-        raise TopologyError(
-            f"topology {topology_id!r} has no dead letter {txid}.{number}; `txbatch dead-letters list {topology_id}` "
-            "shows what there is"
-        )
+        raise no_such_letter(topology_id, (txid, number))
     return page.letters[0]
 
 

@@ -31,6 +31,7 @@ from coordinator.operating.inspection.wording import WordsByScope, words_or_valu
 from coordinator.run_request import RunRequest
 from coordinator.server_choice import ServerChoice
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
+from coordinator.transactional.start.republish_choice import records_of
 from state.commits.quarantine import QuarantineRecord
 from state.errors import TopologyError
 from state.printable import block, counted, one_line
@@ -70,7 +71,7 @@ def show(
 ) -> None:
     """Show one quarantined batch: what failed, where, and what re-creates the batch."""
     server = typed.choice()
-    (record,) = _chosen(topology_id, _records(topology_id, server), [txid])
+    (record,) = records_of(topology_id, _records(topology_id, server), [txid])
     batch, source = record.batch, record.source_fingerprint
     metadata = {COORDINATOR_SCOPE: batch.metadata, **batch.positions}
     words = read_words(topology_id, source, metadata, factory, parameters)
@@ -121,7 +122,7 @@ def drop_batches(
     server = typed.choice()
     wanted = _wanted(txids, is_all=drop_all)
     with server.store(topology_id) as store:
-        records = _chosen(topology_id, _found(store, server), wanted)
+        records = records_of(topology_id, _found(store, server), None if isinstance(wanted, str) else wanted)
         dropped = _dropped(store, records, None if yes else ask)
     if as_json:
         say_json({"topology": topology_id, "dropped": dropped})
@@ -146,20 +147,6 @@ def _wanted(txids: Sequence[int] | None, *, is_all: bool) -> Sequence[int] | str
     if bool(txids) == is_all:
         raise TopologyError("say which batches: give --txid TXID, once or several times, or --all")
     return "all" if is_all else txids or ()
-
-
-def _chosen(
-    topology_id: str, records: Sequence[QuarantineRecord], wanted: Sequence[int] | str
-) -> list[QuarantineRecord]:
-    known = {record.txid: record for record in records}
-    txids = sorted(known) if isinstance(wanted, str) else sorted(set(wanted))
-    missing = [txid for txid in txids if txid not in known]
-    if missing or not txids:
-        asked = f"quarantined txid {', '.join(map(str, missing))}" if missing else "quarantined batches"
-        raise TopologyError(
-            f"topology {topology_id!r} has no {asked}; `txbatch quarantine list {topology_id}` shows what there is"
-        )
-    return [known[txid] for txid in txids]
 
 
 def _dropped(

@@ -32,7 +32,7 @@ def list_states(*, topology_id: TopologyId, typed: ServerOptions, as_json: AsJso
     """Show the states that a topology has declared, their keys, types and sizes, as of one committed transaction."""
     server = typed.choice()
     with server.store(topology_id) as store:
-        committed, totals = state_totals(store.export(), store.records())
+        committed, totals = state_totals(store.records())
     if as_json:
         states = [each.as_json() for each in totals]
         say_json({"topology": topology_id, "committed": committed, "states": states})
@@ -63,7 +63,7 @@ def get_state(
     """
     server = typed.choice()
     with server.store(topology_id) as store:
-        chosen = chosen_state(store.export(), _text_of(state))
+        chosen = chosen_state(store.records(), _text_of(state))
         if field is not None:
             _show(field_line(store.records(), chosen, _text_of(field)), as_json=as_json, alone=True)
             return
@@ -100,7 +100,7 @@ def export_states(
     """
     server = typed.choice()
     with server.store(topology_id) as store, _destination(output) as out:
-        committed_txid, line_count = export_state(store.export(), store.keys, out)
+        committed_txid, line_count = export_state(store.records(), out)
     say(
         f"exported topology {topology_id!r} as of txid {committed_txid:,}: {counted(line_count, 'line')}"
         f"{f' in {str(output)!r}' if output else ''}",

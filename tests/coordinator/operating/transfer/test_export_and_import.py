@@ -54,7 +54,7 @@ class Typed:
 
     def exported(self) -> bytes:
         out = io.BytesIO()
-        export_state(self.topology.export(), self.topology.keys, out)
+        export_state(self.topology.records(), out)
         return out.getvalue()
 
     def put_back(self, packed: bytes, *, replaces: bool = False) -> int:

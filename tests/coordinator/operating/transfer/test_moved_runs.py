@@ -25,7 +25,7 @@ def move(world):
     """The topology is exported, and the world has another server from now on, into which it is put."""
     out = io.BytesIO()
     there = RedisTopology("redis://given", TOPOLOGY_ID, client=world.server)
-    export_state(there.export(), there.keys, out)
+    export_state(there.records(), out)
     world.server = in_memory_client()
     here = RedisTopology("redis://given", TOPOLOGY_ID, client=world.server)
     export = checked_export(io.BytesIO(out.getvalue()))
