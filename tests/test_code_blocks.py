@@ -58,6 +58,7 @@ PYTHON_IS_RUN_BY = {
     "docs/sources-redis-streams.md": "tests/test_code_blocks.py",
     "docs/sources-spark.md": "tests/test_code_blocks.py",
     "docs/servers.md": "tests/test_code_blocks.py",
+    "docs/short-form.md": "tests/test_docs.py",
     "docs/sources.md": "tests/coordinator/sources/files/test_documentation.py",
     "docs/spark.md": "tests/test_code_blocks.py",
     "docs/state.md": "tests/test_docs.py",
