@@ -58,7 +58,7 @@ def assembled(
         engine: runs its waves; closed by the caller.
         options: of the run.
         around: see there.
-        choice: quarantined batches or dead letters to replay, instead of reading the input.
+        choice: quarantined batches or dead letters to republish, instead of reading the input.
 
     Raises:
         TransactionError: the topology cannot be owned, see `Takeover.take`, or its spout cannot be started.

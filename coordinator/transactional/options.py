@@ -26,7 +26,7 @@ ADOPT_WORDS = {
 """The changes of the input that a user may accept, and what each means."""
 POISON_WORDS = {
     "halt": "the run ends with the batch's error, and a new run starts at this batch",
-    "quarantine": "its transaction is committed empty, and the batch is kept for a replay",
+    "quarantine": "its transaction is committed empty, and the batch is kept, to be republished",
 }
 """What may become of a batch that fails on every attempt it is given."""
 

@@ -149,7 +149,7 @@ class Publisher:
         if republished is not None:
             count = len(republished.letters)
             what = counted(count, "dead letter") if count else f"quarantined txid {republished.txid}"
-            _LOG.info("%s replayed as txid %d", what, attempt.txid, extra=fields(attempt))
+            _LOG.info("%s republished as txid %d", what, attempt.txid, extra=fields(attempt))
         return Published(self._clock(), reply.byte_count, reply.busy_s, reply.expired_count)
 
     def _refusal(self, commit: Commit, reply: CommitReply) -> TransactionError:
@@ -176,7 +176,7 @@ class Publisher:
             case CommitStatus.GONE:
                 return StateRefusedError(
                     f"quarantined txid {reply.detail} of topology {self._topology_id!r} was dropped while it was "
-                    "replayed; nothing of it was published"
+                    "republished; nothing of it was published"
                 )
             case CommitStatus.ORDER:
                 raise ProtocolError(f"transactions {names} were sent out of order: {detail}")

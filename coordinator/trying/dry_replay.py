@@ -48,7 +48,7 @@ def _why_not_with(topology: Topology) -> str:
 def _why_not(known: KnownTransaction) -> str:
     txid = known.txid
     if known.is_replay:
-        return f"txid {txid} was a replay of what had been set aside, which is no longer stored"
+        return f"txid {txid} republished what had been set aside, which is no longer stored"
     if known.story is not None and known.story.set_aside:
         return f"txid {txid} was committed empty: `txbatch quarantine show` has its batch"
     if not known.is_committed and not known.metadata:

@@ -28,7 +28,7 @@ def with_letter_streams(topology: Topology) -> Topology:
     """
     if isinstance(topology.spout.spec, RowSpout):
         raise TopologyError(
-            f"the dead letters of topology {topology.topology_id!r} cannot be replayed, because its spout reads "
+            f"the dead letters of topology {topology.topology_id!r} cannot be republished, because its spout reads "
             "DataFrames; write them to a file with `txbatch dead-letters export`, and read that with another topology"
         )
     by_id = {component.component_id: component for component in topology.components}

@@ -23,18 +23,18 @@ LetterNumber: TypeAlias = tuple[int, int]
 LettersGiven: TypeAlias = Sequence[str] | Sequence[LetterNumber] | str
 LETTERS_PER_TRANSACTION = 100
 LETTERS_PER_RUN = 20_000
-"""Most letters of one replay, which holds them in memory."""
+"""Most letters of one run that republishes, which holds them in memory."""
 
 _LOG = logging.getLogger("txbatch")
 
 
 @dataclass(frozen=True, slots=True)
 class LetterChoice:
-    """The dead letters to replay, through the components that refused them.
+    """The dead letters to republish, through the components that refused them.
 
     Attributes:
-        component_ids: the components whose letters are replayed; None means all.
-        letters: (txid, number) of the letters that are replayed; None means all.
+        component_ids: the components whose letters are republished; None means all.
+        letters: (txid, number) of the letters that are republished; None means all.
     """
 
     component_ids: tuple[str, ...] | None = None
@@ -68,8 +68,8 @@ class LetterChoice:
         A letter that was refused before it was emitted has no way back into the topology, and stays where it is.
 
         Raises:
-            TopologyError: a component or a letter is unknown, there is no letter to replay, or the topology has changed
-                so that a letter does not fit the stream it was emitted on.
+            TopologyError: a component or a letter is unknown, there is no letter to republish, or the topology has
+                changed so that a letter does not fit the stream it was emitted on.
         """
         known = {component.component_id for component in topology.components}
         unknown = sorted(set(self.component_ids or ()) - known)
@@ -80,18 +80,20 @@ class LetterChoice:
         ways, stay = self._ways(topology, self._found(topology, letters))
         if not ways:
             raise TopologyError(
-                f"topology {topology.topology_id!r} has no dead letter to replay, of {stay} looked at; "
+                f"topology {topology.topology_id!r} has no dead letter to republish, of {stay} looked at; "
                 f"`txbatch dead-letters list {topology.topology_id}` shows what there is"
             )
         if stay:
             _LOG.warning(
-                "%s cannot be replayed and will stay: refused before they were emitted; fix the input instead",
+                "%s cannot be republished and will stay: refused before they were emitted; fix the input instead",
                 counted(stay, "dead letter"),
             )
         if len(ways) == LETTERS_PER_RUN:
-            _LOG.warning("the first %s dead letters are replayed; replay again for others", f"{LETTERS_PER_RUN:,}")
+            _LOG.warning(
+                "the first %s dead letters are republished; republish again for others", f"{LETTERS_PER_RUN:,}"
+            )
         parts = [ways[at : at + LETTERS_PER_TRANSACTION] for at in range(0, len(ways), LETTERS_PER_TRANSACTION)]
-        return tuple(_replay(part) for part in parts)
+        return tuple(_republication(part) for part in parts)
 
     def _found(self, topology: Topology, letters: Iterable[DeadLetter]) -> Iterable[DeadLetter]:
         """Returns the letters that are chosen; all of those that are named have to be there."""
@@ -107,7 +109,7 @@ class LetterChoice:
     def _ways(
         self, topology: Topology, letters: Iterable[DeadLetter]
     ) -> tuple[list[tuple[DeadLetter, list[Any]]], int]:
-        """Returns the letters to replay, each with its way, and how many have none."""
+        """Returns the letters to republish, each with its way, and how many have none."""
         ways: list[tuple[DeadLetter, list[Any]]] = []
         stay = 0
         for letter in letters:
@@ -128,7 +130,7 @@ def no_such_letter(topology_id: str, letter: LetterNumber) -> TopologyError:
     )
 
 
-def _replay(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republication:
+def _republication(part: Sequence[tuple[DeadLetter, list[Any]]]) -> Republication:
     return Republication(
         txid=part[0][0].txid,
         batch=BatchInput(0, [way for _, way in part]),
@@ -155,12 +157,12 @@ def _way_of(topology: Topology, letter: DeadLetter) -> list[Any] | None:
     came_from = f"stream {letter.stream_id!r} of {letter.source_component!r}"
     if spec is None:
         raise TopologyError(
-            f"dead letter {letter.letter_id} cannot be replayed: {letter.component_id!r} refused it on {came_from}, to "
-            "which it does not subscribe now; restore the subscription, or export the letter and drop it"
+            f"dead letter {letter.letter_id} cannot be republished: {letter.component_id!r} refused it on {came_from}, "
+            "to which it does not subscribe now; restore the subscription, or export the letter and drop it"
         )
     if spec.fields != letter.fields:
         raise TopologyError(
-            f"dead letter {letter.letter_id} cannot be replayed: it has the fields {letter.fields}, and {came_from} "
+            f"dead letter {letter.letter_id} cannot be republished: it has the fields {letter.fields}, and {came_from} "
             f"has {spec.fields} now; restore the fields, or export the letter and drop it"
         )
     return [stream_id, list(letter.values), letter.task_index if spec.direct else None]
@@ -168,10 +170,10 @@ def _way_of(topology: Topology, letter: DeadLetter) -> list[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class RepublishChoice:
-    """The quarantined batches to replay.
+    """The quarantined batches to republish.
 
     Attributes:
-        txids: under which they were set aside; None replays all.
+        txids: under which they were set aside; None republishes all.
     """
 
     txids: tuple[int, ...] | None = None
@@ -202,8 +204,8 @@ class RepublishChoice:
             if stored != source_fingerprint and adopted_words(adopt) is None:
                 raise StateRefusedError(
                     f"quarantined txid {txid} of topology {topology_id!r} was read from another input: stored "
-                    f"fingerprint {stored!r}, given {source_fingerprint!r}; give that input, or replay from this one "
-                    "with --adopt (in Python RunOptions.adopt)"
+                    f"fingerprint {stored!r}, given {source_fingerprint!r}; give that input, or republish from this "
+                    "one with --adopt (in Python RunOptions.adopt)"
                 ).about(Trouble.INPUT_CHANGED)
         return tuple(Republication(record.txid, record.batch) for record in wanted)
 

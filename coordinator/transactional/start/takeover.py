@@ -83,7 +83,7 @@ class Takeover:
     Args:
         store: its server was checked.
         options: name the changes that the user accepts.
-        choice: the quarantined batches or dead letters to replay; None in a run that reads its input.
+        choice: the quarantined batches or dead letters to republish; None in a run that reads its input.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Takeover:
         )
 
     def _republications(self, fingerprint: str) -> tuple[Republication, ...] | None:
-        """Returns the quarantined batches to replay, chosen before anybody is fenced."""
+        """Returns the quarantined batches to republish, chosen before anybody is fenced."""
         if self._choice is None:
             return None
         if isinstance(self._choice, LetterChoice):

@@ -74,7 +74,7 @@ KNOWN = KnownTransaction(5, 9, 2, metadata={"coordinator": [1]})
         (replace(KNOWN, txid=10, metadata={}), "txid 10 is not cut yet: the last committed one is 9"),
         (replace(KNOWN, metadata={}), "its metadata is no longer kept: the history begins at 2"),
         (replace(KNOWN, metadata={}, left_out={"coordinator": 5_000}), "5,000 bytes, was too long to be kept"),
-        (replace(KNOWN, story=TransactionStory(replay_of=3)), "was a replay of what had been set aside"),
+        (replace(KNOWN, story=TransactionStory(replay_of=3)), "republished what had been set aside"),
         (replace(KNOWN, story=TransactionStory(set_aside=True)), "was committed empty"),
     ],
     ids=["kept", "in flight", "not cut", "forgotten", "too long", "a replay", "set aside"],

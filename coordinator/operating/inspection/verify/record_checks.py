@@ -164,7 +164,7 @@ def check_aside(keys: Keys, quarantined: Mapping[str, bytes], letters: Iterable[
         except (StateRefusedError, ValueError, OverflowError) as error:
             faults.add(str(error).partition("; ")[0])
     if faults:
-        check.damaged(faults, "what cannot be read cannot be replayed")
+        check.damaged(faults, "what cannot be read cannot be republished")
     if not quarantined and not letter_count:
         return []
     records, held = counted(len(quarantined), "record"), counted(letter_count, "dead letter")

@@ -108,7 +108,7 @@ def test_letters_are_published_once_and_bear_the_names_they_were_emitted_under(c
     assert second.state("sums") == {"even": 2 + 4 + 8, "odd": 1 + 3 + 5 + 7 + 9 + 13}
     assert second.statistics.replayed_letters == 4
     assert second.state("txids") == [1, 2, 3, 4, 5, 6]
-    with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter to replay, of 0 looked at;"):
+    with pytest.raises(TopologyError, match=r"topology 'sorting' has no dead letter to republish, of 0 looked at;"):
         cluster.submit(sorting(), replay_letters="all")
 
 
@@ -383,7 +383,7 @@ def test_a_replay_takes_so_many_letters_and_says_that_there_are_more(
     Sort.refused = set()
     run = ran(cluster, sorting(), replay_letters="all")
     assert [one["number"] for one in run.dead_letters()] == [5]
-    assert "the first 2 dead letters are replayed; replay again for others" in caplog.text
+    assert "the first 2 dead letters are republished; republish again for others" in caplog.text
 
 
 def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pytest.LogCaptureFixture) -> None:
@@ -391,7 +391,7 @@ def test_letters_that_were_never_emitted_stay(cluster: LocalCluster, caplog: pyt
     assert refused_by(first.dead_letters()) == [(1, "check", 3), (1, "source", 11)]
     run = ran(cluster, refusing([[11, 1, 3]]), replay_letters="all")
     assert refused_by(run.dead_letters()) == [(1, "source", 11), (2, "check", 3)]
-    assert "1 dead letter cannot be replayed and will stay: refused before they were emitted" in caplog.text
+    assert "1 dead letter cannot be republished and will stay: refused before they were emitted" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_a_letter_that_no_longer_fits_its_stream_is_refused_before_anybody_is_fe
     with pytest.raises(TopologyError) as caught:
         cluster.submit(sorting(), replay_letters="all")
     assert str(caught.value) == (
-        "dead letter 4.0 cannot be replayed: it has the fields ('number', 'place'), and stream 'even' of 'sort' has "
+        "dead letter 4.0 cannot be republished: it has the fields ('number', 'place'), and stream 'even' of 'sort' has "
         "('number', 'where') now; restore the fields, or export the letter and drop it"
     )
     assert cluster.client.hget("{sorting}:txbatch:control", "fence") == fence
