@@ -52,6 +52,7 @@ class CommitterExecutor(BatchBoltExecutor):
         if self._states is None:
             self._states = bound_states(bolt)
         self.session.bind(bolt, self._states)
+        self.session.place = (attempt.txid, self._wiring.task_index)
         self.session.open(self.earlier)
         try:
             super()._finish(attempt, bolt)

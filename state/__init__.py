@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from state.kinds.hash_state import HashState
     from state.kinds.member_states import HyperLogLogState, SetState, SortedSetState
     from state.kinds.state_family import StateFamily
+    from state.kinds.stream_state import StreamState
     from state.kinds.value_states import ListState, ValueState
     from state.redis_server.embedded import EmbeddedServer
     from state.redis_topology.snapshots import Snapshot, snapshot
@@ -59,6 +60,7 @@ __all__ = [
     "StateFamily",
     "StateRefusedError",
     "StateUnreachableError",
+    "StreamState",
     "TopologyError",
     "TransactionAttempt",
     "TransactionError",

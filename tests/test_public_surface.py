@@ -18,8 +18,8 @@ SURFACE = {
     "state": """
         BadInputError DeadLetter EmbeddedServer EngineError FailedException FencedError HashState HyperLogLogState
         ListState NotDurableError NotReplayableError QuarantineFullError ReplayLimitError SetState Snapshot
-        SortedSetState SourceError StateFamily StateRefusedError StateUnreachableError TopologyError TransactionAttempt
-        TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
+        SortedSetState SourceError StateFamily StateRefusedError StateUnreachableError StreamState TopologyError
+        TransactionAttempt TransactionError TransactionTooLargeError UserCodeError ValueState WaveCrashError snapshot
     """,
     "coordinated_bolt": """
         AckInfo BaseBasicBolt BaseBatchBolt BaseRichBolt BaseSpout BasicOutputCollector BatchOutputCollector

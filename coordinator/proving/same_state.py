@@ -16,6 +16,7 @@ from state.values.state_kind import StateKind
 CLOSE = 1e-9
 """How far sums of floats may be apart, relative to them, if they were added up in another order."""
 SHOWN = 3
+_APPENDED = (StateKind.LIST, StateKind.STREAM)
 
 
 def differences(
@@ -24,7 +25,7 @@ def differences(
     """Returns the states that differ, each with a sentence that says how; "" stands for the dead letters.
 
     `is_rearranged` says whether tuples were dealt or ordered otherwise. Sums of floats may then differ in their last
-    digits, lists in the order of what one transaction appends, and of a bounded list in what is kept.
+    digits, lists and streams in the order of what one transaction appends, and of bounded ones in what is kept.
     """
     sentences = []
     for handle in handles:
@@ -35,7 +36,7 @@ def differences(
         if family is not None:
             pairs = ((f"{name}[{part!r}]", left.get(part), right.get(part)) for part in {**left, **right})
         for what, one, other in pairs:
-            is_list = kind is StateKind.LIST and is_rearranged and one is not None and other is not None
+            is_list = kind in _APPENDED and is_rearranged and one is not None and other is not None
             same = _same_list(one, other, bound=bound) if is_list else same_value(one, other, is_close=is_rearranged)
             if not same:
                 sentences.append((name, f"state {what} {_how(one, other)}"))
@@ -66,10 +67,17 @@ def same_value(one: Any, other: Any, *, is_close: bool) -> bool:
     return bool(one == other)
 
 
-def _same_list(one: list[Any], other: list[Any], *, bound: int) -> bool:
+def _same_list(one: Any, other: Any, *, bound: int) -> bool:
     if bound:
         return len(one) == len(other)
-    return Counter(map(repr, one)) == Counter(map(repr, other))
+    return Counter(map(repr, _items(one))) == Counter(map(repr, _items(other)))
+
+
+def _items(held: Any) -> list[Any]:
+    """Returns the items of a list; the entries of a stream, each with its txid in place of its id."""
+    if not isinstance(held, Mapping):
+        return list(held)
+    return [(entry_id.partition("-")[0], fields) for entry_id, fields in held.items()]
 
 
 def _keep_last(handle: DeclaredState) -> int:

@@ -26,6 +26,7 @@ from state.commits.state_writes import StateWrites
 from state.errors import TopologyError, TransactionError
 from state.keys import Keys, split_member
 from state.kinds.state_family import StateFamily
+from state.values.state_kind import StateKind
 from state.values.value_form import ValueForm, form_of
 
 
@@ -225,6 +226,11 @@ def _changes(writes: StateWrites, form: ValueForm | None) -> Iterator[DryChange]
     yield from (DryChange("put", field, given(value)) for field, value in writes.puts.items())
     for field, amount in writes.increments.items():
         yield DryChange("increment", field, given(sum(amount) if isinstance(amount, list) else amount))
+    if writes.kind is StateKind.STREAM:
+        for txid, number, *fields in writes.appends:
+            entry = dict(zip(fields[::2], map(given, fields[1::2]), strict=True))
+            yield DryChange("append", f"{txid}-{number}", entry)
+        return
     yield from (DryChange("append", "", given(value)) for value in writes.appends)
 
 

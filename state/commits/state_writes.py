@@ -56,7 +56,8 @@ class StateWrites:
         puts: field -> new value (set, HyperLogLog: member -> True; sorted set: member -> score).
         increments: field -> the integer to add, or the list of floats to add in order.
         deletes: fields to remove (in a list state, `VALUE_FIELD` empties it first).
-        appends: values to append to a list state, after `deletes`.
+        appends: values to append to a list state, after `deletes`; entries of a stream, in any order: the txid and the
+            number that its id is made of, then its fields and values in turns.
         overwritten: field -> how far its increments reached before a later transaction's put or delete voided them.
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
@@ -173,7 +174,7 @@ class StateWrites:
             for key, delta in later.increments.items():
                 increments[key] = increments.get(key, 0) + delta
         self.appends.extend(later.appends)
-        if self.retention.side is Side.LAST:
+        if self.kind is StateKind.LIST and self.retention.side is Side.LAST:
             del self.appends[: -self.retention.most]
 
     def merge(self, other: StateWrites) -> None:

@@ -111,6 +111,7 @@ class StateSession:
         writes: changes made by the current, or just ended, transaction.
         reads: every (state name, field) it read whose value another task may have written.
         earlier: this task's composed writes of the lower transactions of the group.
+        place: txid of the transaction and index of the task, which name the entries of streams.
     """
 
     def __init__(self, reader: StateReader | None = None) -> None:
@@ -118,6 +119,7 @@ class StateSession:
         self._committed = CommittedValues(reader)
         self.writes, self.earlier = WriteSet(), WriteSet()
         self.reads: set[tuple[str, Field]] = set()
+        self.place = (0, 0)
         self.is_open = False
         self._bindings: dict[str, Binding] = {}
 

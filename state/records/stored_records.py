@@ -65,7 +65,8 @@ class StateImage:
 
 
 Entries = list[tuple[bytes, bytes]]
-"""Field and value, or member and score; an empty one stands for what a kind has none of."""
+"""Field and value, member and score, or an entry's id and its packed fields and values in turns; an empty one stands
+for what a kind has none of."""
 
 METADATA_STATE = f"{RESERVED_NAME}:metadata"
 OWN_KINDS: Mapping[str, StateKind] = {

@@ -15,6 +15,7 @@ from state.troubles import Trouble
 COMMANDS_ON_KEYS = (
     *("DEL", "EXISTS", "GET", "GETRANGE", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HLEN", "HMGET"),
     *("HSET", "LTRIM", "PEXPIREAT", "PFADD", "RPUSH", "SADD", "SET", "SMISMEMBER", "SREM", "TYPE", "UNLINK"),
+    *("XADD", "XINFO|STREAM", "XTRIM"),
     *("ZADD", "ZCARD", "ZCOUNT", "ZMSCORE", "ZRANGEBYSCORE", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"),
 )
 """Every command that a run has the function library call on keys, whatever state the topology declares."""
@@ -32,7 +33,7 @@ COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REP
 
 COMMANDS_TO_VERIFY = (
     *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
-    *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
+    *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "XLEN", "XRANGE", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
 """Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
 them."""

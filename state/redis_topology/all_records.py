@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import redis
 
+from state.codec import pack
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
 from state.keys import Keys
@@ -42,6 +43,7 @@ COUNT_COMMANDS = {
     StateKind.SET: "SCARD",
     StateKind.SORTED_SET: "ZCARD",
     StateKind.LIST: "LLEN",
+    StateKind.STREAM: "XLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
 Commands: TypeAlias = Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -52,6 +54,7 @@ READ_COMMANDS: Commands = {
     StateKind.SET: (("SMEMBERS",), ()),
     StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
     StateKind.LIST: (("LRANGE",), ("0", "-1")),
+    StateKind.STREAM: (("XRANGE",), ("-", "+")),
     StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
 }
 WHOLE_COMMANDS: Commands = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
@@ -168,6 +171,8 @@ class RedisRecords:
             yield [] if value is None else [(b"", bytes(value))]
         elif kind is StateKind.LIST:
             yield from self._items(key)
+        elif kind is StateKind.STREAM:
+            yield from self._stream_entries(key)
         else:
             yield from self._scanned_entries(key, kind)
 
@@ -263,6 +268,13 @@ class RedisRecords:
             yield [(b"", bytes(item)) for item in found]
             start += ENTRIES_AT_ONCE
 
+    def _stream_entries(self, key: str) -> Iterator[Entries]:
+        start = "-"
+        while found := self._connection.call("XRANGE", key, start, "+", "COUNT", str(ENTRIES_AT_ONCE)):
+            entries = entries_of(StateKind.STREAM, found)
+            yield entries
+            start = f"({text_of(entries[-1][0])}"
+
     def _scanned_entries(self, key: str, kind: StateKind) -> Iterator[Entries]:
         for found in self._connection.scanned(_SCAN[kind], key):
             if kind is StateKind.SET:
@@ -315,6 +327,8 @@ def _content(kind: StateKind, reply: Any) -> Content:
             return frozenset(map(bytes, reply))
         case StateKind.LIST:
             return tuple(map(bytes, reply))
+        case StateKind.STREAM:
+            return dict(entries_of(kind, reply))
         case StateKind.SORTED_SET:  # servers spell one score differently: 0.1, 0.10000000000000001
             return {member: repr(float(score)).encode() for member, score in _pairs(reply).items()}
     return _pairs(reply)
@@ -329,4 +343,8 @@ def entries_of(kind: StateKind, reply: Any) -> Entries:
             return [(bytes(member), b"") for member in reply]
         case StateKind.LIST:
             return [(b"", bytes(item)) for item in reply]
+        case StateKind.STREAM:
+            return [
+                (bytes(entry_id), pack([*chain.from_iterable(_pairs(fields).items())])) for entry_id, fields in reply
+            ]
     return [] if reply is None else [(b"", bytes(reply))]

@@ -7,6 +7,8 @@ else is flat here, and packed by `packed_call` if there is much of it. No sectio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from state.codec import digest64, pack
@@ -145,10 +147,23 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
             content += [*head, "increment", *_floats(name, part, writes)]
     for part in _parts(list(writes.deletes)):
         content += [*head, "delete", str(len(part)), *_fields(part)]
-    for part in _parts(writes.appends):
-        content += [*head, "append", str(len(part)), *_values(part, value_type)]
+    content += _appends(head, writes)
     if writes.retention is not KEEP_ALL:
         content += _retained(head, writes.retention)
+
+
+def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:
+    """Returns the sections that append items to a list; or one for each entry of a stream that stays, by their ids."""
+    content: list[Argument] = []
+    if writes.kind is StateKind.LIST:
+        for part in _parts(writes.appends):
+            content += [*head, "append", str(len(part)), *_values(part, writes.value_type)]
+        return content
+    for txid, number, *fields in sorted(writes.appends, key=itemgetter(0, 1))[-writes.retention.most :]:
+        names, values = fields[::2], _values(fields[1::2], writes.value_type)
+        pairs = chain.from_iterable(zip(names, values, strict=True))
+        content += [*head, "append", str(len(names)), f"{txid}-{number}", *pairs]
+    return content
 
 
 def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
@@ -160,6 +175,8 @@ def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
             content += [*head, "trim", "1", "0", str(-most - 1)]
         case Side.LOWEST:
             content += [*head, "trim", "1", str(most), "-1"]
+        case Side.LAST if head[1] == StateKind.STREAM.value:
+            content += [*head, "trim", "1", str(most)]
         case Side.LAST:
             content += [*head, "trim", "1", str(-most), "-1"]
     if retention.expires_ms is not None:

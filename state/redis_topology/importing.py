@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain
 
+from state.codec import unpack
 from state.errors import StateRefusedError, TopologyError
 from state.fault_points import reached
 from state.keys import Keys, split_member
@@ -72,6 +73,11 @@ class RedisImport:
                 items = [part for member, score in piece.entries for part in (score, member)]
             case StateKind.SET:
                 items = [member for member, _ in piece.entries]
+            case StateKind.STREAM:
+                items = []
+                for entry_id, packed in piece.entries:
+                    fields = unpack(packed)
+                    items += [entry_id, b"%d" % (len(fields) // 2), *fields]
             case _:
                 items = [value for _, value in piece.entries]
         if self._keys.state(piece.name) == self._keys.receipts:

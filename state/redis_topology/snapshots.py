@@ -9,6 +9,7 @@ from typing import Any
 
 import redis
 
+from state.codec import unpack
 from state.errors import StateRefusedError
 from state.html_tables import bounded_repr, section, states_table
 from state.keys import Keys, split_member
@@ -19,7 +20,7 @@ from state.redis_client.connection import RedisConnection
 from state.redis_topology.all_records import READ_COMMANDS, RedisRecords, WholeReply, entries_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
-from state.values.state_kind import StateKind
+from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
@@ -31,8 +32,9 @@ class Snapshot:
 
     Attributes:
         txid: the last committed transaction, 0 before the first.
-        states: state name -> dict (hash, sorted set), set, list, the value (None if there is none), or the count of a
-            HyperLogLog. For a state with parts: part -> the same, of each part that exists.
+        states: state name -> dict (hash, sorted set; of a stream, id -> fields as a dict), set, list, the value (None
+            if there is none), or the count of a HyperLogLog. For a state with parts: part -> the same, of each part
+            that exists.
     """
 
     txid: int
@@ -120,6 +122,8 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
         return int(whole.reply)
     where = f"state {handle.name!r}"
     entries = entries_of(handle.kind, whole.reply)
+    if handle.kind is StateKind.STREAM:
+        return {entry_id.decode(): _fields(handle, packed, where) for entry_id, packed in entries}
     fields = [decode_stored(field, handle.field_type, where) for field, _ in entries if handle.kind in _KEYED]
     values = [
         decode_stored(value, handle.value_type, where, handle.scale)
@@ -134,3 +138,9 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
         case StateKind.SET:
             return set(fields)
     return dict(zip(fields, values, strict=True))
+
+
+def _fields(handle: StateHandle[Any], packed: bytes, where: str) -> dict[str, Any]:
+    fields = unpack(packed)
+    values = [decode_stored(value, handle.value_type, where, handle.scale) for value in fields[1::2]]
+    return dict(zip((decode_stored(name, ValueType.STR, where) for name in fields[::2]), values, strict=True))

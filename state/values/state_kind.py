@@ -22,6 +22,7 @@ class StateKind(StrEnum):
     SET = "set"
     SORTED_SET = "zset"
     LIST = "list"
+    STREAM = "stream"
     HYPERLOGLOG = "hyperloglog"
 
     @property

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from state.codec import pack, unpack
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
@@ -30,6 +31,7 @@ _COLUMNS = {
     StateKind.SORTED_SET: ("member", "score"),
     StateKind.SET: ("member", ""),
     StateKind.LIST: ("", "item"),
+    StateKind.STREAM: ("id", "entry"),
     StateKind.VALUE: ("", "value"),
     StateKind.HYPERLOGLOG: ("", "registers"),
 }
@@ -50,7 +52,9 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
         line = dict(head)
         if first:
             line[first] = to_json(field, field_type)
-        if second:
+        if piece.kind is StateKind.STREAM:
+            line[second] = _entry(value, value_type, scale)
+        elif second:
             stored = _score(value) if piece.kind is StateKind.SORTED_SET else value
             line[second] = to_json(stored, value_type, scale)
         yield line
@@ -92,7 +96,10 @@ class LineReader:
         if missing:
             raise ValueError(f"it has no {missing[0]!r}")
         field = from_json(line[first], field_type) if first else b""
-        value = from_json(line[second], value_type, scale) if second else b""
+        if kind is StateKind.STREAM:
+            value = _packed_entry(line[second], value_type, scale)
+        else:
+            value = from_json(line[second], value_type, scale) if second else b""
         return StoredPiece(name, kind, [(field, value)], self._expiries.get(name))
 
     def _name(self, line: Mapping[str, Any]) -> str:
@@ -136,6 +143,25 @@ def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, 
         head["part"] = part if state.part_type is PartType.INT else part_text(part)
     value_type = {StateKind.SORTED_SET: ValueType.FLOAT, StateKind.HYPERLOGLOG: ValueType.BYTES}.get(state.kind)
     return head, state.field_type, value_type or state.value_type, state.scale
+
+
+def _entry(packed: bytes, value_type: ValueType, scale: int) -> list[Any]:
+    """Returns an entry of a stream as pairs of field and value: JSON takes only text as the name of something."""
+    fields = unpack(packed)
+    values = (to_json(value, value_type, scale) for value in fields[1::2])
+    return [[to_json(name, ValueType.STR), value] for name, value in zip(fields[::2], values, strict=True)]
+
+
+def _packed_entry(pairs: Any, value_type: ValueType, scale: int) -> bytes:
+    """Inverse of `_entry`.
+
+    Raises:
+        ValueError: these are not pairs of fields and values of the declared type.
+    """
+    fields: list[bytes] = []
+    for name, value in pairs:
+        fields += [from_json(name, ValueType.STR), from_json(value, value_type, scale)]
+    return pack(fields)
 
 
 def to_json(stored: bytes, declared: ValueType, scale: int = 0) -> Any:

@@ -101,6 +101,8 @@ def held_in_words(kind: StateKind, field: str, value: str) -> str:
     match kind:
         case StateKind.HASH:
             return f"{field} -> {value}"
+        case StateKind.STREAM:
+            return f"entries of {value}"
         case StateKind.SORTED_SET:
             return f"{field} -> score"
         case StateKind.SET | StateKind.HYPERLOGLOG:

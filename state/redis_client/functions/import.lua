@@ -1,6 +1,6 @@
 -- Imports a topology: stages it in several calls, and puts it into place in one.
 
-local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET'}
+local STAGED = {hash = 'HSET', zset = 'ZADD', set = 'SADD', list = 'RPUSH', string = 'SET', stream = 'XADD'}
 
 -- Appends at most SECTION_LIMIT items to a staged list, and one more, which it cuts off again at the length that the list
 -- has to have: so items of the same call that a torn append-only file has put in before are cut off, too. A cut that takes
@@ -14,6 +14,19 @@ local function append_staged(key, argv, first)
   redis.call('RPUSH', key, unpack(argv, first))
   redis.call('RPUSH', key, '')
   redis.call('LTRIM', key, 0, length - 1)
+end
+
+-- Adds entries to a staged stream, each given as id, number of fields, and these with their values; those that a torn
+-- append-only file has put in before are there already.
+local function add_staged(key, argv, first)
+  local top, at = top_of(key), first
+  while at <= #argv do
+    local last = at + 1 + 2 * tonumber(argv[at + 1])
+    if is_after(top, id_numbers(argv[at])) then
+      redis.call('XADD', key, argv[at], unpack(argv, at + 2, last))
+    end
+    at = last + 1
+  end
 end
 
 --[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
@@ -49,6 +62,8 @@ local function stage(keys, argv)
   require_right(command, keys[2])
   if kind == 'list' then
     append_staged(keys[2], argv, 4)
+  elseif kind == 'stream' then
+    add_staged(keys[2], argv, 4)
   else
     for i = 4, #argv, 2 * SECTION_LIMIT do
       redis.call(command, keys[2], unpack(argv, i, math.min(i + 2 * SECTION_LIMIT - 1, #argv)))

@@ -49,7 +49,7 @@ Keys, all with the hash tag {id}; every call declares those it touches, as far a
   {id}:txbatch:pulse     hash    what the last run told of itself, for people to read: see run_pulse.py; opaque here, but for
     stories_from                 the lowest txid that may have a story
   {id}:txbatch:stories   hash    txid -> what the run told of the transaction; opaque here
-  {id}:<name>            hash, string, set, zset, list or HyperLogLog: the user's state
+  {id}:<name>            hash, string, set, zset, list, stream or HyperLogLog: the user's state
   {id}:<name>:<part>     the same, one key for each part; the only keys that may expire
 
 txids travel as decimal strings up to 2^53-1, where Lua's numbers are exact. Integers in state are
@@ -99,7 +99,12 @@ local function require_right(command, key)
   if not redis.acl_check_cmd then
     return
   end
-  local known, allowed = pcall(redis.acl_check_cmd, command, key)
+  local words = {}
+  for word in string.gmatch(command, '[^|]+') do
+    words[#words + 1] = word
+  end
+  words[#words + 1] = key
+  local known, allowed = pcall(redis.acl_check_cmd, unpack(words))
   if not known then
     error({err = 'NOPERM the server has no command ' .. command .. '; nothing was changed'})
   elseif not allowed then

@@ -107,6 +107,58 @@ local function plan_trim(command)
   end
 end
 
+-- The two numbers of an entry's id.
+local function id_numbers(id)
+  local first, second = string.match(id, '^(%d+)-(%d+)$')
+  return tonumber(first), tonumber(second)
+end
+
+local function is_after(top, first, second)
+  return first > top[1] or (first == top[1] and second > top[2])
+end
+
+-- The numbers of the id below which a stream takes no entry any more, even if the one that had it is gone.
+local function top_of(key)
+  if redis.call('EXISTS', key) == 1 then
+    local about = redis.call('XINFO', 'STREAM', key)
+    for i = 1, #about, 2 do
+      if about[i] == 'last-generated-id' then
+        return {id_numbers(about[i + 1])}
+      end
+    end
+  end
+  return {0, 0}
+end
+
+-- One entry of a stream: its id, and so many fields with their values.
+local function plan_entry(section)
+  local argv, at, tops = section.argv, section.at, section.tops
+  local first, second = id_numbers(argv[at])
+  local top = tops[section.key] or top_of(section.key)
+  if not is_after(top, first, second) then
+    return refuse(section, 'TYPE', 'has had an entry ' .. decimal(top[1]) .. '-' .. decimal(top[2]) .. ', so it takes no '
+      .. argv[at] .. ' of this transaction: only the topology may add to it')
+  end
+  tops[section.key] = {first, second}
+  for i = at + 2, at + 2 * section.count, 2 do
+    local refusal = check_value(section, argv[i - 1], argv[i])
+    if refusal then
+      return refusal
+    end
+  end
+  section.at, section.operations = at + 1 + 2 * section.count, 1
+  return nil, step('XADD', section.key, argv, at, section.at - 1)
+end
+
+local function plan_stream_trim(section)
+  local most = section.argv[section.at]
+  if not parse_integer(most or '') then
+    error('malformed trim')
+  end
+  section.at, section.operations = section.at + 1, 0
+  return nil, step('XTRIM', section.key, {'MAXLEN', most}, 1, 2)
+end
+
 -- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
 local function plan_expiry(section)
   local at = section.at

@@ -26,11 +26,14 @@ local planners = {
   ['zset lower'] = plan_pairs('ZADD', 'LT'),
   ['zset trim'] = plan_trim('ZREMRANGEBYRANK'),
   ['list trim'] = plan_trim('LTRIM'),
+  ['stream append'] = plan_entry,
+  ['stream trim'] = plan_stream_trim,
   ['hash expire'] = plan_expiry,
   ['string expire'] = plan_expiry,
   ['set expire'] = plan_expiry,
   ['zset expire'] = plan_expiry,
   ['list expire'] = plan_expiry,
+  ['stream expire'] = plan_expiry,
   ['hyperloglog expire'] = plan_expiry,
 }
 
@@ -60,10 +63,10 @@ end
 
 -- Section: key index, kind, value type, operation, count, arguments. Returns a refusal or nil, steps.
 local function plan_sections(keys, argv, at)
-  local steps, kinds, operations = {}, {}, 0
+  local steps, kinds, tops, operations = {}, {}, {}, 0
   while at <= #argv do
     local section = {key = keys[tonumber(argv[at])], kind = argv[at + 1], value_type = argv[at + 2],
-                     count = tonumber(argv[at + 4]), argv = argv, at = at + 5}
+                     count = tonumber(argv[at + 4]), argv = argv, at = at + 5, tops = tops}
     local planner = planners[section.kind .. ' ' .. argv[at + 3]]
     if not section.key or not planner or section.count > SECTION_LIMIT then
       error('malformed section: ' .. section.kind .. ' ' .. argv[at + 3] .. ' of ' .. section.count)

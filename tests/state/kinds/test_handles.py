@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from state import HashState, ListState, SetState, SortedSetState, ValueState
+from state import HashState, ListState, SetState, SortedSetState, StreamState, ValueState
 from state.commits.packed_writes import unpacked
 from state.commits.write_set import WriteSet
 from state.errors import ProtocolError, StateRefusedError, TopologyError
@@ -233,6 +234,30 @@ class TestWrites:
         live.extend([2, 3])
         state = unpacked(session.close().states["l"]).settled()
         assert (state.deletes, state.appends) == ({VALUE_FIELD: True}, [2, 3])
+
+    def test_an_entry_of_a_stream_is_numbered_by_transaction_task_and_order(self):
+        stream = StreamState("e", value=int)
+        live, session = opened(stream)
+        session.place = (7, 1)
+        live.append({"a": 1, "b": 2})
+        live.append({"a": 3})
+        state = unpacked(session.close().states["e"])
+        assert state.appends == [[7, 2**32, "a", 1, "b", 2], [7, 2**32 + 1, "a", 3]]
+
+    @pytest.mark.parametrize(
+        ("entry", "error", "message"),
+        [
+            ({}, ValueError, "state 'e' was given {} to append; give a mapping of 1 to 1,000 fields"),
+            ([("a", 1)], ValueError, "give a mapping"),
+            ({"a": "1"}, TypeError, "state 'e' was given value '1' of type str, but declares int"),
+            ({1: 1}, TypeError, "state 'e' was given field 1 of type int, but declares str"),
+        ],
+    )
+    def test_what_is_no_entry_of_a_stream_is_refused(self, entry, error, message):
+        live, session = opened(StreamState("e", value=int))
+        with pytest.raises(error, match=re.escape(message)):
+            live.append(entry)
+        assert session.close().states == {}
 
     def test_extend_with_one_bad_item_adds_none(self):
         live, session = opened(ListState("l", value=int))

@@ -204,7 +204,7 @@ def test_every_command_of_the_library_is_among_the_rights():
         name for name in re.findall(r"'([A-Z]{3,})'", library_code()) if name in ("ZMSCORE", "HMGET", "SMISMEMBER")
     }
     of_an_import = {"LLEN", "RENAME"}
-    assert called | planned | chosen == set(COMMANDS_ON_KEYS) | of_an_import
+    assert called | planned | chosen == {name.partition("|")[0] for name in COMMANDS_ON_KEYS} | of_an_import
     assert of_an_import <= set(COMMANDS_TO_VERIFY)
 
 

@@ -11,19 +11,20 @@ from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology import arguments as redis_arguments
 from state.redis_topology.store import RedisStore
-from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, StateKind, ValueType
+from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged, writes
 
 MAX_TXID = 2**53 - 1
 """The largest integer that is exact in Lua too."""
 
 CONTROL = "{wc}:txbatch:control"
-HASH, VALUE, SET, SORTED_SET, LIST = (
+HASH, VALUE, SET, SORTED_SET, LIST, STREAM = (
     StateKind.HASH,
     StateKind.VALUE,
     StateKind.SET,
     StateKind.SORTED_SET,
     StateKind.LIST,
+    StateKind.STREAM,
 )
 INT, FLOAT, STR, BYTES = ValueType.INT, ValueType.FLOAT, ValueType.STR, ValueType.BYTES
 
@@ -54,6 +55,7 @@ class TestEffects:
                     "n": writes(SET, INT, puts={12: True}),
                     "z": writes(SORTED_SET, FLOAT, puts={"a": 1.5}, increments={"b": [0.1, 0.2]}),
                     "l": writes(LIST, INT, appends=[3, 1, 2]),
+                    "e": writes(STREAM, INT, appends=[[1, 2**32, "a", 3], [1, 0, "a", 1, "b", 2]]),
                 }
             ),
             1,
@@ -76,6 +78,23 @@ class TestEffects:
         assert client.smembers("{wc}:n") == {b"12"}
         assert client.zrange("{wc}:z", 0, -1, withscores=True) == [(b"b", 0.1 + 0.2), (b"a", 1.5)]
         assert client.lrange("{wc}:l", 0, -1) == [b"3", b"1", b"2"]
+        assert client.xrange("{wc}:e") == [(b"1-0", {b"a": b"1", b"b": b"2"}), (b"1-4294967296", {b"a": b"3"})]
+
+    def test_a_bounded_stream_keeps_its_last_entries_and_the_groups_of_others(self, store, client):
+        last = Retention(Side.LAST, 3)
+        entries = [[[txid, number, "n", f"{txid}.{number}"] for number in range(2)] for txid in (1, 2)]
+        commit_ok(store, one(STREAM, STR, appends=entries[0], retention=last), 1)
+        client.xgroup_create("{wc}:s", "readers", id="0")
+        client.xreadgroup("readers", "one", {"{wc}:s": ">"}, count=1)
+        commit_ok(store, one(STREAM, STR, appends=entries[1][::-1], retention=last), 2)
+        assert [entry_id for entry_id, _ in client.xrange("{wc}:s")] == [b"1-1", b"2-0", b"2-1"]
+        assert client.xinfo_groups("{wc}:s")[0]["last-delivered-id"] == b"1-0"
+
+    def test_a_stream_whose_last_entries_are_gone_takes_no_lower_ones(self, store, client):
+        client.xadd("{wc}:s", {"f": "v"}, id="5-0")
+        client.xdel("{wc}:s", "5-0")
+        reply = store.commit(commit_of(one(STREAM, STR, appends=[[1, 0, "f", "v"]])))
+        assert (reply.status, "takes no 1-0" in reply.detail) == (CommitStatus.TYPE, True)
 
     def test_changes_meet_what_is_there(self, store, client):
         commit_ok(
@@ -271,6 +290,13 @@ REFUSED = [
     ("TYPE", one(SORTED_SET, FLOAT, puts={"x": 1.0}), ("set", "{wc}:s", "x"), "expected a zset"),
     ("TYPE", one(LIST, STR, appends=["x"]), ("set", "{wc}:s", "x"), "expected a list"),
     ("TYPE", one(LIST, STR, deletes={VALUE_FIELD: True}), ("set", "{wc}:s", "x"), "expected a list"),
+    ("TYPE", one(STREAM, STR, appends=[[1, 0, "f", "v"]]), ("set", "{wc}:s", "x"), "expected a stream"),
+    (
+        "TYPE",
+        one(STREAM, STR, appends=[[1, 0, "f", "v"], [1, 2, "f", "v"]]),
+        ("xadd", "{wc}:s", "1-1", "f", "v"),
+        "has had an entry 1-1, so it takes no 1-0 of this transaction: only the topology may add to it",
+    ),
     ("TYPE", one(HASH, STR, deletes={"f": True}), ("set", "{wc}:s", "x"), "expected a hash"),
     *(
         (

@@ -98,6 +98,8 @@ def dump(client: Any, pattern: str = "*") -> dict[bytes, Any]:
             content = client.smembers(key)
         elif kind == b"zset":
             content = client.zrange(key, 0, -1, withscores=True)
+        elif kind == b"stream":
+            content = client.xrange(key)
         else:
             content = client.lrange(key, 0, -1)
         found[key] = (kind, content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from state.attempt import TransactionAttempt
@@ -11,6 +12,7 @@ from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.packed_writes import unpacked
 from state.commits.quarantine import QuarantineRecord
+from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import StaleReadError
 from state.values.state_kind import VALUE_FIELD, Field, Retention, Side, StateKind
@@ -101,11 +103,17 @@ class MemoryStore:
                     held[field] = held.get(field, 0) + delta
             _cut(held, writes.retention)
             if writes.appends:
-                items = held.get(VALUE_FIELD, []) + writes.appends
-                held[VALUE_FIELD] = items[-writes.retention.most :] if writes.retention.side is Side.LAST else items
+                held[VALUE_FIELD] = _appended(held.get(VALUE_FIELD, []), writes)
             if not held:
                 del self.states[name]
         self.committed.append(txids)
+
+
+def _appended(items: list[Any], writes: StateWrites) -> list[Any]:
+    items = items + writes.appends
+    if writes.kind is StateKind.STREAM:
+        items.sort(key=itemgetter(0, 1))
+    return items[-writes.retention.most :] if writes.retention.side is Side.LAST else items
 
 
 def _cut(held: dict[Any, Any], retention: Retention) -> None:

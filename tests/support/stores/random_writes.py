@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from state.commits.write_set import WriteSet
-from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
 from tests.support.stores.builders import writes
 
 INTEGERS = [0, 1, -1, 127, 128, -129, 10**8, 10**15, MAX_INTEGER, -MAX_INTEGER]
@@ -41,6 +41,14 @@ def random_write_set(random: Random) -> WriteSet:
             appends=random.choices(INTEGERS, k=random.randint(0, 3)),
         ),
     }
+    states["e"] = writes(
+        StateKind.STREAM,
+        ValueType.INT,
+        appends=[
+            [random.randint(1, 60), number, "n", random.choice(INTEGERS)] for number in range(random.randint(0, 3))
+        ],
+        retention=random.choice((KEEP_ALL, Retention(Side.LAST, random.randint(1, 3)))),
+    )
     ranked = {side: Retention(side, random.randint(1, 3)) for side in (Side.HIGHEST, Side.LOWEST)}
     states |= {
         "top": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[Side.HIGHEST]),

@@ -6,8 +6,10 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
+from state.codec import unpack
 from state.keys import Keys
 from state.printable import counted, one_line
 from state.records.declared_states import DescribedState, OwnedKeys, record_types
@@ -150,6 +152,8 @@ class ValuesCheck:
         self._check_value = _CHECKS[ValueType.FLOAT if state.kind is StateKind.SORTED_SET else state.value_type]
         if state.kind is StateKind.HYPERLOGLOG:
             self._check_value = _no_hyperloglog
+        elif state.kind is StateKind.STREAM:
+            self._check_value = partial(_no_entry, self._check_value)
 
     def check(self, entries: Iterable[tuple[bytes, bytes]]) -> None:
         """Takes in some entries; an entry may be given twice."""
@@ -209,6 +213,11 @@ def _no_hyperloglog(stored: bytes) -> str:
 
 def _anything(_: bytes) -> str:
     return ""
+
+
+def _no_entry(no_value: Callable[[bytes], str], packed: bytes) -> str:
+    fields = unpack(packed)
+    return next(filter(None, (*map(_no_text, fields[::2]), *map(no_value, fields[1::2]))), "")
 
 
 _CHECKS: dict[ValueType, Callable[[bytes], str]] = {
