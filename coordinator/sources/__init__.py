@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from coordinator.sources.files.follow import Follow
     from coordinator.sources.files.line_files import JsonLines, TextFiles
     from coordinator.sources.files.parquet_files import ParquetFiles
+    from coordinator.sources.inputs import Inputs
     from coordinator.sources.micro_batches import MicroBatches
     from coordinator.sources.records.csv_fields import CsvFields
     from coordinator.sources.records.json_fields import JsonFields
@@ -36,6 +37,7 @@ __all__ = [
     "Follow",
     "FunctionFormat",
     "InputFiles",
+    "Inputs",
     "JsonFields",
     "JsonLines",
     "MicroBatches",

@@ -65,7 +65,12 @@ NO_LIBRARY = "txbatch doctor asks whether this user may load a library; this is 
 LACKING_SCRIPT = """
 local lacking = {}
 for _, command in ipairs(ARGV) do
-  local known, allowed = pcall(redis.acl_check_cmd, command, KEYS[1])
+  local words = {}
+  for word in string.gmatch(command, '[^|]+') do
+    words[#words + 1] = word
+  end
+  words[#words + 1] = KEYS[1]
+  local known, allowed = pcall(redis.acl_check_cmd, unpack(words))
   if not (known and allowed) then
     lacking[#lacking + 1] = command
   end

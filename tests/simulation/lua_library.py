@@ -72,10 +72,10 @@ class LuaLibrary:
 
     Args:
         call: what ``redis.call`` does.
-        may_run: what ``redis.acl_check_cmd`` answers: (command, key) -> whether the caller may.
+        may_run: what ``redis.acl_check_cmd`` answers: (words of a command, key) -> whether the caller may.
     """
 
-    def __init__(self, call: RedisCall, may_run: Callable[[bytes, bytes], bool]) -> None:
+    def __init__(self, call: RedisCall, may_run: Callable[..., bool]) -> None:
         self._runtime = _runtime()
         # Lua's collector knows nothing of Python's: were these not weak, neither would ever free a server
         self._load, self._run = self._runtime.execute(_HOST, _weak(call), _weak(may_run))

@@ -19,7 +19,7 @@ from tests.simulation.lua_library import LuaLibrary
 Unit = tuple[tuple[bytes, ...], ...]
 """The commands of one write, as an append-only file has them: what changes nothing is not there."""
 Content = dict[bytes, Any]
-"""Key -> a dict (hash), bytes (string), set, `SortedSet` or list. Never changed once it was handed out."""
+"""Key -> a dict (hash), bytes (string), set, `SortedSet`, list or `Stream`. Never changed once it was handed out."""
 INFO = {
     "redis_version": "7.0.15",
     "redis_mode": "standalone",
@@ -34,6 +34,14 @@ WRONG_TYPE = b"WRONGTYPE Operation against a key holding the wrong kind of value
 
 class SortedSet(dict[bytes, float]):
     """Member -> score."""
+
+
+class Stream(dict[bytes, dict[bytes, bytes]]):
+    """Id -> fields; the last id stays when its entry goes."""
+
+    def __init__(self, entries: Stream | tuple[()] = ()) -> None:
+        super().__init__(entries)
+        self.last_id: bytes = getattr(entries, "last_id", b"0-0")
 
 
 class MemoryRedis:
@@ -144,8 +152,8 @@ class MemoryRedis:
         self._library.load(given[-1])
         return b"txbatch"
 
-    def _may_run(self, command: bytes, key: bytes) -> bool:
-        return command.decode() not in self.denied
+    def _may_run(self, *words_and_key: bytes) -> bool:
+        return b"|".join(words_and_key[:-1]).decode() not in self.denied
 
     def _call_from_lua(self, command: bytes, *arguments: Any) -> Any:
         reply = self._run(command.decode(), tuple([_text(argument) for argument in arguments]))
@@ -198,7 +206,7 @@ class MemoryRedis:
         return sum(key in self._data for key in keys)
 
 
-_KINDS: dict[type, str] = {dict: "hash", bytes: "string", set: "set", SortedSet: "zset", list: "list"}
+_KINDS: dict[type, str] = {dict: "hash", bytes: "string", set: "set", SortedSet: "zset", list: "list", Stream: "stream"}
 
 
 def _text(argument: Any) -> bytes:
@@ -330,6 +338,26 @@ def _lpush(server: MemoryRedis, key: bytes, value: bytes) -> Any:
     return len(found)
 
 
+def _xadd(server: MemoryRedis, key: bytes, entry_id: bytes, *pairs: bytes) -> Any:
+    found = server.change(key, Stream)
+    if type(found) is tuple:
+        return found
+    found[entry_id] = dict(zip(pairs[::2], pairs[1::2], strict=True))
+    found.last_id = entry_id
+    return entry_id
+
+
+def _xtrim(server: MemoryRedis, key: bytes, _: bytes, most: bytes) -> Any:
+    found = server.get(key, Stream)
+    if found is None or type(found) is tuple:
+        return 0 if found is None else found
+    found = server.change(key, Stream)
+    gone = list(found)[: max(0, len(found) - int(most))]
+    for entry_id in gone:
+        del found[entry_id]
+    return len(gone)
+
+
 def _set(server: MemoryRedis, key: bytes, value: bytes) -> Any:
     server.put(key, value)
     return True  # as redis-py has it
@@ -370,10 +398,10 @@ def _score(score: float | None) -> bytes | None:
     return None if score is None else b"%.17g" % score
 
 
-_CHANGE = frozenset({"HINCRBY", "HSET", "LPUSH", "LTRIM", "RPUSH", "SET", "ZADD"})
+_CHANGE = frozenset({"HINCRBY", "HSET", "LPUSH", "LTRIM", "RPUSH", "SET", "XADD", "ZADD"})
 """Change something whenever they are called, or are taken to: LTRIM and ZADD repeat what is there already."""
 _CHANGE_IF_ANY = frozenset(
-    {"DEL", "HDEL", "PEXPIREAT", "SADD", "SREM", "UNLINK", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"}
+    {"DEL", "HDEL", "PEXPIREAT", "SADD", "SREM", "UNLINK", "XTRIM", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"}
 )
 """Change something unless they answer 0."""
 
@@ -405,6 +433,11 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "SREM": lambda server, key, *members: _removed(server, key, set, members),
     "TYPE": _type,
     "UNLINK": lambda server, *keys: server.delete(keys),
+    "XADD": _xadd,
+    "XINFO": lambda server, _, key: _looked_up(
+        server, key, Stream, lambda found: [b"last-generated-id", found.last_id]
+    ),
+    "XTRIM": _xtrim,
     "ZADD": _zadd,
     "ZCARD": lambda server, key: _looked_up(server, key, SortedSet, len),
     "ZCOUNT": lambda server, key, low, high: _looked_up(
@@ -424,6 +457,8 @@ def dump_of(server: MemoryRedis) -> Content:
     """Every key with its type and content, as `tests.support.stores.builders.dump` tells of other servers."""
 
     def ordered(value: Any) -> Any:
+        if type(value) is Stream:
+            return list(value.items())
         return sorted(value.items(), key=lambda item: (item[1], item[0])) if type(value) is SortedSet else value
 
     return {key: (_KINDS[type(value)].encode(), ordered(value)) for key, value in server.content().items()}

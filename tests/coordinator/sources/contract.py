@@ -26,6 +26,7 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.engines.local.transactional_run import TransactionalRun
 from coordinator.operating.transfer.exporting import export_state
@@ -174,7 +175,11 @@ class RestoreContract:
         adopt: bool | str = False,
     ) -> Iterator[TransactionalRun]:
         builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", spout, parallelism=parallelism)
-        builder.set_committer_bolt("keep", Keep()).global_grouping("source")
+        keep = builder.set_committer_bolt("keep", Keep())
+        declarer = OutputFieldsDeclarer("source")
+        spout.declare_output_fields(declarer)
+        for stream_id in declarer.streams:
+            keep.global_grouping("source", stream_id)
         run = cluster.submit(builder.build(), options=RunOptions(max_spout_pending=max_pending, adopt=adopt))
         try:
             yield run

@@ -29,7 +29,15 @@ from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
 from tests.support.cli.processes import Command
 
-READINGS: list[list[Any]] = [["boiler", 40], ["boiler", 101], ["pump", 99], ["pump", 300], ["boiler", 120], ["fan", 7], ["fan", 500]]
+READINGS: list[list[Any]] = [
+    ["boiler", 40],
+    ["boiler", 101],
+    ["pump", 99],
+    ["pump", 300],
+    ["boiler", 120],
+    ["fan", 7],
+    ["fan", 500],
+]
 HIGH = [{"device": device, "celsius": value} for device, value in READINGS if value > 100]
 
 

@@ -1,0 +1,372 @@
+"""Several sources as one: a transaction is a part of each, and each has a stream of its own.
+
+A transaction's metadata names the part of every source, with the number of the transaction that it was cut for; that of
+a source which had nothing to give is carried on, so that its next part begins where the last one ended. The order of
+the sources within a transaction is that in which they were given, in every run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from itertools import chain
+from typing import Any, TypeVar
+
+from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.records import EmittedRow
+from coordinated_bolt.streams.tuples import Tuple
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
+from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
+from state.attempt import TransactionAttempt
+from state.errors import FailedException, TopologyError
+
+Parts = dict[str, tuple[int, Any]]
+"""Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet."""
+Made = TypeVar("Made")
+
+
+class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
+    """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
+
+    The tuples of a source are on the stream of its name: ``.shuffle_grouping("inputs", "orders")``. Each transaction
+    takes a part of every source that has one ready, and one that has ended does not end the others. Between runs,
+    sources may be added, and left out if the change is accepted.
+
+    Args:
+        sources: name -> source; each cuts its batches on the driver, as all files and tables do. Kafka and Redis
+            Streams, which are cut where they are read, stand alone.
+
+    Raises:
+        TopologyError: there is no source, or one is not of that kind.
+    """
+
+    def __init__(self, **sources: ITransactionalSpout) -> None:
+        if not sources:
+            raise TopologyError("Inputs has no source; name some, as in Inputs(orders=CsvFiles(...))")
+        for name, source in sources.items():
+            if not isinstance(source, ITransactionalSpout) or isinstance(source, Inputs):
+                raise TopologyError(
+                    f"input {name!r} is a {type(source).__name__}, but Inputs takes sources that cut whole batches on "
+                    "the driver (files, tables); give Kafka or Redis Streams a topology of their own that writes to a "
+                    "StreamState, or copies to files"
+                )
+        self.sources = sources
+
+    @property
+    def destruction(self) -> str:  # type: ignore[override] # of what it is made of
+        """What its sources destroy of their input."""
+        return "; ".join(filter(None, (kind.destruction for kind in self._kinds().values())))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        for name, source in self.sources.items():
+            own = OutputFieldsDeclarer(name)
+            source.declare_output_fields(own)
+            for stream in own.streams.values():
+                declarer.declare_stream(stream_of(name, stream.stream_id), stream.fields, direct=stream.direct)
+
+    def get_component_configuration(self) -> Mapping[str, Any]:
+        return {
+            key: value for each in self.sources.values() for key, value in each.get_component_configuration().items()
+        }
+
+    def fingerprint(self) -> str:
+        return json.dumps({name: source.fingerprint() for name, source in self.sources.items()}, ensure_ascii=False)
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        coordinators = _made_all(self._kinds(), lambda kind: kind.coordinator(conf, context))
+        return InputsCoordinator(coordinators, {name: each.fingerprint() for name, each in self.sources.items()})
+
+    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
+        committers = _made_all(self._kinds(), lambda kind: kind.committer(conf, context))
+        return InputsCommitter({name: each for name, each in committers.items() if each is not None})
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
+        emitters = _made_all(self.sources, lambda source: source.get_emitter(conf, context))
+        return InputsEmitter(self.sources, emitters, context)
+
+    def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
+        parts = _cut_for(metadata, txid)
+        return {task for name, part in parts for task in self.sources[name].emitting_tasks(txid, part, task_count)}
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        return [f"{name}: {line}" for name, part in _newest(metadata) for line in self.sources[name].describe(part)]
+
+    def _kinds(self) -> dict[str, SpoutKind]:
+        return {name: SpoutKind(source) for name, source in self.sources.items()}
+
+
+def stream_of(name: str, stream_id: str) -> str:
+    """Returns the stream on which a source's tuples go on: its name; with that of its stream, if it has several."""
+    return name if stream_id == DEFAULT_STREAM else f"{name}_{stream_id}"
+
+
+def _cut_for(metadata: Parts, number: int) -> list[tuple[str, Any]]:
+    """Returns the parts that a transaction reads, in the order of the sources."""
+    return [(name, part) for name, (cut_for, part) in metadata.items() if cut_for == number]
+
+
+def _newest(metadata: Parts) -> list[tuple[str, Any]]:
+    """Returns the parts that a transaction reads, if its number is not known: at least one source gave it one."""
+    return _cut_for(metadata, max(number for number, _ in metadata.values()))
+
+
+def _made_all(given: Mapping[str, Any], make: Callable[[Any], Made]) -> dict[str, Made]:
+    """Makes something of each source; if one raises, what was made before is closed."""
+    made: dict[str, Made] = {}
+    with ExitStack() as opened:
+        for name, each in given.items():
+            made[name] = make(each)
+            opened.callback(getattr(made[name], "close", int))
+        opened.pop_all()
+    return made
+
+
+def _close_all(made: Iterable[Any]) -> None:
+    """Closes all, even if one raises."""
+    with ExitStack() as opened:
+        for each in made:
+            opened.callback(each.close)
+
+
+class InputsCoordinator(SpoutCoordinator):
+    """Cuts a part of each source that is ready.
+
+    Args:
+        coordinators: source -> its coordinator.
+        fingerprints: source -> its fingerprint.
+    """
+
+    def __init__(self, coordinators: Mapping[str, SpoutCoordinator], fingerprints: Mapping[str, str]) -> None:
+        self._coordinators, self._fingerprints = coordinators, fingerprints
+        self._cut: tuple[int, Parts] = 0, {}  # what is cut of a transaction already, should another source raise
+        self._noted: Mapping[str, Any] = {}
+        self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        known: dict[str, str] = json.loads(former.fingerprint)
+        gone = [name for name in known if name not in self._coordinators]
+        first = former.last_txid - len(former.pending) + 1
+        waiting = [_cut_for(metadata, number) for number, metadata in enumerate(former.pending, start=first)]
+        lost = sorted({name for parts in waiting for name, _ in parts if name in gone})
+        changes = [
+            InputChange(
+                changed=tuple(f"input {name!r} is not read any more" for name in gone),
+                impossible=tuple(f"input {name!r} is gone, and what was cut of it is not committed" for name in lost),
+            )
+        ]
+        for name, coordinator in self._coordinators.items():
+            number, part = (former.last or {}).get(name, (0, None))
+            if name not in known and not number:
+                continue
+            is_same = known.get(name) == self._fingerprints[name]
+            pending = tuple(part for parts in waiting for own, part in parts if own == name)
+            own = FormerInput(
+                last_txid=number,
+                last=part,
+                committed_txid=min(number, former.committed_txid),
+                notes=_own_notes(former, name),
+                fingerprint=known.get(name, ""),
+                is_same=is_same,
+                pending=pending,
+            )
+            change = coordinator.compare(own) if number else InputChange()
+            if change is not None:
+                changes.append(_named(name, change))
+            elif not is_same:
+                return None
+        return _joined(changes)
+
+    def is_empty(self) -> bool:
+        return all(each.is_empty() for each in self._informed().values())
+
+    def resume(self) -> None:
+        for coordinator in self._informed().values():
+            coordinator.resume()
+
+    def is_ready(self) -> bool:
+        ready = [each.is_ready() for each in self._informed().values()]  # every source takes a look
+        return any(ready)
+
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        if self._cut[0] != txid:
+            self._cut = txid, {}
+        before: Parts = previous or {}
+        parts: Parts = {}
+        for name, coordinator in self._informed().items():
+            last = before.get(name)
+            if name not in self._cut[1] and coordinator.is_ready():
+                part = coordinator.initialize_transaction(txid, None if last is None else last[1])
+                self._cut[1][name] = txid, part
+            if (found := self._cut[1].get(name, last)) is not None:
+                parts[name] = found
+        if not self._cut[1]:
+            raise FailedException(f"no input has anything for txid {txid} after all")
+        return {**parts, **{name: part for name, part in before.items() if name not in self._coordinators}}
+
+    def notes(self, metadata: Any) -> Mapping[str, Any]:
+        return _merged(
+            {f"{name}:{note}": value for note, value in self._coordinators[name].notes(part).items()}
+            for name, part in _newest(metadata)
+            if name in self._coordinators
+        )
+
+    def position(self, metadata: Any) -> Any:
+        return {name: self._coordinators[name].position(part) for name, part in _newest(metadata)}
+
+    def is_exhausted(self) -> bool:
+        ended = [each.is_exhausted() for each in self._informed().values()]
+        return all(ended)
+
+    def is_finite(self) -> bool:
+        return all(each.is_finite() for each in self._coordinators.values())
+
+    def progress(self) -> float | None:
+        found = [each.progress() for each in self._informed().values()]
+        known = [each for each in found if each is not None]
+        return sum(known) / len(found) if len(known) == len(found) else None
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return sum(self._coordinators[name].estimated_bytes(part) for name, part in _newest(metadata))
+
+    def deactivate(self) -> None:
+        for each in self._informed().values():
+            each.deactivate()
+
+    def activate(self) -> None:
+        for each in self._informed().values():
+            each.activate()
+
+    def close(self) -> None:
+        _close_all(self._coordinators.values())
+
+    def _informed(self) -> Mapping[str, SpoutCoordinator]:
+        """Returns the coordinators, each told how far its own source is."""
+        so_far = self.run_so_far
+        if so_far.notes is not self._noted:  # they are those of earlier runs, and may be many
+            self._noted = so_far.notes
+            self._notes = {name: _own_notes(so_far, name) for name in self._coordinators}
+        for name, coordinator in self._coordinators.items():
+            number, part = (so_far.last or {}).get(name, (0, None))
+            coordinator.run_so_far = RunSoFar(number, part, min(number, so_far.committed_txid), notes=self._notes[name])
+        return self._coordinators
+
+
+def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
+    """Returns what was noted of one source, by the names that it gave."""
+    start = f"{name}:"
+    return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
+
+
+def _joined(changes: Sequence[InputChange]) -> InputChange:
+    """Returns the changes of all sources as one."""
+    return InputChange(
+        skipped=tuple(chain.from_iterable(change.skipped for change in changes)),
+        again=tuple(chain.from_iterable(change.again for change in changes)),
+        changed=tuple(chain.from_iterable(change.changed for change in changes)),
+        impossible=tuple(chain.from_iterable(change.impossible for change in changes)),
+        notes=_merged(change.notes for change in changes),
+        renamed=tuple(chain.from_iterable(change.renamed for change in changes)),
+        again_notes=_merged(change.again_notes for change in changes),
+    )
+
+
+def _named(name: str, change: InputChange) -> InputChange:
+    """Returns the changes of one source, with its name in front."""
+
+    def sentences(given: Iterable[str]) -> tuple[str, ...]:
+        return tuple(f"input {name!r}: {sentence}" for sentence in given)
+
+    def notes(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {f"{name}:{note}": value for note, value in given.items()}
+
+    return InputChange(
+        skipped=sentences(change.skipped),
+        again=sentences(change.again),
+        changed=sentences(change.changed),
+        impossible=sentences(change.impossible),
+        notes=notes(change.notes),
+        renamed=sentences(change.renamed),
+        again_notes=notes(change.again_notes),
+    )
+
+
+def _merged(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for each in mappings for name, value in each.items()}
+
+
+class InputsEmitter(SpoutEmitter):
+    """Emits this task's share of each part, one source after the other.
+
+    Args:
+        sources: source -> its spec, which says which tasks have a share.
+        emitters: source -> its emitter.
+        context: of the task.
+    """
+
+    def __init__(
+        self, sources: Mapping[str, ITransactionalSpout], emitters: Mapping[str, SpoutEmitter], context: TopologyContext
+    ) -> None:
+        self._sources, self._emitters = sources, emitters
+        self._task_index, self._task_count = context.task_index, context.task_count
+
+    def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
+        for name, part in _cut_for(metadata, attempt.txid):
+            if self._task_index in self._sources[name].emitting_tasks(attempt.txid, part, self._task_count):
+                self._emitters[name].emit_batch(attempt, part, SourceCollector(name, collector))
+
+    def close(self) -> None:
+        _close_all(self._emitters.values())
+
+
+class SourceCollector:
+    """Emits the tuples of one source on its streams.
+
+    Args:
+        name: of the source.
+        collector: of the whole spout.
+    """
+
+    def __init__(self, name: str, collector: BatchOutputCollector) -> None:
+        self._name, self._collector = name, collector
+
+    def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
+        return self._collector.emit(values, stream_of(self._name, stream_id))
+
+    def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_all(rows, stream_of(self._name, stream_id))
+
+    def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_batch(batch, stream_of(self._name, stream_id))
+
+    def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_direct(task_id, values, stream_of(self._name, stream_id))
+
+    def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
+        self._collector.dead_letter(tup, reason)
+
+
+class InputsCommitter(SpoutCommitter):
+    """Tells the committers of the sources that have one, in their order."""
+
+    def __init__(self, committers: Mapping[str, SpoutCommitter]) -> None:
+        self._committers = committers
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        for committer in self._committers.values():
+            committer.commit(attempt)
+
+    def keep(self, batches: Collection[Any]) -> None:
+        for name, committer in self._committers.items():
+            committer.keep([part for metadata in batches for own, part in _newest(metadata) if own == name])
+
+    def cleanup_before(self, txid: int) -> None:
+        for committer in self._committers.values():
+            committer.cleanup_before(txid)
+
+    def close(self) -> None:
+        _close_all(self._committers.values())

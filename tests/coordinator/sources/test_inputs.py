@@ -1,0 +1,183 @@
+"""Several sources in one topology keep the contract of one, and each of them its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.proving.prove import prove
+from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
+from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.topology.building.topology import Topology
+from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.transactional.options import RunOptions
+from state import HashState, ListState
+from state.errors import SourceError, StateRefusedError, TopologyError
+from tests.coordinator.sources.contract import SourceContract, SourceWorld
+from tests.support.sources.file_worlds import JsonWorld, TextWorld
+
+ORDERS = "order,customer,cents\n1,ann,500\n2,bob,700\n3,ann,900\n4,eve,100\n5,bob,50\n"
+RETURNS = '{"order": 2, "cents": 700}\n{"order": 3, "cents": 100}\n'
+
+
+class InputsWorld(SourceWorld):
+    """Lines of text and JSON Lines, which grow together; a transaction is a part of each."""
+
+    is_ordered: ClassVar[bool] = False
+    adopt: ClassVar[bool | str] = TextWorld.adopt
+    lost: ClassVar[str] = TextWorld.lost
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.text, self.json = TextWorld(folder / "text"), JsonWorld(folder / "json")
+
+    def add(self, count: int) -> None:
+        self.text.add(count - count // 3)
+        self.json.add(max(1, count // 3))
+        self.rows = [*self.text.rows, *self.json.rows]
+
+    def spout(self) -> Inputs:
+        return Inputs(text=self.text.spout(), json=self.json.spout())
+
+    def other_spout(self) -> Inputs:
+        return Inputs(text=self.text.other_spout(), json=self.json.spout())
+
+    def take_away(self) -> None:
+        self.text.take_away()
+
+
+class TestInputs(SourceContract):
+    @pytest.fixture
+    def world(self, tmp_path: Path) -> SourceWorld:
+        for name in ("text", "json"):
+            (tmp_path / name).mkdir()
+        return InputsWorld(tmp_path)
+
+
+class Balance(BaseBatchBolt, ICommitter):
+    """Adds orders to their customers and takes off what is returned, whichever of the two comes first."""
+
+    cents = HashState("cents")
+    customers = HashState[str]("customers", field=int)
+    returned = HashState("returned", field=int)
+    order = ListState("order")
+
+    def prepare(self, *arguments: Any) -> None:
+        super().prepare(*arguments)
+        self.orders: list[Any] = []
+        self.returns: list[Any] = []
+
+    def execute(self, tup: Any) -> None:
+        (self.orders if tup.stream_id == "orders" else self.returns).append(tup.values)
+
+    def finish_batch(self) -> None:
+        self.order.append(f"{len(self.orders)} orders, {len(self.returns)} returns")
+        for order, customer, cents in self.orders:
+            self.customers.put(order, customer)
+            self.cents.increment(customer, cents - (self.returned.get(order) or 0))
+        for order, cents in self.returns:
+            customer = self.customers.get(order)
+            if customer is None:
+                self.returned.increment(order, cents)
+            else:
+                self.cents.increment(customer, -cents)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "orders.csv").write_text(ORDERS)
+    (tmp_path / "returns.jsonl").write_text(RETURNS)
+    return tmp_path
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(seed=1) as made:
+        yield made
+
+
+def orders(folder: Path, **more: Any) -> CsvFiles:
+    fields = {"order": int, "customer": str, "cents": int}
+    return CsvFiles(str(folder / "orders*.csv"), fields=fields, rows_per_batch=2, **more)
+
+
+def returns(folder: Path, **more: Any) -> JsonLines:
+    return JsonLines(str(folder / "returns*.jsonl"), fields={"order": int, "cents": int}, lines_per_batch=1, **more)
+
+
+def balances(inputs: Inputs) -> Topology:
+    builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
+    keep = builder.set_committer_bolt("balance", Balance())
+    for stream in inputs.sources:
+        keep.global_grouping("inputs", stream)
+    return builder.build()
+
+
+def both(folder: Path, **more: Any) -> Inputs:
+    return Inputs(orders=orders(folder, **more), returns=returns(folder, **more))
+
+
+def test_a_source_that_has_ended_does_not_end_the_others(cluster: LocalCluster, folder: Path) -> None:
+    run = cluster.submit(balances(both(folder)))
+    run.run_until_idle()
+    assert run.is_done
+    assert run.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
+    assert run.state("order") == ["2 orders, 1 returns", "2 orders, 1 returns", "1 orders, 0 returns"]
+
+
+def test_a_source_may_be_added_between_runs_and_left_out(cluster: LocalCluster, folder: Path) -> None:
+    cluster.submit(balances(Inputs(orders=orders(folder)))).run_until_idle()
+    second = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
+    second.run_until_idle()
+    assert second.state("cents") == {"ann": 1300, "bob": 50, "eve": 100}
+    left_out = balances(Inputs(returns=returns(folder)))
+    with pytest.raises(StateRefusedError, match="input 'orders' is not read any more"):
+        cluster.submit(left_out)
+    cluster.submit(left_out, options=RunOptions(adopt="changed")).run_until_idle()
+    (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
+    again = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
+    again.run_until_idle()
+    assert again.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
+
+
+def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: Path) -> None:
+    inputs = both(folder, follow=Follow(complete="rename", poll_s=0, done="move", done_path=str(folder / "done")))
+    assert inputs.destruction
+    run = cluster.submit(balances(inputs))
+    run.run_until_idle()
+    assert not run.is_done
+    (folder / "orders2.csv").write_text("order,customer,cents\n6,ann,1\n")
+    run.run_until_idle()
+    run.drain()
+    run.run_until_idle()
+    assert run.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
+    assert sorted(path.name for path in (folder / "done").iterdir()) == ["orders.csv", "orders2.csv", "returns.jsonl"]
+    assert not list(folder.glob("*.csv"))
+
+
+def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: Path) -> None:
+    cluster.submit(balances(both(folder)), options=RunOptions(last_txid=1)).run_until_idle()
+    (folder / "orders.csv").write_text(ORDERS.replace("ann,500", "ann,501"))
+    with pytest.raises((SourceError, StateRefusedError), match=r"orders\.csv"):
+        cluster.submit(balances(both(folder))).run_until_idle()
+
+
+def test_several_inputs_can_be_proved(folder: Path) -> None:
+    proof = prove(lambda: balances(both(folder)), seeds=10)
+    assert proof.holds, str(proof)
+
+
+def test_what_is_no_input_is_refused(folder: Path) -> None:
+    with pytest.raises(TopologyError, match="Inputs has no source"):
+        Inputs()
+    streams: Any = RedisStreams("s", fields=["a"], url="redis://h")
+    with pytest.raises(TopologyError, match="'clicks' is a RedisStreams, but Inputs takes sources that cut whole"):
+        Inputs(clicks=streams)
+    with pytest.raises(TopologyError, match="input 'inner' is a Inputs"):
+        Inputs(inner=Inputs(lines=TextFiles(str(folder / "*.csv"))))
