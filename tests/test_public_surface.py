@@ -42,7 +42,7 @@ SURFACE = {
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow
-        FunctionFormat InputFiles JsonFields JsonLines MicroBatches PackedValues ParquetFiles RecordFormat RedisStreams
+        FunctionFormat InputFiles Inputs JsonFields JsonLines MicroBatches PackedValues ParquetFiles RecordFormat RedisStreams
         TextFiles TextLine Versions
     """,
     "coordinator.sources.kafka": """

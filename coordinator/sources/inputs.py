@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
 from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -33,7 +34,8 @@ Made = TypeVar("Made")
 class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
 
-    The tuples of a source are on the stream of its name: ``.shuffle_grouping("inputs", "orders")``. Each transaction
+    The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; those of another
+    stream it has, on ``"orders_dead_letters"``. Each transaction
     takes a part of every source that has one ready, and one that has ended does not end the others. Between runs,
     sources may be added, and left out if the change is accepted.
 
@@ -64,9 +66,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for name, source in self.sources.items():
-            own = OutputFieldsDeclarer(name)
-            source.declare_output_fields(own)
-            for stream in own.streams.values():
+            for stream in _streams_of(name, source).values():
                 declarer.declare_stream(stream_of(name, stream.stream_id), stream.fields, direct=stream.direct)
 
     def get_component_configuration(self) -> Mapping[str, Any]:
@@ -86,7 +86,10 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
         return InputsCommitter({name: each for name, each in committers.items() if each is not None})
 
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
-        emitters = _made_all(self.sources, lambda source: source.get_emitter(conf, context))
+        emitters: dict[str, SpoutEmitter] = {}
+        for name, source in self.sources.items():
+            heard = {each: context.subscribers.get(stream_of(name, each), ()) for each in _streams_of(name, source)}
+            emitters[name] = source.get_emitter(conf, replace(context, subscribers=heard))
         return InputsEmitter(self.sources, emitters, context)
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
@@ -98,6 +101,13 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def _kinds(self) -> dict[str, SpoutKind]:
         return {name: SpoutKind(source) for name, source in self.sources.items()}
+
+
+def _streams_of(name: str, source: ITransactionalSpout) -> dict[str, StreamSpec]:
+    """Returns the streams that a source declares, by its own names for them."""
+    declarer = OutputFieldsDeclarer(name)
+    source.declare_output_fields(declarer)
+    return declarer.streams
 
 
 def stream_of(name: str, stream_id: str) -> str:

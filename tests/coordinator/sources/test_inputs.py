@@ -168,6 +168,37 @@ def test_a_change_of_one_input_is_named_with_it(cluster: LocalCluster, folder: P
         cluster.submit(balances(both(folder))).run_until_idle()
 
 
+class Bad(BaseBatchBolt, ICommitter):
+    places = ListState("places")
+
+    def prepare(self, *arguments: Any) -> None:
+        super().prepare(*arguments)
+        self.bad: list[str] = []
+
+    def execute(self, tup: Any) -> None:
+        self.bad.append(f"{tup.stream_id} {bytes(tup['record'])!r}")
+
+    def finish_batch(self) -> None:
+        self.places.extend(self.bad)
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster, folder: Path, is_heard: bool) -> None:
+    (folder / "orders2.csv").write_text("order,customer,cents\nsix,ann,1\n")
+    inputs = both(folder, on_bad_record="dead_letter")
+    builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
+    keep = builder.set_committer_bolt("balance", Balance())
+    for stream in inputs.sources:
+        keep.global_grouping("inputs", stream)
+    if is_heard:
+        builder.set_committer_bolt("bad", Bad()).global_grouping("inputs", "orders_dead_letters")
+    run = cluster.submit(builder.build())
+    run.run_until_idle()
+    assert len(run.dead_letters()) == (not is_heard)
+    if is_heard:
+        assert run.state("places") == ["orders_dead_letters b'six,ann,1'"]
+
+
 def test_several_inputs_can_be_proved(folder: Path) -> None:
     proof = prove(lambda: balances(both(folder)), seeds=10)
     assert proof.holds, str(proof)
