@@ -42,8 +42,8 @@ SURFACE = {
     """,
     "coordinator.sources": """
         BadRecordError Batches ColumnRanges CsvFields CsvFiles DEAD_LETTER_STREAM DataFrameBatches Follow
-        FunctionFormat InputFiles Inputs JsonFields JsonLines MicroBatches PackedValues ParquetFiles RecordFormat RedisStreams
-        TextFiles TextLine Versions
+        FunctionFormat InputFiles Inputs JsonFields JsonLines MicroBatches PackedValues ParquetFiles RecordFormat
+        RedisStreams TextFiles TextLine Versions
     """,
     "coordinator.sources.kafka": """
         FromEnvironment FromFile KafkaOpaqueSpout KafkaSpout KafkaTopic KafkaTransactionalSpout RetryRules
