@@ -123,7 +123,7 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
         cluster.client = client
         cluster.submit(alarms(), options=RunOptions(last_txid=3)).run_until_idle()
         out = io.BytesIO()
-        export_state(topology.export(), topology.keys, out)
+        export_state(topology.records(), out)
         before = {key: client.xrange(key) for key in client.keys("{alarms}:[ab]*")}
         client.flushall()
         export = checked_export(io.BytesIO(out.getvalue()))
@@ -177,7 +177,7 @@ class Count(BaseBatchBolt, ICommitter):
             self.counts.increment(number)
 
 def first():
-    builder = TransactionalTopologyBuilder("first", "lines", TextFiles("*.txt", lines_per_batch=20))
+    builder = TransactionalTopologyBuilder("first", "lines", TextFiles("numbers.txt", lines_per_batch=20))
     builder.set_committer_bolt("alarm", Alarm()).global_grouping("lines")
     return builder.build()
 
