@@ -17,8 +17,13 @@ from typing import Any, ClassVar
 
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import UserFunction
+from state.errors import TopologyError
+from state.kinds.handles import DeclaredState
+from state.kinds.keyed_state import KeyedState
+from state.kinds.state_family import StateFamily
+from state.kinds.state_handle import StateHandle, check_most
 from state.kinds.value_states import ValueState
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
 from state.values.value_form import canonical_json
 
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
@@ -51,6 +56,23 @@ class Aggregation(ABC):
     def gives(self) -> tuple[str, ...]:
         """The fields of the values that travel to the state; what is combined has other names than its group."""
         return tuple(f"{name}_" if name in self.group else name for name in self.takes)
+
+    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+        """Returns the state to keep it in (driver).
+
+        Raises:
+            TopologyError: it does not fit.
+        """
+        if into.kind not in self.kinds or into.value_type not in self.value_types:
+            kinds, types = (", ".join(each) for each in (self.kinds, self.value_types))
+            raise self.wrong(f"{into!r} is a {into.kind} of {into.value_type} values; give a {kinds} of {types} values")
+        if (into.kind is StateKind.VALUE) is not (key is None):
+            raise self.wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
+        return read_ahead(into, key) if self.reads else into
+
+    def wrong(self, text: str) -> TopologyError:
+        """Returns the error about how it was asked for."""
+        return TopologyError(f"{self.said}: {text}")
 
     def start(self) -> Any:
         """Returns what a batch is combined into."""
@@ -170,6 +192,17 @@ class Ranking(Aggregation):
     kinds = (StateKind.SORTED_SET,)
     reads = False
 
+    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+        handle = Aggregation.fitted(self, into.template if isinstance(into, StateFamily) else into, key)
+        assert isinstance(handle, StateHandle)
+        bounded = copy.copy(handle)
+        bounded.retention = Retention(Side.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
+        if handle.retention not in (KEEP_ALL, bounded.retention):
+            raise self.wrong(f"{into!r} keeps other members than the highest {self.most}; leave its limit out")
+        if isinstance(into, StateFamily):
+            return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
+        return bounded
+
     def merged(self, one: Any, other: Any) -> Any:
         return max(one, other)
 
@@ -230,6 +263,13 @@ class Reducing(Aggregation):
             before = reduced[key]
             reduced[key] = self.function.call(copy.deepcopy(self.initial) if before is None else before, *row)
         _store(state, reduced)
+
+
+def read_ahead(state: DeclaredState, key: str | None) -> DeclaredState:
+    """Returns a state that reads for a whole group of transactions at once, if its keys are in a tuple field."""
+    if not isinstance(state, KeyedState) or key is None or state.prefetched_by:
+        return state
+    return copy.copy(state).prefetch(key)
 
 
 def _stored(state: Any, keys: Iterable[Any]) -> dict[Any, Any]:

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
-from coordinator.fluent.aggregations import Aggregation, Reducing
-from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Outlet, Pipe, PipedBolt, Refusal, RowOutlet
+from coordinator.fluent.aggregations import Aggregation
+from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
 from coordinator.fluent.keepers import Keeper, Lookup
 from coordinator.fluent.row_steps import RowStep
-from coordinator.fluent.user_function import UserFunction, module_of, place_of, step_of
+from coordinator.fluent.user_function import place_of, step_of
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState, declared_states
@@ -28,15 +28,11 @@ _ID_MAX = 64
 
 
 class ReadFrom(NamedTuple):
-    """A spout, and its number of tasks."""
-
     bolt: Any
     parallelism: int | None
 
 
 class KeptIn(NamedTuple):
-    """An aggregation that a state keeps."""
-
     aggregation: Aggregation
     state: DeclaredState
 
@@ -52,16 +48,12 @@ class PassedBy(NamedTuple):
 
 
 class SentTo(NamedTuple):
-    """A user's bolt."""
-
     bolt: Any
     grouping: Grouping
     is_committer: bool
 
 
 class OutputOf(NamedTuple):
-    """Another stream of the parent's component."""
-
     stream_id: str
 
 
@@ -97,19 +89,6 @@ class StreamNode:
         """The user's file and line."""
         return place_of(self.said)
 
-    @property
-    def modules(self) -> set[str]:
-        """What executors import for the user's functions."""
-        functions: list[Any] = []
-        match self.what:
-            case RowStep(function=called) | KeptIn(aggregation=Reducing(function=called)):
-                functions.append(called.function)
-            case Refusal(predicate=predicate, reason=reason):
-                functions += [each.function for each in (predicate, reason) if isinstance(each, UserFunction)]
-        if isinstance(self.what, KeptIn | PassedBy) and isinstance(self.what.state, StateFamily):
-            functions += [self.what.state.expire_at or dict]
-        return set(map(module_of, functions))
-
     def kept(self) -> KeptIn | None:
         """Returns the aggregation that it is, if nobody wants its rows."""
         if isinstance(self.what, PassedBy):
@@ -136,10 +115,13 @@ class Compilation:
     Args:
         topology_id: names the topology.
         nodes: all nodes, the source first, each after its parents.
+        user_modules: what executors import for the functions in them.
         parallelism: of every component but the source.
     """
 
-    def __init__(self, topology_id: str, nodes: Sequence[StreamNode], parallelism: int | None) -> None:
+    def __init__(
+        self, topology_id: str, nodes: Sequence[StreamNode], user_modules: set[str], parallelism: int | None
+    ) -> None:
         _check_ends(nodes)
         _check_reads(nodes)
         source = nodes[0]
@@ -147,7 +129,7 @@ class Compilation:
         self.builder = TransactionalTopologyBuilder(
             topology_id, source.label, source.what.bolt, source.what.parallelism
         )
-        self._parallelism = parallelism
+        self._modules, self._parallelism = user_modules, parallelism
         self._ids = {source.label}
         self._streams = {source: (source.label, DEFAULT_STREAM)}
         self._hosts: dict[StreamNode, _Host] = {}
@@ -161,15 +143,17 @@ class Compilation:
             return
         match what:
             case RowStep():
-                host = self._host(parent)
-                self._hosts[node] = host._replace(pipe=self._attached(host, Pipe(what), node))
-            case Refusal() if isinstance(parent.what, Refusal) and len(parent.children) == 1:
-                self._refuse(node, what, self._hosts[parent])
+                host, pipe = self._host(parent), Pipe(what)
+                host.pipe.outlets.append(pipe)
+                self._hosts[node] = host._replace(pipe=pipe)
             case Refusal():
-                self._refuse(node, what, self._set_piped(node.label, FusedBolt(node.made_at), parent))
+                is_next = isinstance(parent.what, Refusal) and len(parent.children) == 1
+                host = self._hosts[parent] if is_next else self._set_fused(node.label, node.made_at, parent)
+                assert isinstance(host.bolt, FusedBolt)
+                host.bolt.refusals.append(what)
+                self._hosts[node] = host
             case PassedBy():
                 bolt = what.kind(parent.fields, what.by, what.state, appends=what.appends, made_at=node.made_at)
-                bolt.user_modules |= node.modules
                 component_id = self._set(node.label, bolt, _grouping(what.by), self._places(parent), is_committer=True)
                 self._hosts[node] = _Host(component_id, bolt, bolt.pipe)
             case SentTo():
@@ -187,18 +171,13 @@ class Compilation:
             host = self._host(parent)
             stream_id = _new_stream(host.bolt, state.name, (*group, *aggregation.gives))
             grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
-            self._attached(host, CombiningOutlet(stream_id, aggregation, grouped, taken), node)
+            host.pipe.outlets.append(CombiningOutlet(stream_id, aggregation, grouped, taken))
             places = [(host.component_id, stream_id)]
-        keeper = Keeper(aggregation, state, node.made_at, node.modules)
+        keeper = Keeper(aggregation, state, node.made_at)
         self._set(node.label, keeper, _grouping(group), places, is_committer=True)
 
-    def _refuse(self, node: StreamNode, refusal: Refusal, host: _Host) -> None:
-        assert isinstance(host.bolt, FusedBolt)
-        host.bolt.refusals.append(refusal)
-        host.bolt.user_modules |= node.modules
-        self._hosts[node] = host
-
-    def _set_piped(self, label: str, bolt: FusedBolt, parent: StreamNode) -> _Host:
+    def _set_fused(self, label: str, made_at: str, parent: StreamNode) -> _Host:
+        bolt = FusedBolt(made_at)
         return _Host(self._set(label, bolt, ShuffleGrouping(), self._places(parent)), bolt, bolt.pipe)
 
     def _set(
@@ -213,6 +192,8 @@ class Compilation:
         """Adds a component that hears the streams at these places; returns its id."""
         add = self.builder.set_committer_bolt if is_committer else self.builder.set_bolt
         component_id = _new_name(label, self._ids)
+        if isinstance(bolt, PipedBolt | Keeper):
+            bolt.user_modules = self._modules
         declarer = add(component_id, bolt, None if isinstance(grouping, GlobalGrouping) else self._parallelism)
         for upstream_id, stream_id in places:
             declarer.grouping(upstream_id, grouping, stream_id)
@@ -223,13 +204,8 @@ class Compilation:
         host = self._hosts.get(node)
         if host is None:
             first = next(child for child in node.children if child.is_fused())
-            host = self._hosts[node] = self._set_piped(_label_below(node), FusedBolt(first.made_at), node)
+            host = self._hosts[node] = self._set_fused(_label_below(node), first.made_at, node)
         return host
-
-    def _attached(self, host: _Host, outlet: Outlet, node: StreamNode) -> Any:
-        host.pipe.outlets.append(outlet)
-        host.bolt.user_modules |= node.modules
-        return outlet
 
     def _places(self, node: StreamNode) -> list[tuple[str, str]]:
         """Returns the streams that have the rows of a node, as (component, stream)."""
@@ -305,20 +281,20 @@ def _check_ends(nodes: Sequence[StreamNode]) -> None:
 def _check_reads(nodes: Sequence[StreamNode]) -> None:
     """Refuses to look up a state that nothing in the topology writes, or that is declared otherwise."""
     written: dict[str, DeclaredState] = {}
-    for node in nodes:
-        if isinstance(node.what, SentTo):
-            written |= {state.name: state for state in declared_states(node.what.bolt).values()}
-        elif isinstance(node.what, KeptIn) or (isinstance(node.what, PassedBy) and node.what.kind.owns_state):
-            written[node.what.state.name] = node.what.state
+    for what in (node.what for node in nodes):
+        if isinstance(what, SentTo):
+            written |= {state.name: state for state in declared_states(what.bolt).values()}
+        elif isinstance(what, KeptIn) or (isinstance(what, PassedBy) and what.kind.owns_state):
+            written[what.state.name] = what.state
     for node in nodes:
         if isinstance(node.what, PassedBy) and not node.what.kind.owns_state:
-            state, writer = node.what.state, written.get(node.what.state.name)
-            if writer is None:
+            state = node.what.state
+            if state.name not in written:
                 raise TopologyError(
                     f"{node.said} reads state {state.name!r}, which nothing in this topology writes; written: "
                     f"{', '.join(sorted(written)) or 'none'}"
                 )
-            if _declared_as(state) != _declared_as(writer):
+            if _declared_as(state) != _declared_as(written[state.name]):
                 raise TopologyError(
                     f"{node.said} reads {state!r}, which is written with other types; use one handle for both"
                 )

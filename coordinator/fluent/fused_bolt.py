@@ -6,7 +6,7 @@ is computed once, and nothing is passed between tasks before it has to be.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import not_
@@ -120,12 +120,12 @@ class PipedBolt(BaseBatchBolt):
     """
 
     skips_empty_batches = True
+    user_modules: Collection[str] = ()
 
     def __init__(self, made_at: str) -> None:
         self.made_at = made_at
         self.streams: dict[str, Sequence[str]] = {}
         self.pipe = Pipe()
-        self.user_modules: set[str] = set()
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for stream_id, fields in self.streams.items():

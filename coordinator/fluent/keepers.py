@@ -31,11 +31,11 @@ class Keeper(BaseBatchBolt, ICommitter):
     skips_empty_batches = True
     state: Any
 
-    def __init__(
-        self, aggregation: Aggregation, state: DeclaredState, made_at: str, user_modules: Collection[str]
-    ) -> None:
+    user_modules: Collection[str] = ()
+
+    def __init__(self, aggregation: Aggregation, state: DeclaredState, made_at: str) -> None:
         self.given_states = {"state": state}
-        self.made_at, self.user_modules = made_at, user_modules
+        self.made_at = made_at
         self._aggregation = aggregation
         self._has_parts = isinstance(state, StateFamily)
         self._batches: list[TupleBatch] = []

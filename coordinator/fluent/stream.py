@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from coordinator.fluent.aggregations import (
     Ranking,
     Reducing,
     Summing,
+    read_ahead,
 )
 from coordinator.fluent.compilation import (
     Compilation,
@@ -36,16 +36,15 @@ from coordinator.fluent.compilation import (
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
 from coordinator.fluent.row_steps import FilterStep, FlatMapStep, MapStep, RowStep, layout_of
-from coordinator.fluent.user_function import UserFunction, name_of, said_here, step_of
+from coordinator.fluent.user_function import UserFunction, module_of, name_of, said_here, step_of
 from coordinator.spouts.spout_kind import Spout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState
-from state.kinds.keyed_state import KeyedState
 from state.kinds.state_family import StateFamily
-from state.kinds.state_handle import StateHandle, check_most
-from state.values.state_kind import Retention, Side, StateKind
+from state.kinds.state_handle import StateHandle
+from state.values.state_kind import StateKind
 
 Fields = str | Sequence[str]
 """The name of one field, or of several."""
@@ -69,7 +68,7 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
     TransactionalTopologyBuilder("checked", name, source, parallelism)
     fields = streams_of(source, name).get(DEFAULT_STREAM, ())
     node = StreamNode(ReadFrom(source, parallelism), said_here(), fields, name)
-    return Stream([node], node)
+    return Stream([node], node, set())
 
 
 class Stream:
@@ -83,8 +82,8 @@ class Stream:
     fields. They are shipped to the executors and run again with every attempt, so they must answer the same then.
     """
 
-    def __init__(self, nodes: list[StreamNode], node: StreamNode) -> None:
-        self._nodes, self._node = nodes, node
+    def __init__(self, nodes: list[StreamNode], node: StreamNode, user_modules: set[str]) -> None:
+        self._nodes, self._node, self._modules = nodes, node, user_modules
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -169,7 +168,7 @@ class Stream:
         for other in others:
             if other.fields != self.fields:
                 raise self._wrong(f"fields {other.fields} are not {self.fields}; map them to the same names")
-        return self._to(MergedRows(), self.fields, "merged", others=ends)
+        return self._to(MergedRows(), self.fields, "merged", *ends)
 
     def count_by(self, key: str | None, *, into: DeclaredState) -> Stream:
         """Counts the rows for each value of a field.
@@ -242,8 +241,7 @@ class Stream:
             by: the field of the scores.
             into: a `SortedSetState`, in which the limit need not be declared.
         """
-        self._group(member, into)
-        return self._keep(Ranking, member, self._bounded(into, most), takes=[by], most=most)
+        return self._keep(Ranking, member, into, takes=[by], most=most)
 
     def distinct_by(self, key: str, *, into: DeclaredState, to: str | None = None) -> Stream:
         """Keeps which values a field has had, and returns the stream of the rows that were the first with theirs.
@@ -302,7 +300,7 @@ class Stream:
 
     def builder(self, topology_id: str, *, parallelism: int | None = None) -> TransactionalTopologyBuilder:
         """Returns the builder of the topology, to add components or limits that the short form has no word for."""
-        return Compilation(topology_id, self._nodes, parallelism).builder
+        return Compilation(topology_id, self._nodes, self._modules, parallelism).builder
 
     def _mapped(
         self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None
@@ -335,8 +333,7 @@ class Stream:
         return self._to(SentTo(bolt, grouping, is_committer), streams.get(DEFAULT_STREAM, ()), label)
 
     def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
-        kept = self._kept(kind, key, into, **more)
-        self._to(kept, self.fields, into.name)
+        self._to(self._kept(kind, key, into, **more), self.fields, into.name)
         return self
 
     def _kept(
@@ -344,56 +341,31 @@ class Stream:
         kind: Callable[..., Aggregation],
         key: str | None,
         into: DeclaredState,
-        *,
         takes: Iterable[str] = (),
         **more: Any,
     ) -> KeptIn:
         """Returns an aggregation with a state that fits."""
-        group = self._group(key, into)
-        aggregation = kind(said_here(), group, tuple(takes), **more)
-        self._given((*group, *aggregation.takes))
-        if into.kind not in aggregation.kinds or into.value_type not in aggregation.value_types:
-            kinds, types = (", ".join(each) for each in (aggregation.kinds, aggregation.value_types))
-            raise self._wrong(
-                f"{into!r} is a {into.kind} of {into.value_type} values; give a {kinds} of {types} values"
-            )
-        if (into.kind is StateKind.VALUE) is not (key is None):
-            raise self._wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
-        return KeptIn(aggregation, _prefetching(into, key) if aggregation.reads else into)
+        aggregation = kind(said_here(), self._group(key, into), tuple(takes), **more)
+        self._given((*aggregation.group, *aggregation.takes))
+        return KeptIn(aggregation, aggregation.fitted(into, key))
 
     def _group(self, key: str | None, into: DeclaredState) -> tuple[str, ...]:
         """Returns the fields that tell the part of a state, if it has parts, and the key."""
         if not isinstance(into, StateHandle | StateFamily):
             raise self._wrong(f"{into!r} is no state; give one, as in HashState('counts')")
+        if isinstance(into, StateFamily) and into.expire_at is not None:
+            self._modules.add(module_of(into.expire_at))
         return (*([into.part_name] if isinstance(into, StateFamily) else ()), *([] if key is None else [key]))
 
     def _passed(
-        self,
-        kind: type[Lookup],
-        state: DeclaredState,
-        key: str,
-        to: str | None,
-        *,
-        kept: KeptIn | None = None,
+        self, kind: type[Lookup], state: DeclaredState, key: str, to: str | None, *, kept: KeptIn | None = None
     ) -> Stream:
         by = self._given(self._group(key, state))
         if to in self.fields:
             raise self._wrong(f"field {to!r} exists already; choose another name with to=…")
         fields = self.fields if to is None else (*self.fields, to)
-        what = PassedBy(kind, by, to is not None, _prefetching(state, key), kept)
+        what = PassedBy(kind, by, to is not None, read_ahead(state, key), kept)
         return self._to(what, fields, f"enrich_{key}" if kept is None else state.name)
-
-    def _bounded(self, into: DeclaredState, most: int) -> DeclaredState:
-        """Returns a state of sorted sets that keep the highest scores."""
-        if isinstance(into, StateFamily):
-            bounded = self._bounded(into.template, most)
-            assert isinstance(bounded, StateHandle)
-            return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
-        bounded = copy.copy(into)
-        bounded.retention = Retention(Side.HIGHEST, check_most(f"top of state {into.name!r}", most))
-        if into.retention.side is not None and into.retention != bounded.retention:
-            raise self._wrong(f"{into!r} keeps other members than the highest {most}; leave its limit out")
-        return bounded
 
     def _given(self, names: Fields | None) -> tuple[str, ...]:
         """Returns the fields that are named, or else all."""
@@ -409,29 +381,16 @@ class Stream:
     def _function(self, function: Callable[..., Any]) -> UserFunction:
         if not callable(function):
             raise self._wrong(f"{function!r} cannot be called; give a function of the values of a row")
+        self._modules.add(module_of(function))
         return UserFunction(function, said_here())
 
-    def _to(
-        self,
-        what: Said,
-        fields: tuple[str, ...],
-        label: str,
-        *,
-        others: Sequence[StreamNode] = (),
-    ) -> Stream:
+    def _to(self, what: Said, fields: tuple[str, ...], label: str, *others: StreamNode) -> Stream:
         said = said_here()
         node = StreamNode(what, said, fields, label or step_of(said), (self._node, *others))
         for parent in node.parents:
             parent.children.append(node)
         self._nodes.append(node)
-        return Stream(self._nodes, node)
+        return Stream(self._nodes, node, self._modules)
 
     def _wrong(self, text: str) -> TopologyError:
         return TopologyError(f"{said_here()}: {text}")
-
-
-def _prefetching(state: DeclaredState, key: str | None) -> DeclaredState:
-    """Returns a state that is read, for a whole group of transactions at once if a tuple field has its keys."""
-    if not isinstance(state, KeyedState) or key is None or state.prefetched_by:
-        return state
-    return copy.copy(state).prefetch(key)
