@@ -18,7 +18,7 @@ from __future__ import annotations
 from coordinator.spouts.row_spout import RowSpout
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import ComponentGraph, Topology
-from state.kinds.handles import declared_states
+from state.kinds.handles import bound_states
 
 PLANNED_TASKS = 1
 
@@ -47,6 +47,6 @@ def undealt(topology: Topology) -> str:
     reading = [
         component.component_id
         for component in topology.components
-        if any(handle.prefetched_by for handle in declared_states(component.spec).values())
+        if any(handle.prefetched_by for handle in bound_states(component.spec).values())
     ]
     return f"{', '.join(reading)} read{'s' if len(reading) == 1 else ''} state" if reading else ""

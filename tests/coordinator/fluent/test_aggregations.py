@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordinator import FixedBatchesSpout, LocalCluster
+from coordinator import FixedBatchesSpout, LocalCluster, plan
 from coordinator.fluent.stream import stream
 from state import HashState, HyperLogLogState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
@@ -256,3 +256,10 @@ def test_a_keyless_stream_of_many_sources_of_columns_is_one_group():
     spout = FixedBatchesSpout([[[1, 2]], [[3, 4]]], ["a", "b"])
     s = stream(spout).sum_by(None, "b", into=ValueState("b"))
     assert kept(s.topology("one"), "b") == 6
+
+
+def test_a_plan_says_that_a_lookup_reads_state():
+    counts = HashState("counts")
+    s = events().count_by("page", into=counts)
+    s.enrich(counts, by="page", to="before").count_by("before", into=HashState("x"))
+    assert "enrich_page reads state" in str(plan(s.topology("looking")))
