@@ -66,10 +66,8 @@ class InputFiles:
     files_per_batch: int = 1
 
     def __post_init__(self) -> None:
-        if not is_whole(self.files_per_batch):
+        if not is_whole(self.files_per_batch, 1):
             raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch!r}; give an integer from 1")
-        if self.files_per_batch < 1:
-            raise TopologyError(f"files_per_batch of InputFiles is {self.files_per_batch}; give an integer from 1")
 
     def __str__(self) -> str:
         return "by files"

@@ -12,6 +12,7 @@ from typing import Any
 
 from state.errors import SourceError
 from state.troubles import Trouble
+from state.values.whole import is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class OffsetCut:
         match plain:
             case {"kafka_topic_id": str(topic_id), "ranges": dict(stored), "lost": int(lost)}:
                 ranges = {partition: _range(stored_range) for partition, stored_range in stored.items()}
-                if all(type(partition) is int and partition >= 0 for partition in ranges):
+                if all(is_whole(partition, 0) for partition in ranges):
                     return cls(topic_id, ranges, lost)
         raise SourceError(
             f"metadata {plain!r:.100} does not describe offsets of a Kafka topic: the topology was run with another "

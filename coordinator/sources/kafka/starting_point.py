@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from state.errors import SourceError, TopologyError
+from state.values.whole import is_whole
 
 Start: TypeAlias = str | dt.datetime | Mapping[int, int]
 """``"earliest"``, ``"latest"``, a time with its zone (or its ISO text), or partition -> offset."""
@@ -79,7 +80,7 @@ class StartingPoint:
                 raise TopologyError(f"start={given} has no time zone; give one, as in 2026-01-31T12:00:00+00:00")
             timestamp_ms = round(given.timestamp() * 1000)
             return cls(timestamp_ms=timestamp_ms) if timestamp_ms > 0 else cls()  # no message is from before 1970
-        if isinstance(given, Mapping) and all(_is_number(key) and _is_number(at) for key, at in given.items()):
+        if isinstance(given, Mapping) and all(is_whole(key, 0) and is_whole(at, 0) for key, at in given.items()):
             return cls(offsets=dict(given))
         raise _unknown(given)
 
@@ -154,10 +155,6 @@ def require_within(topic: str, partition: int, at: int, bounds: Bounds) -> None:
             f"partition {partition} of topic {topic!r} was read to offset {at}, but its log ends at {bounds.end}: it "
             "has lost messages; drop the topology and start over, or take another topology id"
         )
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is int and value >= 0
 
 
 def _unknown(given: object) -> TopologyError:

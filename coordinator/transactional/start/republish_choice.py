@@ -17,6 +17,7 @@ from state.commits.quarantine import BatchInput, QuarantineRecord
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted
 from state.troubles import Trouble
+from state.values.whole import is_whole
 
 LetterNumber: TypeAlias = tuple[int, int]
 """Txid and number of a letter: its id, 17.0, as two numbers."""
@@ -47,7 +48,9 @@ class LetterChoice:
             return cls()
         if not isinstance(given, str) and given:
             names = tuple(each for each in given if isinstance(each, str))
-            letters = tuple(each for each in given if isinstance(each, tuple) and list(map(type, each)) == [int, int])
+            letters = tuple(
+                each for each in given if isinstance(each, tuple) and len(each) == 2 and all(map(is_whole, each))
+            )
             if len(names) == len(given):
                 return cls(names)
             if len(letters) == len(given):
@@ -185,7 +188,7 @@ class RepublishChoice:
             return None
         if given == "all":
             return cls()
-        if isinstance(given, str) or not given or not all(type(txid) is int and txid > 0 for txid in given):
+        if isinstance(given, str) or not given or not all(is_whole(txid, 1) for txid in given):
             raise TopologyError(f"argument replay is {given!r}; give 'all', or a list of quarantined txids")
         return cls(tuple(given))
 
