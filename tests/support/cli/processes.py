@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -64,6 +65,19 @@ def ran(folder: JobFolder, *arguments: str) -> tuple[int, str, str]:
     with started(folder, *arguments) as command:
         code, output = command.ended()
         return code, output, command.said()
+
+
+def killed_and_ended(folder: Path, client: Any, topology_id: str, *arguments: str, after: int = 100) -> None:
+    """Runs a topology on the engine local, kills it half-way, and runs it to its end."""
+    key = f"{{{topology_id}}}:txbatch:control"
+    first = Command(folder, "run", *arguments, "--engine", "local")
+    while first.process.poll() is None and int(client.hget(key, "committed") or 0) < after:
+        time.sleep(0.005)
+    first.process.kill()
+    assert first.ended()[0] == -signal.SIGKILL, first.said()
+    assert int(client.hget(key, "committed") or 0) >= after
+    second = Command(folder, "run", *arguments, "--engine", "local")
+    assert second.ended()[0] == 0, second.said()
 
 
 def stored(folder: JobFolder, key: str, data_dir: str = ".txbatch") -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from state import StreamState
 from state.errors import StateRefusedError
 from state.redis_topology.topology import RedisTopology
 from tests.conftest import Backend
-from tests.support.cli.processes import Command
+from tests.support.cli.processes import killed_and_ended
 
 READINGS: list[list[Any]] = [
     ["boiler", 40],
@@ -199,24 +198,8 @@ def test_of_two_topologies_in_a_row_both_killed_every_entry_counts_once(redis_ba
     client: Any = redis_backend.client()
     url = str(redis_backend.url)
 
-    def killed_and_ended(topology_id: str, *arguments: str) -> None:
-        command = ("run", f"jobs.py:{topology_id}", *arguments, "--engine", "local", "--redis", url)
-        first = Command(tmp_path, *command)
-        while first.process.poll() is None and committed(client, topology_id) < 100:
-            time.sleep(0.005)
-        first.process.kill()
-        first.ended()
-        assert 0 < committed(client, topology_id) < 600, first.said()
-        second = Command(tmp_path, *command)
-        assert second.ended()[0] == 0, second.said()
-
-    killed_and_ended("first")
+    killed_and_ended(tmp_path, client, "first", "jobs.py:first", "--redis", url)
     numbers = [int(fields[b"number"]) for _, fields in client.xrange("{first}:thirds")]
     assert numbers == list(range(0, LINES, 3))
-    killed_and_ended("second", "-p", f"url={url}")
+    killed_and_ended(tmp_path, client, "second", "jobs.py:second", "-p", f"url={url}", "--redis", url)
     assert client.hgetall("{second}:counts") == {b"%d" % number: b"1" for number in numbers}
-
-
-def committed(client: Any, topology_id: str) -> int:
-    found = client.hget(f"{{{topology_id}}}:txbatch:control", "committed")
-    return int(found or 0)
