@@ -40,6 +40,9 @@ RECENT = 512
 BY_NAME = tuple({each.name for each in fields(RunFigures)} & {each.name for each in fields(RunStatistics)})
 """Figures that the statistics have under the same name: a new one is declared in both, and stored."""
 
+SAMPLED = tuple(each.name for each in fields(PulseSample))
+"""Figures, or states of attempts in the window."""
+
 
 class PulseBook:
     """The figures of one run, and its stories; notified of everything on the coordinator's thread.
@@ -126,21 +129,10 @@ class PulseBook:
 
 
 def sample_of(figures: RunFigures) -> PulseSample:
-    """Returns what is kept of figures for some minutes."""
-    return PulseSample(
-        at=figures.at,
-        last_txid=figures.last_txid,
-        transactions_per_s=figures.transactions_per_s,
-        tuples_per_s=figures.tuples_per_s,
-        lag_s=figures.lag_s,
-        processing=figures.window.get("processing", 0),
-        processed=figures.window.get("processed", 0),
-        committing=figures.window.get("committing", 0),
-        latency_s=figures.latency_s.p50,
-        commit_s=figures.commit_s.p50,
-        wave_s=figures.wave_s.p50,
-        failed_attempts=figures.failed_attempts,
-    )
+    """Returns what is kept of figures for some minutes: of a spread its median."""
+    found = {name: getattr(figures, name, figures.window.get(name, 0)) for name in SAMPLED}
+    kept: dict[str, Any] = {name: each.p50 if isinstance(each, Spread) else each for name, each in found.items()}
+    return PulseSample(**kept)
 
 
 def spread_of(durations: Iterable[float]) -> Spread:
