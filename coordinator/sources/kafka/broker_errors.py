@@ -27,6 +27,10 @@ _ABSENT = frozenset(
 )
 
 
+class AbsentTopicError(SourceError):
+    """Brokers do not know the topic."""
+
+
 class ClientTrouble:
     """What a client last said of its connections: called by it, asked when nothing arrives.
 
@@ -75,7 +79,9 @@ def failure_of(
     if inner.code() in _FORBIDDEN:
         return SourceError(f"{where}; check the user, its secret and its right to read the topic")
     if absent_is_lasting and inner.code() in _ABSENT:
-        return SourceError(f"{where}; check the topic's name and that it exists: txbatch creates none")
+        return AbsentTopicError(
+            f"{where}; check the topic's name and that it exists: txbatch creates none; missing='wait' waits for it"
+        )
     if is_lasting(inner):
         return SourceError(f"{where}; fix that, then run again")
     return FailedException(f"{where}; it is tried again")

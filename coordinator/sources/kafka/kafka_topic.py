@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from coordinator.option_checks import refuse_unknown
+from coordinator.sources.kafka.broker_errors import AbsentTopicError
 from coordinator.sources.kafka.client_settings import ClientSettings, Option
 from coordinator.sources.kafka.partition_reader import PartitionReader
 from coordinator.sources.kafka.record_emission import ORIGIN_FIELDS, OnTombstone, RecordEmission
@@ -22,6 +25,9 @@ from state.errors import TopologyError
 
 TOPIC_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._-]{1,249}")
 READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
+MISSING_PAUSE_S = 1.0
+"""Between two questions whether a topic exists by now."""
+_LOG = logging.getLogger("txbatch")
 KAFKA_SPOUT = "a Kafka spout"
 """Whose a wrong parameter is, in messages."""
 
@@ -32,7 +38,7 @@ class KafkaTopic:
 
     Attributes:
         servers: ``bootstrap.servers``: host:port, with commas between.
-        name: the topic's; it has to exist.
+        name: the topic's.
         record_format: makes tuples of values; by default their bytes, as the field ``value``.
         origin_fields: of ``topic``, ``partition``, ``offset``, ``key``, ``headers`` and ``timestamp``, those each
             tuple carries after the format's fields.
@@ -48,6 +54,8 @@ class KafkaTopic:
         on_tombstone: ``"fail"`` stops the run at a message without a value, which says on a compacted topic that its
             key is deleted; ``"skip"`` leaves it out and counts it, as "tombstones"; ``"empty"`` gives the format an
             empty value.
+        missing: ``"fail"`` ends a run at its start if the topic does not exist, ``"wait"`` waits until it does. Not for
+            plain topologies.
         options: further options of the clients, as librdkafka names them (``security.protocol``,
             ``sasl.username``, ``ssl.ca.location``, …); secrets as `FromEnvironment` or `FromFile`.
 
@@ -65,6 +73,7 @@ class KafkaTopic:
     on_gone: str = OnGone.FAIL
     on_bad_record: str = OnBadRecord.FAIL
     on_tombstone: str = OnTombstone.FAIL
+    missing: str = "fail"
     options: Mapping[str, Option] | None = None
 
     def __post_init__(self) -> None:
@@ -77,6 +86,7 @@ class KafkaTopic:
         refuse_unknown("on_gone", self.on_gone, OnGone)
         refuse_unknown("isolation_level", self.isolation_level, (READ_COMMITTED, READ_UNCOMMITTED))
         refuse_unknown("on_tombstone", self.on_tombstone, OnTombstone)
+        refuse_unknown("missing", self.missing, ("fail", "wait"))
         self.settings, self.starting_point, self.emission()  # each refuses what it cannot use
 
     @property
@@ -102,6 +112,25 @@ class KafkaTopic:
     def connect(self) -> Topic:
         """Returns the topic on its brokers; it connects at the first question, and the caller closes it."""
         return BrokerTopic(self.settings, self.name, reads_committed=self._reads_committed)
+
+    def connect_when_there(self) -> Topic:
+        """Returns the topic as `connect` does; waits for it to be made, if that was asked for (driver, once a run).
+
+        Raises:
+            FailedException: brokers give no answer.
+            SourceError: the topic may not be read.
+        """
+        topic, has_said = self.connect(), False
+        while self.missing == "wait":
+            try:
+                topic.topic_id()
+                break
+            except AbsentTopicError as error:
+                if not has_said:
+                    _LOG.warning("waiting until topic %r exists: %s", self.name, error)
+                has_said = True
+                time.sleep(MISSING_PAUSE_S)
+        return topic
 
     def worker_topic_id(self) -> str:
         """Returns the brokers' id of the topic, asked over a connection that this process keeps (executor).

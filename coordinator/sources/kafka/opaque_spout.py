@@ -64,7 +64,7 @@ class KafkaOpaqueSpout(IOpaquePartitionedTransactionalSpout):
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> PartitionedCoordinator:
         return OpaqueTopicCoordinator(
-            self._topic.connect(),
+            self._topic.connect_when_there(),
             self._topic,
             messages_per_partition=self._messages,
             is_continuous=self._is_continuous,

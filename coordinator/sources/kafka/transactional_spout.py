@@ -84,7 +84,7 @@ class KafkaTransactionalSpout(ITransactionalSpout, ICommitterTransactionalSpout)
 
     def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
         return TopicCoordinator(
-            self._topic.connect(),
+            self._topic.connect_when_there(),
             self._topic,
             context.topology_id,
             self._rules,

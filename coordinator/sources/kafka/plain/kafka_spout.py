@@ -88,6 +88,11 @@ class KafkaSpout(ISpout):
         max_behind: int | None = None,
     ) -> None:
         self._topic = require_topic(topic)
+        if self._topic.missing != "fail":
+            raise TopologyError(
+                f"missing={self._topic.missing!r} of topic {self._topic.name!r} is for transactional topologies; "
+                "make the topic before a plain one runs"
+            )
         refuse_unknown("on_give_up", on_give_up, OnGiveUp)
         if isinstance(redis, str) and secrets_in(redis):
             raise TopologyError(

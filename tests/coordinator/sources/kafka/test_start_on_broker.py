@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from types import SimpleNamespace
+from unittest import mock
+
 import pytest
 from confluent_kafka.admin import NewPartitions
 
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.sources.kafka import kafka_topic
 from coordinator.sources.kafka.kafka_topic import KafkaTopic
 from coordinator.sources.kafka.opaque_spout import KafkaOpaqueSpout
 from coordinator.sources.kafka.transactional_spout import KafkaTransactionalSpout
 from coordinator.sources.records.plain_formats import TextLine
+from state.errors import SourceError
 from tests.support.kafka.messages import KafkaTransaction, counted, numbers, produce, run_until, submit
 
 pytestmark = pytest.mark.kafka
@@ -33,6 +39,27 @@ def test_what_arrives_after_a_latest_start_is_counted_though_it_triggers_the_fir
         run.run_until_idle()
         produce(broker.address, topic, numbers(0, 5))
         run_until(run, lambda: run.statistics.committed)
+        assert counted(run) == [0, 1, 2, 3, 4]
+
+
+def test_a_topic_that_does_not_exist_is_refused_by_name_or_waited_for(broker, topic_numbers, kind, caplog):
+    name = f"missing.{next(topic_numbers)}"
+    with LocalCluster(seed=1) as cluster:
+        with pytest.raises(SourceError, match=rf"topic '{name}' .* check the topic's name and that it exists"):
+            submit(cluster, kind(KafkaTopic(broker.address, name, TextLine("value"))))
+
+        def made_after_a_look(seconds):
+            broker.create_topic(name)
+            produce(broker.address, name, numbers(0, 5))
+
+        spout = kind(KafkaTopic(broker.address, name, TextLine("value"), missing="wait"))
+        with (
+            caplog.at_level(logging.WARNING),
+            mock.patch.object(kafka_topic, "time", SimpleNamespace(sleep=made_after_a_look)),
+        ):
+            run = submit(cluster, spout)
+        assert any(f"waiting until topic '{name}' exists" in text for text in caplog.messages)
+        run.run_until_idle()
         assert counted(run) == [0, 1, 2, 3, 4]
 
 

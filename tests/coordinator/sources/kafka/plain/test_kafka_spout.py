@@ -498,6 +498,12 @@ def test_a_partition_that_goes_away_stops_no_other_and_is_looked_for_later():
     assert played.ask() == []
 
 
+def test_a_topic_that_may_be_missing_is_refused():
+    waited_for = KafkaTopic("broker:9092", "t", missing="wait")
+    with pytest.raises(TopologyError, match="missing='wait' of topic 't' is for transactional topologies"):
+        KafkaSpout(waited_for, redis="redis://h")
+
+
 def test_a_password_for_redis_is_taken_by_reference_only():
     with pytest.raises(TopologyError, match="holds a password") as refused:
         KafkaSpout(KafkaTopic("h:1", "t"), redis="redis://:hunter22@h:6379")
