@@ -7,8 +7,9 @@ from statistics import median
 
 from coordinator.operating.inspection.finding import Finding, fail, ok, warn
 from state.printable import counted
-from state.records.durability import how_to_set
+from state.records.durability import ALMOST_ALWAYS, ServerDurability, how_to_set
 from state.redis_server.fitness import evicts_only_expiring, policy_of, product_of, unfitness, unknown_facts
+from state.redis_server.measured_durability import appendfsync_of
 from state.redis_server.measured_facts import LibraryState, ServerFacts
 
 MEMORY_WARN, MEMORY_FAIL = 0.80, 0.95
@@ -87,20 +88,12 @@ def _persistence(facts: ServerFacts) -> Finding:
 
 
 def _append_only(settings: Mapping[str, str]) -> Finding:
-    policy = settings.get("appendfsync", "")
-    if policy == "no":
-        why = "a power cut loses what the system had not written, often 30 s; the next run repeats it"
-        return warn("persistence", "append-only file, appendfsync no", why, "set appendfsync to everysec or always")
-    if settings.get("no-appendfsync-on-rewrite") == "yes" and policy == "always":
-        found = "append-only file, appendfsync always, but no-appendfsync-on-rewrite is yes"
-        why = "while the file is rewritten nothing is forced to disk, so a power cut then loses transactions"
-        return warn("persistence", found, why, "set no-appendfsync-on-rewrite to no")
-    loses = {
-        "always": "a power cut loses nothing that was committed",
-        "everysec": "a power cut may lose the last second",
-    }
-    known = f"appendfsync {policy}: {loses[policy]}" if policy in loses else "appendfsync unknown: CONFIG is blocked"
-    return ok("persistence", f"append-only file, {known}")
+    gives = ServerDurability(has_append_file=True, appendfsync=appendfsync_of(settings))
+    found = f"append-only file: a power cut may take {gives.can_lose()}"
+    if gives.appendfsync in ("no", ALMOST_ALWAYS):
+        remedy = "set appendfsync to everysec or always, and no-appendfsync-on-rewrite to no"
+        return warn("persistence", found, "the next run repeats what was lost, if the input is there", remedy)
+    return ok("persistence", found)
 
 
 def _memory(facts: ServerFacts) -> Finding:

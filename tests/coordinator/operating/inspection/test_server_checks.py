@@ -63,7 +63,7 @@ def test_a_sound_server_has_one_good_finding_for_each_subject():
             {"settings": {"appendfsync": "always", "no-appendfsync-on-rewrite": "yes"}},
             "persistence",
             WARN,
-            "but no-appendfsync-on-rewrite is yes",
+            "while it rewrote its file (no-appendfsync-on-rewrite yes)",
         ),
         ({"info": {"maxmemory": str(12 * 2**20)}}, "memory", WARN, "10 MiB of maxmemory 12 MiB are in use"),
         ({"info": {"maxmemory": str(10 * 2**20)}}, "memory", FAIL, "10 MiB of maxmemory 10 MiB are in use"),
@@ -101,7 +101,11 @@ def test_each_trouble_is_named_alone(changes: dict[str, Any], subject: str, weig
 @pytest.mark.parametrize(
     ("changes", "subject", "found"),
     [
-        ({"settings": {"appendfsync": "always"}}, "persistence", "loses nothing that was committed"),
+        (
+            {"settings": {"appendfsync": "always"}},
+            "persistence",
+            "may take nothing it has answered",
+        ),
         ({"library": LibraryState.MISSING}, "library", "a run loads it"),
         ({"clock_ahead_s": None}, "clock", "not compared"),
         ({"settings": {"timeout": "300"}}, "connections", "idle ones are closed after 300 s"),
