@@ -40,8 +40,8 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     sources may be added, and left out if the change is accepted.
 
     Args:
-        sources: name -> source; each cuts its batches on the driver, as all files and tables do. Kafka and Redis
-            Streams, which are cut where they are read, stand alone.
+        sources: name -> source; each cuts its batches on the driver, as files, tables and `KafkaTransactionalSpout`
+            do. `KafkaOpaqueSpout` and `RedisStreams`, which are cut where they are read, stand alone.
 
     Raises:
         TopologyError: there is no source, or one is not of that kind.
@@ -54,8 +54,8 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
             if not isinstance(source, ITransactionalSpout) or isinstance(source, Inputs):
                 raise TopologyError(
                     f"input {name!r} is a {type(source).__name__}, but Inputs takes sources that cut whole batches on "
-                    "the driver (files, tables); give Kafka or Redis Streams a topology of their own that writes to a "
-                    "StreamState, or copies to files"
+                    "the driver (files, tables, KafkaTransactionalSpout); give it a topology of its own, or copy "
+                    "what it reads to files"
                 )
         self.sources = sources
 
