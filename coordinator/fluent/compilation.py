@@ -17,7 +17,7 @@ from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
 from coordinator.fluent.keepers import Keeper, Lookup
 from coordinator.fluent.row_steps import RowStep
-from coordinator.fluent.user_function import place_of, step_of
+from coordinator.fluent.user_function import step_of
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from state.errors import TopologyError
 from state.kinds.handles import DeclaredState, declared_states
@@ -84,11 +84,6 @@ class StreamNode:
     parents: tuple[StreamNode, ...] = ()
     children: list[StreamNode] = field(default_factory=list)
 
-    @property
-    def made_at(self) -> str:
-        """The user's file and line."""
-        return place_of(self.said)
-
     def kept(self) -> KeptIn | None:
         """Returns the aggregation that it is, if nobody wants its rows."""
         if isinstance(self.what, PassedBy):
@@ -148,12 +143,12 @@ class Compilation:
                 self._hosts[node] = host._replace(pipe=pipe)
             case Refusal():
                 is_next = isinstance(parent.what, Refusal) and len(parent.children) == 1
-                host = self._hosts[parent] if is_next else self._set_fused(node.label, node.made_at, parent)
+                host = self._hosts[parent] if is_next else self._set_fused(node.label, node.said, parent)
                 assert isinstance(host.bolt, FusedBolt)
                 host.bolt.refusals.append(what)
                 self._hosts[node] = host
             case PassedBy():
-                bolt = what.kind(parent.fields, what.by, what.state, appends=what.appends, made_at=node.made_at)
+                bolt = what.kind(parent.fields, what.by, what.state, appends=what.appends, said=node.said)
                 component_id = self._set(node.label, bolt, _grouping(what.by), self._places(parent), is_committer=True)
                 self._hosts[node] = _Host(component_id, bolt, bolt.pipe)
             case SentTo():
@@ -173,11 +168,11 @@ class Compilation:
             grouped, taken = (tuple(map(parent.fields.index, names)) for names in (group, aggregation.takes))
             host.pipe.outlets.append(CombiningOutlet(stream_id, aggregation, grouped, taken))
             places = [(host.component_id, stream_id)]
-        keeper = Keeper(aggregation, state, node.made_at)
+        keeper = Keeper(aggregation, state)
         self._set(node.label, keeper, _grouping(group), places, is_committer=True)
 
-    def _set_fused(self, label: str, made_at: str, parent: StreamNode) -> _Host:
-        bolt = FusedBolt(made_at)
+    def _set_fused(self, label: str, said: str, parent: StreamNode) -> _Host:
+        bolt = FusedBolt(said)
         return _Host(self._set(label, bolt, ShuffleGrouping(), self._places(parent)), bolt, bolt.pipe)
 
     def _set(
@@ -204,7 +199,7 @@ class Compilation:
         host = self._hosts.get(node)
         if host is None:
             first = next(child for child in node.children if child.is_fused())
-            host = self._hosts[node] = self._set_fused(_label_below(node), first.made_at, node)
+            host = self._hosts[node] = self._set_fused(_label_below(node), first.said, node)
         return host
 
     def _places(self, node: StreamNode) -> list[tuple[str, str]]:

@@ -17,7 +17,7 @@ from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.row_steps import ColumnLists, RowStep
-from coordinator.fluent.user_function import Explained, UserFunction
+from coordinator.fluent.user_function import Explained, UserFunction, place_of
 
 
 class Outlet:
@@ -115,15 +115,16 @@ class PipedBolt(BaseBatchBolt):
     Attributes:
         streams: stream id -> fields.
         pipe: the root of the tree.
-        made_at: the user's file and line that it stands for.
+        said: what it stands for; see `said_here`.
+        made_at: the user's file and line of that.
         user_modules: what executors import for the user's functions.
     """
 
     skips_empty_batches = True
     user_modules: Collection[str] = ()
 
-    def __init__(self, made_at: str) -> None:
-        self.made_at = made_at
+    def __init__(self, said: str) -> None:
+        self.said, self.made_at = said, place_of(said)
         self.streams: dict[str, Sequence[str]] = {}
         self.pipe = Pipe()
 
@@ -138,8 +139,8 @@ class FusedBolt(PipedBolt):
     A letter is the tuple that was received, so that it can be published again: it enters this bolt and nothing else.
     """
 
-    def __init__(self, made_at: str) -> None:
-        super().__init__(made_at)
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
         self.refusals: list[Refusal] = []
 
     def execute_batch(self, batch: TupleBatch) -> None:

@@ -14,7 +14,7 @@ from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.row_steps import ColumnLists
-from coordinator.fluent.user_function import Explained
+from coordinator.fluent.user_function import Explained, place_of
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily
 
@@ -29,13 +29,12 @@ class Keeper(BaseBatchBolt, ICommitter):
     """
 
     skips_empty_batches = True
+    user_modules: Collection[str] = ()
     state: Any
 
-    user_modules: Collection[str] = ()
-
-    def __init__(self, aggregation: Aggregation, state: DeclaredState, made_at: str) -> None:
+    def __init__(self, aggregation: Aggregation, state: DeclaredState) -> None:
         self.given_states = {"state": state}
-        self.made_at = made_at
+        self.made_at = place_of(aggregation.said)
         self._aggregation = aggregation
         self._has_parts = isinstance(state, StateFamily)
         self._batches: list[TupleBatch] = []
@@ -44,6 +43,8 @@ class Keeper(BaseBatchBolt, ICommitter):
         self._batches.append(batch)
 
     def finish_batch(self) -> None:
+        if not self._batches:
+            return
         aggregation = self._aggregation
         with Explained(aggregation.said):
             columns = columns_of(self._batches, (*aggregation.group, *aggregation.gives))
@@ -62,16 +63,16 @@ class Lookup(PipedBolt, ICommitter):
         by: the fields that a row is looked up by: the part, if the state has parts, and then the key.
         looked_at: the state.
         appends: whether what was found is put into a field of its own; if not, the rows for which it is false go.
-        made_at: the user's file and line that it stands for.
+        said: what it stands for; see `said_here`.
     """
 
     owns_state: ClassVar[bool]
     state: Any
 
     def __init__(
-        self, fields: Sequence[str], by: Sequence[str], looked_at: DeclaredState, *, appends: bool, made_at: str
+        self, fields: Sequence[str], by: Sequence[str], looked_at: DeclaredState, *, appends: bool, said: str
     ) -> None:
-        super().__init__(made_at)
+        super().__init__(said)
         held = {"state": looked_at}
         self.given_states, self.read_states = (held, {}) if self.owns_state else ({}, held)
         self._fields, self._by, self._appends = tuple(fields), tuple(by), appends
@@ -82,7 +83,7 @@ class Lookup(PipedBolt, ICommitter):
 
     def finish_batch(self) -> None:
         if self._batches:
-            with Explained(self.made_at):
+            with Explained(self.said):
                 columns = columns_of(self._batches, self._fields)
                 found = self._found(columns)
             passed = [*columns, found] if self._appends else [list(compress(column, found)) for column in columns]

@@ -263,3 +263,11 @@ def test_a_plan_says_that_a_lookup_reads_state():
     s = events().count_by("page", into=counts)
     s.enrich(counts, by="page", to="before").count_by("before", into=HashState("x"))
     assert "enrich_page reads state" in str(plan(s.topology("looking")))
+
+
+def test_a_committer_that_is_given_nothing_writes_nothing():
+    topology = events().count_by("page", into=HashState("counts")).topology("nothing")
+    keeper: Any = topology.component("counts").spec
+    keeper.prepare({}, None, None, None)
+    keeper.finish_batch()
+    assert "state" not in vars(keeper)
