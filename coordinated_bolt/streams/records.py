@@ -6,9 +6,11 @@ may name one as its `output_fields`, and emit its objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from itertools import repeat
+from operator import attrgetter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, ClassVar, Protocol, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
@@ -57,9 +59,18 @@ def record_fields(record_class: Any) -> tuple[str, ...]:
 
 def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
     """Returns a record as a row of a stream; None if it is no record, or has other fields than the stream."""
-    if not is_record_class(type(value)) or sorted(record_fields(type(value))) != sorted(stream_fields):
+    kind: Any = type(value)
+    get = _getter(kind, tuple(stream_fields))
+    return None if get is None else get(value)
+
+
+@lru_cache(maxsize=1024)
+def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], list[Any]] | None:
+    """Returns what makes a row of the objects of a class; None if they are no records of that stream."""
+    if not is_record_class(kind) or sorted(record_fields(kind)) != sorted(stream_fields):
         return None
-    return [getattr(value, name) for name in stream_fields]
+    get = attrgetter(*stream_fields)
+    return (lambda value: [get(value)]) if len(stream_fields) == 1 else (lambda value: list(get(value)))
 
 
 def record_class_taken(bolt: object) -> type[Any] | None:

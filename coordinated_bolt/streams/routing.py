@@ -14,7 +14,7 @@ from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.choosers import Chooser
 from coordinated_bolt.streams.declared import StreamSpec
 from coordinated_bolt.streams.groupings import Grouping
-from coordinated_bolt.streams.records import EmittedRow, row_of
+from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.rows import ORDINARY, StreamRows, listed
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from state.values.column_values import column_values, is_unordered
@@ -80,11 +80,8 @@ class Router:
             CodecError: one of the values cannot travel.
         """
         index, width, choosers, rows, always = self._outputs.get(stream_id) or self._output(stream_id)
-        try:
-            row = list(values)  # type: ignore[arg-type]
-        except TypeError:
-            row = self._listed(stream_id, values)
-        if len(row) != width or (type(values) not in ORDINARY and is_unordered(values)):
+        row = list(values) if type(values) in ORDINARY else rows.listed(values)  # type: ignore[arg-type]
+        if len(row) != width:
             raise rows.refusal(values)
         row = _owned(row, rows)
         if always is not None:
@@ -106,15 +103,10 @@ class Router:
         """
         index, width, choosers, stream_rows, _ = self._outputs.get(stream_id) or self._output(stream_id)
         given = listed(self._component_id, given)
-        try:
-            rows = list(map(list, given))
-        except TypeError:
-            rows = [self._listed(stream_id, values) for values in given]
+        is_ordinary = ORDINARY.issuperset(map(type, given))
+        rows = list(map(list if is_ordinary else stream_rows.listed, given))
         if rows and set(map(len, rows)) != {width}:
             raise stream_rows.refusal(next(v for v, row in zip(given, rows, strict=True) if len(row) != width))
-        if not ORDINARY.issuperset(map(type, given)):
-            for values in filter(is_unordered, given):
-                raise stream_rows.refusal(values)
         stream_rows.own_all(rows)
         return index, rows, choosers
 
@@ -140,8 +132,8 @@ class Router:
                 f"component {self._component_id!r} has no direct stream {stream_id!r}; declare it with direct=True"
             )
         rows = StreamRows(self._component_id, stream.spec)
-        row = self._listed(stream_id, values)
-        if len(row) != len(stream.spec.fields) or is_unordered(values):
+        row = rows.listed(values)
+        if len(row) != len(stream.spec.fields):
             raise rows.refusal(values)
         if not any(task_id in subscriber.tasks for subscriber in stream.subscribers):
             raise ValueError(
@@ -166,16 +158,6 @@ class Router:
         rows = StreamRows(self._component_id, stream.spec)
         output = self._outputs[stream_id] = (stream.index, len(stream.spec.fields), choosers, rows, _always(choosers))
         return output
-
-    def _listed(self, stream_id: str, values: Any) -> list[Any]:
-        """Returns what may be an object of a dataclass, which is not iterable, as a row."""
-        if hasattr(values, "__iter__"):
-            return list(values)
-        spec = self._streams[stream_id].spec
-        row = row_of(values, spec.fields)
-        if row is None:
-            raise StreamRows(self._component_id, spec).refusal(values) from None
-        return row
 
 
 def _always(choosers: Choosers) -> list[int] | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.streams.declared import StreamSpec
+from coordinated_bolt.streams.records import row_of
 from coordinated_bolt.streams.tuples import cut
 from state.codec import CodecError, is_valid_text
 from state.printable import counted
@@ -50,6 +51,19 @@ class StreamRows:
         elif isinstance(values, Set):
             text += f"; {type(values).__name__} has no order, so emit sorted(row) or a list"
         return ValueError(text)
+
+    def listed(self, values: Any) -> list[Any]:
+        """Returns what may be any object as a row, which may have another length than the stream's.
+
+        Raises:
+            ValueError: it has no order, or is not iterable and no record of the stream.
+        """
+        if isinstance(values, (tuple, list)):
+            return list(values)
+        row = row_of(values, self._spec.fields)
+        if row is None and (is_unordered(values) or not hasattr(values, "__iter__")):
+            raise self.refusal(values)
+        return list(values) if row is None else row
 
     def own(self, row: list[Any]) -> list[Any]:
         """Returns the row with its mutable values copied.
