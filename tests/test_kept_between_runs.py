@@ -29,6 +29,7 @@ from state.redis_topology.reader import _process_connection
 PACKAGES = ("state", "coordinated_bolt", "committers", "coordinator")
 KEEPS = re.compile(r"@cache\b|lru_cache\(|^_\w+(: .*)? = (\{\}|\w*Dict\w*\(\))", re.MULTILINE)
 KEPT = {
+    "coordinated_bolt/streams/records.py": "what makes rows of the objects of a class, by the class",
     "coordinated_bolt/transport/blocks.py": "blocks, by their bytes",
     "coordinator/engines/connect/arrow_stages.py": "plans, by their bytes and run",
     "coordinator/engines/spark/privacy.py": "a folder of the driver, which holds nothing of a run",
