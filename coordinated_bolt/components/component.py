@@ -6,7 +6,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import OutputFieldsDeclarer, StreamSpec
 
 
 class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to bolts
@@ -33,6 +33,13 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
         Its declarer's `add_configuration` overrides both. Values are plain data.
         """
         return {}
+
+
+def streams_of(component: IComponent, component_id: str) -> dict[str, StreamSpec]:
+    """Returns stream id -> the stream, of all that a component declares (driver)."""
+    declarer = OutputFieldsDeclarer(component_id)
+    component.declare_output_fields(declarer)
+    return declarer.streams
 
 
 def takes_batches(bolt_class: type[IComponent]) -> bool:

@@ -7,11 +7,11 @@ component of its own are a user's bolt, a state that rows pass, and the refusal 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import CombiningOutlet, FusedBolt, Pipe, PipedBolt, Refusal, RowOutlet
@@ -212,13 +212,6 @@ class Compilation:
             host.pipe.outlets.append(RowOutlet(stream_id))
             self._streams[node] = host.component_id, stream_id
         return [self._streams[node]]
-
-
-def streams_of(component: Any, component_id: str) -> Mapping[str, tuple[str, ...]]:
-    """Returns stream id -> fields of a user's spout or bolt."""
-    declarer = OutputFieldsDeclarer(component_id)
-    component.declare_output_fields(declarer)
-    return {stream_id: stream.fields for stream_id, stream in declarer.streams.items()}
 
 
 def id_of(name: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
-from coordinated_bolt.streams.declared import DEFAULT_STREAM
+from coordinated_bolt.components.component import streams_of
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, StreamSpec
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import (
     Aggregation,
@@ -31,7 +32,6 @@ from coordinator.fluent.compilation import (
     SentTo,
     StreamNode,
     id_of,
-    streams_of,
 )
 from coordinator.fluent.fused_bolt import Refusal
 from coordinator.fluent.keepers import Enriching, FirstOnly, Lookup
@@ -66,8 +66,7 @@ def stream(source: Spout, name: str = "input", parallelism: int | None = None) -
         TopologyError: `source` is not a transactional spout.
     """
     TransactionalTopologyBuilder("checked", name, source, parallelism)
-    fields = streams_of(source, name).get(DEFAULT_STREAM, ())
-    node = StreamNode(ReadFrom(source, parallelism), said_here(), fields, name)
+    node = StreamNode(ReadFrom(source, parallelism), said_here(), _default_fields(streams_of(source, name)), name)
     return Stream([node], node, set())
 
 
@@ -153,7 +152,7 @@ class Stream:
         streams = streams_of(node.what.bolt, node.label)
         if stream_id not in streams:
             raise self._wrong(f"stream {stream_id!r} is unknown; {node.label} declares {sorted(streams)}")
-        return self._to(OutputOf(stream_id), streams[stream_id], stream_id)
+        return self._to(OutputOf(stream_id), streams[stream_id].fields, stream_id)
 
     def merge(self, *others: Stream) -> Stream:
         """Returns the stream of the rows of this stream and of others, which have the same fields.
@@ -163,7 +162,7 @@ class Stream:
         """
         ends = [other._node for other in others if other._nodes is self._nodes]  # noqa: SLF001 - of its own kind
         if len(ends) < len(others):
-            remedy = "read both with one source, or write two topologies"
+            remedy = "read both with one source, such as Inputs(...), or write two topologies"
             raise self._wrong(f"the streams are of two sources, but transactions are of one; {remedy}")
         for other in others:
             if other.fields != self.fields:
@@ -330,7 +329,7 @@ class Stream:
         grouping = by if isinstance(by, Grouping) else FieldsGrouping(self._given(by))
         label = name or id_of(getattr(bolt, "__name__", type(bolt).__name__))
         streams = streams_of(bolt, label) if isinstance(bolt, IBatchBolt | IBasicBolt) else {}
-        return self._to(SentTo(bolt, grouping, is_committer), streams.get(DEFAULT_STREAM, ()), label)
+        return self._to(SentTo(bolt, grouping, is_committer), _default_fields(streams), label)
 
     def _keep(self, kind: Callable[..., Aggregation], key: str | None, into: DeclaredState, **more: Any) -> Stream:
         self._to(self._kept(kind, key, into, **more), self.fields, into.name)
@@ -394,3 +393,7 @@ class Stream:
 
     def _wrong(self, text: str) -> TopologyError:
         return TopologyError(f"{said_here()}: {text}")
+
+
+def _default_fields(streams: Mapping[str, StreamSpec]) -> tuple[str, ...]:
+    return streams[DEFAULT_STREAM].fields if DEFAULT_STREAM in streams else ()

@@ -15,8 +15,9 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from coordinated_bolt.components.batch_bolts import BatchOutputCollector
+from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.components.context import TopologyContext
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuples import Tuple
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
@@ -66,7 +67,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         for name, source in self.sources.items():
-            for stream in _streams_of(name, source).values():
+            for stream in streams_of(source, name).values():
                 declarer.declare_stream(stream_of(name, stream.stream_id), stream.fields, direct=stream.direct)
 
     def get_component_configuration(self) -> Mapping[str, Any]:
@@ -88,7 +89,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         emitters: dict[str, SpoutEmitter] = {}
         for name, source in self.sources.items():
-            heard = {each: context.subscribers.get(stream_of(name, each), ()) for each in _streams_of(name, source)}
+            heard = {each: context.subscribers.get(stream_of(name, each), ()) for each in streams_of(source, name)}
             emitters[name] = source.get_emitter(conf, replace(context, subscribers=heard))
         return InputsEmitter(self.sources, emitters, context)
 
@@ -101,13 +102,6 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def _kinds(self) -> dict[str, SpoutKind]:
         return {name: SpoutKind(source) for name, source in self.sources.items()}
-
-
-def _streams_of(name: str, source: ITransactionalSpout) -> dict[str, StreamSpec]:
-    """Returns the streams that a source declares, by its own names for them."""
-    declarer = OutputFieldsDeclarer(name)
-    source.declare_output_fields(declarer)
-    return declarer.streams
 
 
 def stream_of(name: str, stream_id: str) -> str:

@@ -8,10 +8,11 @@ from typing import Any
 from committers.committer import ICommitter
 from coordinated_bolt.components.basic_bolts import IBasicBolt
 from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.components.rich_bolts import IRichBolt
 from coordinated_bolt.components.spouts import ISpout
 from coordinated_bolt.components.task_hook import ITaskHook
-from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer, StreamSpec
+from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import (
     AllGrouping,
     CustomGrouping,
@@ -38,7 +39,6 @@ from coordinator.topology.building.topology import (
     DEFAULT_MESSAGE_TIMEOUT_S,
     Component,
     ComponentKind,
-    Spec,
     Subscription,
     Topology,
 )
@@ -191,7 +191,7 @@ class GraphBuilder:
             spec=spec,
             parallelism=parallelism,
             task_count=declarer.task_count(parallelism, self._task_count_max),
-            streams=self._streams(component_id, spec),
+            streams=streams_of(spec, component_id),
             subscriptions=tuple(declarer.subscriptions) if isinstance(declarer, BoltDeclarer) else (),
             conf=component_configuration(component_id, spec, declarer),
             master_id=self._master_of.get(component_id),
@@ -213,11 +213,6 @@ class GraphBuilder:
         if parallelism is not None:
             check_parallelism(f"parallelism of component {component_id!r}", parallelism)
         self._components[component_id] = (kind, spec, parallelism, declarer)
-
-    def _streams(self, component_id: str, spec: Spec) -> dict[str, StreamSpec]:
-        declarer = OutputFieldsDeclarer(component_id)
-        spec.declare_output_fields(declarer)
-        return declarer.streams
 
 
 class TransactionalTopologyBuilder(GraphBuilder):

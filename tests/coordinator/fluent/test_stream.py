@@ -11,6 +11,7 @@ from coordinated_bolt import BaseBasicBolt, BaseBatchBolt
 from coordinated_bolt.streams.groupings import FieldsGrouping
 from coordinator import FixedBatchesSpout, TextFiles, Topology
 from coordinator.fluent.stream import Stream, stream
+from coordinator.sources import Inputs
 from examples import word_count
 from state import HashState, ListState, SetState, SortedSetState, TopologyError, UserCodeError, ValueState
 from tests.support.topologies.short_forms import finished, kept, rows
@@ -290,3 +291,11 @@ def test_long_and_equal_names_make_different_components():
         longer.count_by("size", into=HashState(f"s{number}", field=int))
     ids = {c.component_id[-5:] for c in numbers.topology("names").components}
     assert ids == {"input", "xxxxx", "xxx_2", "xxx_3", "len", "len_2", "len_3", "s0", "s1", "s2"}
+
+
+def test_several_inputs_are_streams_of_one_source():
+    bought = FixedBatchesSpout([[["ann", 5], ["bob", 1]], [["ann", 4]]], ["who", "cents"])
+    inputs = stream(Inputs(orders=bought, returns=FixedBatchesSpout([[["ann", 2]]], ["who", "cents"])))
+    returned = inputs.output("returns").map(lambda cents: -cents, of="cents")
+    inputs.output("orders").merge(returned).sum_by("who", "cents", into=HashState("paid"))
+    assert kept(inputs.topology("two"), "paid") == {"ann": 7, "bob": 1}
