@@ -9,7 +9,7 @@ if it has one key for each day, customer or whatever else it is kept per; txbatc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from urllib.parse import quote, unquote
 
 from state.errors import TopologyError
@@ -30,57 +30,36 @@ def check_name(kind: str, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """The Redis keys of one topology, whose id is unique on its server."""
+    """The Redis keys of one topology, whose id is unique on its server. The records are hashes.
+
+    Attributes:
+        control: fence, generation, committed txid, fingerprints, format version.
+        metadata: stored metadata of uncommitted transactions, see `metadata_field`.
+        receipts: txid -> what was published for it, for the most recent txids.
+        history: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`.
+        quarantine: txid -> the batch that was set aside there, see `QuarantineRecord`.
+        pulse: what the last run told of itself, see `RunPulse`.
+        stories: txid -> what the run told of the transaction, see `TransactionStory`.
+        offsets: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`.
+        staging: the import under way; what it has staged is under this key, its nonce and a number.
+    """
 
     topology_id: str
+    control: str = field(init=False, repr=False, compare=False)
+    metadata: str = field(init=False, repr=False, compare=False)
+    receipts: str = field(init=False, repr=False, compare=False)
+    history: str = field(init=False, repr=False, compare=False)
+    quarantine: str = field(init=False, repr=False, compare=False)
+    pulse: str = field(init=False, repr=False, compare=False)
+    stories: str = field(init=False, repr=False, compare=False)
+    offsets: str = field(init=False, repr=False, compare=False)
+    staging: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name("topology id", self.topology_id)
-
-    @property
-    def control(self) -> str:
-        """Hash: fence, generation, committed txid, fingerprints, format version."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:control"
-
-    @property
-    def metadata(self) -> str:
-        """Hash: stored metadata of uncommitted transactions, see `metadata_field`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:metadata"
-
-    @property
-    def receipts(self) -> str:
-        """Hash: txid -> what was published for it, for the most recent txids."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:receipts"
-
-    @property
-    def history(self) -> str:
-        """Hash: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:history"
-
-    @property
-    def quarantine(self) -> str:
-        """Hash: txid -> the batch that was set aside there, see `QuarantineRecord`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:quarantine"
-
-    @property
-    def pulse(self) -> str:
-        """Hash: what the last run told of itself, see `RunPulse`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:pulse"
-
-    @property
-    def stories(self) -> str:
-        """Hash: txid -> what the run told of the transaction, see `TransactionStory`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:stories"
-
-    @property
-    def offsets(self) -> str:
-        """Hash: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:offsets"
-
-    @property
-    def staging(self) -> str:
-        """Hash: the import under way; what it has staged is under this key, its nonce and a number."""
-        return f"{{{self.topology_id}}}:{RESERVED_NAME}:import"
+        for name in (entry.name for entry in fields(self) if not entry.init):
+            record = "import" if name == "staging" else name
+            object.__setattr__(self, name, self.state(f"{RESERVED_NAME}:{record}"))
 
     @property
     def pattern(self) -> str:
