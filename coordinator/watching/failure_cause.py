@@ -101,6 +101,11 @@ def gist(text: str) -> str:
     return one_line(head, GIST_LIMIT)
 
 
+def raised(text: str) -> str:
+    """Returns the line of a traceback that says what was raised; the last line of another text."""
+    return _raised(text.strip().splitlines() or [""])
+
+
 def _raised(lines: Sequence[str]) -> str:
     """Returns the line after the last frame of a traceback: an exception may say several lines."""
     frames = [number for number, line in enumerate(lines) if line.startswith("  ")]

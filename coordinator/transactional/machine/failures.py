@@ -11,7 +11,7 @@ from coordinator.transactional.machine.poison import Poison, reach_of
 from coordinator.transactional.machine.run_books import RunBooks
 from coordinator.transactional.machine.run_events import CancelWave, Decision
 from coordinator.transactional.machine.transaction_record import ActiveAttempt, TransactionRecord
-from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase
+from coordinator.watching.failure_cause import CrashKind, FailureCause, Phase, raised
 from coordinator.watching.log_records import fields
 from coordinator.watching.run_observer import AttemptRetried, AttemptsFailed
 from state.attempt import Attempts, TransactionAttempt
@@ -47,10 +47,9 @@ class _Fault:
         failure = self.failure
         if failure is None:
             return PoisonCause(self.reason, attempt_count)
-        lines = failure.text.rstrip().splitlines()
         has_traceback = failure.kind is FailureKind.USER
         return PoisonCause(
-            reason=lines[-1].strip() if has_traceback and lines else failure.text,
+            reason=raised(failure.text) if has_traceback else failure.text,
             attempt_count=attempt_count,
             component_id=failure.component_id,
             task_index=failure.task_index,

@@ -96,6 +96,11 @@ class TestAttempts:
         assert publish.poison.batch == BatchInput(1, "cut 1 of 1")
         assert publish.poison.cause == PoisonCause("ValueError: no number", 3, "parse", 1, TRACEBACK, "('x',)")
 
+    @pytest.mark.parametrize("more", ["in map(spelled) at words.py:7, given 'x'", "and more of it", "remedy: none"])
+    def test_the_reason_is_what_was_raised_even_if_the_traceback_says_more(self, more):
+        publish = published_poison(becomes_poison(driven(ready(1)), failure=replace(BUG, text=f"{TRACEBACK}{more}\n")))
+        assert publish.poison.cause.reason == "ValueError: no number"
+
     def test_a_failed_exception_is_quarantined_like_any_other(self):
         run = driven(ready(1))
         publish = published_poison(becomes_poison(run, failure=Failure(FailureKind.FAILED, "parse", 0, "later")))
