@@ -15,7 +15,7 @@ from coordinator.spouts.partitioned import IPartitionedTransactionalSpout, Parti
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import BoltDeclarer, TransactionalTopologyBuilder
-from state import HashState, ListState, SetState, SortedSetState, ValueState
+from state import HashState, ListState, SetState, SortedSetState, StreamState, ValueState
 from state.errors import FailedException
 from tests.support.scenarios.behaviours import code, fate, mapped, neighbour, sums
 from tests.support.scenarios.random_topologies import Input, Part, Scenario
@@ -171,6 +171,7 @@ class Keeping(Behaving, ICommitter):
     last: ValueState
     log: ListState[int]
     sizes: ListState[int]
+    sent: StreamState[int]
 
     def keep(self):
         keyed = sums(self.rows)
@@ -221,6 +222,10 @@ class Keeping(Behaving, ICommitter):
     def keep_sizes(self, keyed):
         if self.context.task_index == 0:
             self.sizes.extend([sum(keyed.values())])
+
+    def keep_sent(self, keyed):
+        if keyed:
+            self.sent.append(dict(sorted(keyed.items())))
 
     def keep_running(self, keyed):
         for key, value in keyed.items():
@@ -305,6 +310,7 @@ def keeping_class(number: int) -> type[Keeping]:
         **{name: SortedSetState(f"{name}{number}") for name in ("scores", "ranked")},
         **{name: SetState(f"{name}{number}") for name in ("members", "toggled")},
         **{name: ValueState(f"{name}{number}") for name in ("total", "last")},
+        "sent": StreamState(f"sent{number}", value=int),
     }
     return type(f"Keeping{number}", (Keeping,), {**floats, **lists, **states, "__module__": __name__})
 

@@ -262,6 +262,8 @@ def _random_operations(random: Random, mode: str, *, is_exact: bool) -> tuple[st
     chosen = set(_some(random, possible, random.randint(1, 4)))
     if "echo" in chosen:
         chosen.add("sums")
+    if "sizes" in chosen:
+        chosen.add("sent")
     return tuple(sorted(chosen))
 
 

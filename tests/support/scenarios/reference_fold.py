@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Bag = Counter[Row]
 EMPTY: dict[str, Any] = {
     **{name: {} for name in ("sums", "counts", "amounts", "running", "largest", "echo", "fleeting")},
-    **{name: {} for name in ("scores", "ranked")},
+    **{name: {} for name in ("scores", "ranked", "sent")},
     **{name: set() for name in ("members", "toggled")},
     **dict.fromkeys(("total", "last")),
     **{name: [] for name in ("log", "sizes")},
@@ -126,6 +126,8 @@ def _keep(part: Part, shares: list[Bag], txid: int, state: dict[str, Any]) -> No
                 state[name].append(txid)
             case "sizes":
                 state[name].append(sum(value for _, value in rows))
+            case "sent":
+                state[name] |= {f"{txid}-0": dict(sorted(keyed.items()))} if keyed else {}
             case "members":
                 state[name] |= {key for key, _ in rows}
             case "sums" | "counts" | "amounts" | "scores":

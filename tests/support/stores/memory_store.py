@@ -19,7 +19,8 @@ from state.values.state_kind import VALUE_FIELD, Field, Retention, Side, StateKi
 
 
 class MemoryStore:
-    """What Redis would hold: state name -> field -> value (set: True; list: one list under `VALUE_FIELD`).
+    """What Redis would hold: state name -> field -> value (set: True; list: one list under `VALUE_FIELD`;
+    stream: id -> fields).
 
     Attributes:
         states: the state.
@@ -103,17 +104,22 @@ class MemoryStore:
                     held[field] = held.get(field, 0) + delta
             _cut(held, writes.retention)
             if writes.appends:
-                held[VALUE_FIELD] = _appended(held.get(VALUE_FIELD, []), writes)
+                _append(held, writes)
             if not held:
                 del self.states[name]
         self.committed.append(txids)
 
 
-def _appended(items: list[Any], writes: StateWrites) -> list[Any]:
-    items = items + writes.appends
-    if writes.kind is StateKind.STREAM:
-        items.sort(key=itemgetter(0, 1))
-    return items[-writes.retention.most :] if writes.retention.side is Side.LAST else items
+def _append(held: dict[Any, Any], writes: StateWrites) -> None:
+    is_bounded, most = writes.retention.side is Side.LAST, writes.retention.most
+    if writes.kind is StateKind.LIST:
+        items = held.get(VALUE_FIELD, []) + writes.appends
+        held[VALUE_FIELD] = items[-most:] if is_bounded else items
+        return
+    for txid, number, *fields in sorted(writes.appends, key=itemgetter(0, 1)):
+        held[f"{txid}-{number}"] = dict(zip(fields[::2], fields[1::2], strict=True))
+    for entry_id in list(held)[:-most] if is_bounded else ():
+        del held[entry_id]
 
 
 def _cut(held: dict[Any, Any], retention: Retention) -> None:

@@ -56,7 +56,7 @@ def test_scenarios_are_of_every_kind():
     assert {part.behaviour for part in bolts} == {
         *("pass", "filter", "multiply", "rekey", "silent", "partial_sum", "sum", "size", "running")
     }
-    assert len({operation for part in bolts for operation in part.operations}) == 15
+    assert len({operation for part in bolts for operation in part.operations}) == 16
     assert max(len(scenario.parts) for scenario in drawn) == 8
     assert max(len(scenario.committers()) for scenario in drawn) == 4
     assert {trip.phase for scenario in drawn for trip in scenario.trips} == {
