@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer, StreamSpec
@@ -33,6 +33,18 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
         Its declarer's `add_configuration` overrides both. Values are plain data.
         """
         return {}
+
+
+class MadeOfFunctions:
+    """Marks a component of ours that calls functions of the user's.
+
+    Attributes:
+        made_at: the user's file and line that it stands for.
+        user_modules: what executors import for the functions.
+    """
+
+    made_at: str
+    user_modules: Collection[str] = ()
 
 
 def streams_of(component: IComponent, component_id: str) -> dict[str, StreamSpec]:

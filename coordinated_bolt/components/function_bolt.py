@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any
 
 from coordinated_bolt.components.basic_bolts import BasicOutputCollector, IBasicBolt
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuples import Tuple, cut
 from state.errors import TopologyError
@@ -41,13 +42,8 @@ def bolt(*, output_fields: str | Sequence[str]) -> Callable[[RowFunction], Funct
     return made
 
 
-class FunctionBolt(IBasicBolt):
-    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function.
-
-    Attributes:
-        user_modules: what executors import for it.
-        made_at: file and line of the function.
-    """
+class FunctionBolt(MadeOfFunctions, IBasicBolt):
+    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function."""
 
     def __init__(self, function: RowFunction, fields: Sequence[str], *, is_single: bool) -> None:
         self._function, self._fields, self._is_single = function, fields, is_single

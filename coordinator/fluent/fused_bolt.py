@@ -6,13 +6,14 @@ is computed once, and nothing is passed between tasks before it has to be.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import not_
 from typing import Any
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, BatchOutputCollector
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
@@ -109,19 +110,16 @@ class Refusal:
         return self.reason.each(given) if isinstance(self.reason, UserFunction) else [self.reason] * len(given[0])
 
 
-class PipedBolt(BaseBatchBolt):
+class PipedBolt(MadeOfFunctions, BaseBatchBolt):
     """A bolt that ends in a tree of pipes; what it emits is declared while the topology is compiled.
 
     Attributes:
         streams: stream id -> fields.
         pipe: the root of the tree.
         said: what it stands for; see `said_here`.
-        made_at: the user's file and line of that.
-        user_modules: what executors import for the user's functions.
     """
 
     skips_empty_batches = True
-    user_modules: Collection[str] = ()
 
     def __init__(self, said: str) -> None:
         self.said, self.made_at = said, place_of(said)

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any, ClassVar
 
 from committers.committer import ICommitter
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinator.fluent.aggregations import Aggregation
 from coordinator.fluent.fused_bolt import PipedBolt
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import Explained, place_of
-from state.kinds.handles import DeclaredState
+from state.kinds.handles import DeclaredState, GivenStates
 from state.kinds.state_family import StateFamily
 
 
-class Keeper(BaseBatchBolt, ICommitter):
-    """Writes an aggregation into its state.
-
-    Attributes:
-        given_states: the state.
-        made_at: the user's file and line that it stands for.
-        user_modules: what executors import for the user's functions.
-    """
+class Keeper(MadeOfFunctions, GivenStates, BaseBatchBolt, ICommitter):
+    """Writes an aggregation into its state."""
 
     skips_empty_batches = True
-    user_modules: Collection[str] = ()
     state: Any
 
     def __init__(self, aggregation: Aggregation, state: DeclaredState) -> None:
@@ -55,7 +49,7 @@ class Keeper(BaseBatchBolt, ICommitter):
                 aggregation.write(state, keys, values)
 
 
-class Lookup(PipedBolt, ICommitter):
+class Lookup(PipedBolt, GivenStates, ICommitter):
     """Looks something up for each row of a transaction, and passes it on, down its own tree of pipes.
 
     Args:
@@ -73,8 +67,10 @@ class Lookup(PipedBolt, ICommitter):
         self, fields: Sequence[str], by: Sequence[str], looked_at: DeclaredState, *, appends: bool, said: str
     ) -> None:
         super().__init__(said)
-        held = {"state": looked_at}
-        self.given_states, self.read_states = (held, {}) if self.owns_state else ({}, held)
+        if self.owns_state:
+            self.given_states = {"state": looked_at}
+        else:
+            self.read_states = {"state": looked_at}
         self._fields, self._by, self._appends = tuple(fields), tuple(by), appends
         self._batches: list[TupleBatch] = []
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.user_code import is_users
 from coordinator.engines.spark.crash_story import PLACE
 from coordinator.proving.mistakes import FoundMistake, Mistake
@@ -86,11 +87,11 @@ def place_of_class(component_id: str, topology: Topology) -> str:
     """Returns where the class of a component is defined, or the step that it stands for; "" if nobody knows."""
     if not component_id:
         return ""
-    spec = topology.component(component_id).spec
+    spec: object = topology.component(component_id).spec
+    if isinstance(spec, MadeOfFunctions):
+        return spec.made_at
     kind = type(spec)
     try:
-        if made_at := getattr(spec, "made_at", ""):
-            return str(made_at)
         return f"{inspect.getsourcefile(kind)}:{inspect.getsourcelines(kind)[1]}"
     except (OSError, TypeError):
         return ""

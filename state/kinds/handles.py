@@ -7,6 +7,7 @@ other modules here.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from state.errors import TopologyError
@@ -17,10 +18,23 @@ from state.kinds.state_handle import StateHandle
 DeclaredState = StateHandle[Any] | StateFamily[Any]
 
 
+class GivenStates:
+    """Marks a committer whose states whoever makes it has chosen, not its class.
+
+    Attributes:
+        given_states: attribute name -> a state of its own.
+        read_states: attribute name -> a state that another component of the topology declares; it reads that as the
+            transactions before have left it.
+    """
+
+    given_states: Mapping[str, DeclaredState] = {}
+    read_states: Mapping[str, DeclaredState] = {}
+
+
 def declared_states(committer: object) -> dict[str, DeclaredState]:
     """Returns attribute name -> handle for every state of a committer: those its class declares, bases included.
 
-    A committer that gets its states from whoever makes it has them in ``given_states``, by attribute name.
+    Those of `GivenStates` are among them.
     """
     committer_class = committer if isinstance(committer, type) else type(committer)
     found: dict[str, DeclaredState] = {}
@@ -29,7 +43,8 @@ def declared_states(committer: object) -> dict[str, DeclaredState]:
             found.pop(attribute, None)
             if isinstance(value, StateHandle | StateFamily):
                 found[attribute] = value
-    found.update(getattr(committer, "given_states", {}))
+    if isinstance(committer, GivenStates):
+        found.update(committer.given_states)
     names: dict[str, str] = {}
     for attribute, handle in found.items():
         other = names.setdefault(handle.name, attribute)
@@ -42,11 +57,8 @@ def declared_states(committer: object) -> dict[str, DeclaredState]:
 
 
 def bound_states(committer: object) -> dict[str, DeclaredState]:
-    """Returns what is bound while `finish_batch` runs: its own states, and those in ``read_states``, of others.
-
-    What another component of the topology has written is read as the transactions before have left it.
-    """
-    return declared_states(committer) | getattr(committer, "read_states", {})
+    """Returns what is bound while `finish_batch` runs: its own states, and those of others that it reads."""
+    return {**declared_states(committer), **(committer.read_states if isinstance(committer, GivenStates) else {})}
 
 
 def key_shown(declared: DeclaredState, keys: Keys) -> str:

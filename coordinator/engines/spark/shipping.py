@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle
 
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.neighbours import PACKAGES
 from coordinator.topology.building.topology import ComponentGraph
 from coordinator.topology.planning.task_wirings import spec_pickler
@@ -93,7 +94,7 @@ def topology_modules(topology: ComponentGraph, named: str | None = None) -> list
 def user_modules(topology_specs: list[Any], named: str | None = None) -> list[str]:
     """Modules that have to be shipped: those of the components' classes and functions, and the factory's."""
     names = {type(spec).__module__ for spec in topology_specs} | ({named} if named else set())
-    names = names.union(*(getattr(spec, "user_modules", ()) for spec in topology_specs))
+    names = names.union(*(spec.user_modules for spec in topology_specs if isinstance(spec, MadeOfFunctions)))
     return sorted(name for name in names if name != "__main__" and not _is_installed_for_all(name))
 
 

@@ -62,7 +62,7 @@ class TestDeclaration:
             handles.declared_states(Twice)
 
     def test_an_instance_may_be_given_states_and_those_of_others_to_read(self):
-        class Given:
+        class Given(handles.GivenStates):
             a = HashState("a")
 
             def __init__(self):
@@ -73,8 +73,17 @@ class TestDeclaration:
         assert sorted(handles.declared_states(Given())) == ["a", "b"]
         assert sorted(handles.bound_states(Given())) == ["a", "b", "c"]
 
+    def test_an_attribute_of_a_users_committer_is_its_own_whatever_its_name(self):
+        class Own:
+            a = HashState("a")
+
+            def __init__(self):
+                self.given_states, self.read_states = ["x"], {"b": 1}
+
+        assert sorted(handles.bound_states(Own())) == ["a"]
+
     def test_a_state_that_is_given_and_declared_is_refused(self):
-        class Twice:
+        class Twice(handles.GivenStates):
             a = HashState("same")
 
             def __init__(self):
