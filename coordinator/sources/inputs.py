@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeVar
@@ -25,7 +25,8 @@ from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
 from state.attempt import TransactionAttempt
-from state.errors import FailedException, TopologyError
+from state.errors import FailedException, SourceError, TopologyError
+from state.troubles import Trouble
 
 Parts = dict[str, tuple[int, Any]]
 """Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet."""
@@ -152,7 +153,10 @@ class InputsCoordinator(SpoutCoordinator):
         self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
 
     def compare(self, former: FormerInput) -> InputChange | None:
-        known: dict[str, str] = json.loads(former.fingerprint)
+        known = _fingerprints_in(former.fingerprint)
+        if known is None:
+            single = "the topology has read a single source before, whose positions mean nothing to several"
+            return InputChange(impossible=(single,))
         gone = [name for name in known if name not in self._coordinators]
         first = former.last_txid - len(former.pending) + 1
         waiting = [_cut_for(metadata, number) for number, metadata in enumerate(former.pending, start=first)]
@@ -189,6 +193,11 @@ class InputsCoordinator(SpoutCoordinator):
         return all(each.is_empty() for each in self._informed().values())
 
     def resume(self) -> None:
+        if not isinstance(self.run_so_far.last, dict | None):
+            raise SourceError(
+                f"stored metadata {self.run_so_far.last!r:.100} is not of several inputs: the topology has read a single "
+                "source before; drop it, or take another topology id"
+            ).about(Trouble.OTHER_SOURCE)
         for coordinator in self._informed().values():
             coordinator.resume()
 
@@ -264,6 +273,15 @@ def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
     """Returns what was noted of one source, by the names that it gave."""
     start = f"{name}:"
     return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
+
+
+def _fingerprints_in(fingerprint: str) -> dict[str, str] | None:
+    """Returns source -> its fingerprint; None if this is not the fingerprint of several inputs."""
+    with suppress(ValueError):
+        found = json.loads(fingerprint)
+        if isinstance(found, dict):
+            return found
+    return None
 
 
 def _joined(changes: Sequence[InputChange]) -> InputChange:

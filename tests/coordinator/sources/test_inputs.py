@@ -22,7 +22,7 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, ListState
 from state.errors import SourceError, StateRefusedError, TopologyError
 from tests.conftest import Backend
-from tests.coordinator.sources.contract import SourceContract, SourceWorld
+from tests.coordinator.sources.contract import Keep, SourceContract, SourceWorld
 from tests.support.cli.processes import killed_and_ended
 from tests.support.sources.file_worlds import JsonWorld, TextWorld
 
@@ -148,6 +148,26 @@ def test_a_source_may_be_added_between_runs_and_left_out(cluster: LocalCluster, 
     again = cluster.submit(balances(both(folder)), options=RunOptions(adopt=True))
     again.run_until_idle()
     assert again.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
+
+
+def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(
+    cluster: LocalCluster, folder: Path
+) -> None:
+    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
+    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
+    cluster.submit(alone.build()).run_until_idle()
+    for adopt in (False, True, "changed", "unchecked"):
+        with pytest.raises((SourceError, StateRefusedError), match="has read a single source before"):
+            cluster.submit(balances(both(folder)), options=RunOptions(adopt=adopt, accept_state_changes=True))
+
+
+def test_a_topology_that_has_read_several_sources_cannot_go_on_with_one(cluster: LocalCluster, folder: Path) -> None:
+    cluster.submit(balances(both(folder))).run_until_idle()
+    alone = TransactionalTopologyBuilder("balances", "inputs", orders(folder))
+    alone.set_committer_bolt("keep", Keep()).global_grouping("inputs")
+    for adopt in (False, True):
+        with pytest.raises((SourceError, StateRefusedError)):
+            cluster.submit(alone.build(), options=RunOptions(adopt=adopt, accept_state_changes=True)).run_until_idle()
 
 
 def test_what_is_committed_of_each_is_moved_away(cluster: LocalCluster, folder: Path) -> None:
