@@ -195,8 +195,8 @@ class InputsCoordinator(SpoutCoordinator):
     def resume(self) -> None:
         if not isinstance(self.run_so_far.last, dict | None):
             raise SourceError(
-                f"stored metadata {self.run_so_far.last!r:.100} is not of several inputs: the topology has read a single "
-                "source before; drop it, or take another topology id"
+                f"stored metadata {self.run_so_far.last!r:.100} is not of several inputs: the topology has read a "
+                "single source before; drop it, or take another topology id"
             ).about(Trouble.OTHER_SOURCE)
         for coordinator in self._informed().values():
             coordinator.resume()
