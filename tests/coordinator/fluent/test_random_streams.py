@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from typing import Any
 
 from hypothesis import given, settings
@@ -38,11 +39,11 @@ def placed(fields: list[str], given: list[str], new: Row, row: Row) -> Row:
 
 @st.composite
 def trees(draw, depth=4):
-    """Steps as (kind, which fields it is given, which it makes, what follows it)."""
+    """Steps as (kind, which fields it is given, what follows it)."""
     if not depth or draw(st.integers(0, 4)) == 0:
         return []
     kinds = st.sampled_from(["map", "pair", "flat_map", "filter", "key_by", "refuse"])
-    step = st.tuples(kinds, st.integers(0, 7), st.integers(0, 99), trees(depth - 1))
+    step = st.tuples(kinds, st.integers(0, 7), trees(depth - 1))
     return draw(st.lists(step, min_size=1, max_size=2))
 
 
@@ -55,6 +56,7 @@ class Both:
 
     def __init__(self) -> None:
         self.expected: dict[str, Counter[str]] = {}
+        self.numbers = count()
 
     def grow(self, stream: Stream, table: list[Row], tree: Any) -> None:
         if not tree:
@@ -63,12 +65,12 @@ class Both:
             fields = stream.fields
             shown = stream.map(lambda *values: repr((fields, values)), to="shown")
             shown.count_by("shown", into=HashState(name))
-        for kind, bits, number, below in tree:
+        for kind, bits, below in tree:
             of = chosen(stream.fields, bits)
-            self.grow(*self.after(kind, stream, table, of, f"n{number}_{len(stream.fields)}x"), below)
+            self.grow(*self.after(kind, stream, table, of, f"new{next(self.numbers)}"), below)
 
-    def after(self, kind: str, stream: Stream, table: list[Row], of: list[str], new: str) -> tuple[Stream, list[Row]]:
-        fields, name = [*stream.fields], new if new not in stream.fields else f"{new}x"
+    def after(self, kind: str, stream: Stream, table: list[Row], of: list[str], name: str) -> tuple[Stream, list[Row]]:
+        fields = [*stream.fields]
         answers = [(row, told(*(row[each] for each in of))) for row in table]
         match kind:
             case "map":
