@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import length_hint
 from typing import Any, NoReturn
 
 from coordinated_bolt.batches.refused_tuples import RefusedTuples
 from coordinated_bolt.columns import Columns
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
-from coordinated_bolt.streams.records import EmittedRow, is_record_class, record_fields, row_of
+from coordinated_bolt.streams.records import EmittedRow, is_record_class, names_of, row_of
 from coordinated_bolt.streams.routing import Choosers, Router
 from coordinated_bolt.streams.rows import ORDINARY
+from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import Tuple, TupleOrigin
 from coordinated_bolt.transport.outbox import RowOutbox
 from coordinated_bolt.user_code import is_users
@@ -55,6 +57,7 @@ class AttemptCollector:
         self._made_refused: RefusedTuples | None = None
         self._closed: _Closed | None = None
         self._origins: dict[str, TupleOrigin] = {}
+        self._received: tuple[TupleBatch, Iterator[Any]] | None = None
 
     @property
     def refused_tuples(self) -> RefusedTuples:
@@ -156,9 +159,15 @@ class AttemptCollector:
         if self._watchers:
             self._observer.emitted(stream_id, row, [task_id], self._attempt)
 
-    def gets_records(self, origin: TupleOrigin) -> None:
-        """Notes where records come from, which they do not say; called by the executor before it hands them over."""
-        self._origins[origin.name] = origin
+    def gets_records(self, batch: TupleBatch, left: Iterator[Any]) -> None:
+        """Notes which tuples records are made of; called by the executor before it hands them over.
+
+        Args:
+            batch: the tuples.
+            left: its length hint tells how many of them are still to come.
+        """
+        self._origins[batch.origin.name] = batch.origin
+        self._received = batch, left
 
     def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Stores a tuple that cannot be processed, together with the transaction."""
@@ -168,13 +177,22 @@ class AttemptCollector:
         self.refused_tuples.add(refused, reason)
 
     def _refused_record(self, record: Any) -> Tuple | dict[str, Any]:
-        """Returns the tuple that a record was made of; its values by name if it may be of several streams."""
+        """Returns the tuple that a record was made of: the one that is executed, or one that has all of its values.
+
+        Of any other, nobody knows the rest: it is refused as its values by name.
+        """
+        values = {name: getattr(record, name) for name in names_of(type(record))}
+        if self._received is not None:
+            batch, left = self._received
+            executed = batch[max(0, len(batch) - 1 - length_hint(left))]
+            if all(name in batch.origin.index and executed[name] is value for name, value in values.items()):
+                return executed
         if len(self._origins) == 1:
             (origin,) = self._origins.values()
             row = row_of(record, origin.fields)
             if row is not None:
                 return Tuple(row, origin)
-        return {name: getattr(record, name) for name in record_fields(type(record))}
+        return values
 
     def _is_empty(self, batch: Any, stream_id: str) -> bool:
         """Returns whether these are known, without a look at values, to be columns of the stream without any."""

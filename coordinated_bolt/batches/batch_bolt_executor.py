@@ -220,21 +220,30 @@ class BatchBoltExecutor:
     def _tuples(self, live: _Live, rows: Rows, origin: TupleOrigin) -> Iterator[Any]:
         """Yields what the bolt's `execute` takes: tuples, or records; a hook hears of tuples in any case."""
         records = None if self._kind is None else self._kind.records
-        if records is not None and live.collector is not None:
-            live.collector.gets_records(origin)
-            if not live.observer.watchers:
-                return records.read(rows, origin)
-        return map(Tuple, rows, repeat(origin))
+        if records is None or live.collector is None or live.observer.watchers:
+            return map(Tuple, rows, repeat(origin))
+        batch = TupleBatch(rows, origin)
+        made, left = records.read(batch)
+        live.collector.gets_records(batch, left)
+        return made
 
     def _watched(self, live: _Live) -> Callable[[Tuple], object]:
         """Returns a function that calls the bolt's `execute` and then notifies its observer."""
         tell, clock = live.observer.executed, self._clock
         execute: Callable[[Any], object] = live.bolt.execute
-        records = None if self._kind is None else self._kind.records
+        records, collector = None if self._kind is None else self._kind.records, live.collector
+
+        def record_of(tup: Tuple) -> Any:
+            assert records is not None
+            assert collector is not None
+            batch = TupleBatch([tup.values], tup.origin)
+            made, left = records.read(batch)
+            collector.gets_records(batch, left)
+            return next(made)
 
         def watched(tup: Tuple) -> object:
             started_ns = clock()
-            answer = execute(tup if records is None else next(records.read([tup.values], tup.origin)))
+            answer = execute(tup if records is None else record_of(tup))
             tell(tup, clock() - started_ns)
             return answer
 

@@ -10,6 +10,7 @@ from typing import Any
 from coordinated_bolt.components.basic_bolts import BasicOutputCollector, IBasicBolt
 from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.streams.declared import OutputFieldsDeclarer
+from coordinated_bolt.streams.records import is_record_class, record_fields
 from coordinated_bolt.streams.tuples import Tuple, cut
 from state.errors import TopologyError
 
@@ -17,7 +18,7 @@ RowFunction = Callable[[Tuple], Iterable[Any]]
 """Gives what a tuple becomes: it returns a list, or yields."""
 
 
-def bolt(*, output_fields: str | Sequence[str]) -> Callable[[RowFunction], FunctionBolt]:
+def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunction], FunctionBolt]:
     """Makes a basic bolt of a function (driver, when its module is imported).
 
         @bolt(output_fields="word")
@@ -32,7 +33,9 @@ def bolt(*, output_fields: str | Sequence[str]) -> Callable[[RowFunction], Funct
     Raises:
         TopologyError: it is used without `output_fields`, or of something that cannot be called.
     """
-    fields = (output_fields,) if isinstance(output_fields, str) else output_fields
+    fields: Any = (output_fields,) if isinstance(output_fields, str) else output_fields
+    if is_record_class(fields):
+        fields = record_fields(fields)
 
     def made(function: RowFunction) -> FunctionBolt:
         if not callable(function):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
+from inspect import unwrap
 from itertools import repeat
 from operator import attrgetter
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Any, ClassVar, Protocol, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
-from coordinated_bolt.columns import Rows
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import TupleOrigin, cut
 from state.errors import TopologyError
@@ -28,6 +28,7 @@ _SCALARS = {
     NoneType: frozenset({NoneType}),
 }
 """The types of values that an annotation allows, as type checkers see it."""
+_STANDS_FOR: dict[type, set[type]] = {int: {float}, bool: {int}}
 
 
 class DataclassObject(Protocol):
@@ -50,11 +51,28 @@ def is_record_class(candidate: object) -> bool:
     return is_named_tuple or (isinstance(candidate, type) and is_dataclass(candidate))
 
 
-def record_fields(record_class: Any) -> tuple[str, ...]:
-    """Returns the names of a record's values, in the order in which its class takes them."""
+def names_of(record_class: Any) -> tuple[str, ...]:
+    """Returns the names of the values of a record, whether its class could stand for tuples or not."""
     if is_dataclass(record_class):
-        return tuple(field.name for field in fields(record_class) if field.init)
+        return tuple(field.name for field in fields(record_class))
     return tuple(record_class._fields)
+
+
+def record_fields(record_class: Any) -> tuple[str, ...]:
+    """Returns the names of a record's values, in the order in which its class takes them.
+
+    Raises:
+        TopologyError: there are none, or its class does not take all of them by their order.
+    """
+    found = fields(record_class) if is_dataclass(record_class) else ()
+    if others := [field.name for field in found if not field.init or field.kw_only]:
+        raise TopologyError(
+            f"{record_class.__name__} stands for tuples, and its fields {others} are kw_only or not given at all "
+            "(init=False); make them positional, or properties"
+        )
+    if not (names := names_of(record_class)):
+        raise TopologyError(f"{record_class.__name__} stands for tuples and has no field; give it some")
+    return names
 
 
 def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
@@ -67,7 +85,7 @@ def row_of(value: Any, stream_fields: Sequence[str]) -> list[Any] | None:
 @lru_cache(maxsize=1024)
 def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], list[Any]] | None:
     """Returns what makes a row of the objects of a class; None if they are no records of that stream."""
-    if not is_record_class(kind) or sorted(record_fields(kind)) != sorted(stream_fields):
+    if not is_record_class(kind) or sorted(names_of(kind)) != sorted(stream_fields):
         return None
     get = attrgetter(*stream_fields)
     return (lambda value: [get(value)]) if len(stream_fields) == 1 else (lambda value: list(get(value)))
@@ -79,31 +97,30 @@ def record_class_taken(bolt: object) -> type[Any] | None:
     Called on the driver, where the names that an annotation may use are known.
 
     Raises:
-        TopologyError: the annotation cannot be understood.
+        TopologyError: the annotation cannot be understood, or its class cannot stand for tuples.
     """
-    execute: Any = getattr(type(bolt), "execute", None)
-    annotations = [item for item in getattr(execute, "__annotations__", {}).items() if item[0] != "return"]
-    if execute is None or not annotations or annotations[0][0] != execute.__code__.co_varnames[1]:
+    execute: Any = unwrap(getattr(type(bolt), "execute", None))  # type: ignore[arg-type] # or it has no code
+    parameters = getattr(getattr(execute, "__code__", None), "co_varnames", ())[1:2]
+    annotation = getattr(execute, "__annotations__", {}).get(*parameters) if parameters else None
+    if annotation is None:
         return None
-    name, annotation = annotations[0]
+    taker, remedy = f"execute of {type(bolt).__name__} takes {annotation!r}", "annotate one class, or a Tuple"
     try:
-        taken: Any
-        (taken,) = get_type_hints(SimpleNamespace(__annotations__={name: annotation}), execute.__globals__).values()
+        hints = get_type_hints(SimpleNamespace(__annotations__={"taken": annotation}), execute.__globals__)
     except (NameError, AttributeError, SyntaxError, TypeError) as error:
         if "Tuple" in str(annotation):  # imported for type checkers only
             return None
         raise TopologyError(
-            f"execute of {type(bolt).__name__} takes {annotation!r}, which its module does not know when it runs "
-            f"({error}); define that class at the top of the module or import it there, or annotate a Tuple"
+            f"{taker}, which its module does not know when it runs ({error}); define that class at the top of the "
+            "module or import it there, or annotate a Tuple"
         ) from None
-    if not is_record_class(taken):
-        return None
-    if is_dataclass(taken) and any(field.init and field.kw_only for field in fields(taken)):
-        raise TopologyError(
-            f"execute of {type(bolt).__name__} takes {annotation}, a dataclass with kw_only fields; make them "
-            "positional"
-        )
-    return cast("type[Any]", taken)
+    taken: Any = hints["taken"]
+    if is_record_class(taken):
+        record_fields(taken)
+        return cast("type[Any]", taken)
+    if any(map(is_record_class, (get_origin(taken), *get_args(taken)))):
+        raise TopologyError(f"{taker}, of which one class for all its tuples cannot be made; {remedy}")
+    return None
 
 
 class RecordReader:
@@ -122,29 +139,33 @@ class RecordReader:
             hints = {}
         self._allowed = {name: _allowed(hints.get(name, Any)) for name in record_fields(record_class)}
 
-    def read(self, rows: Rows, origin: TupleOrigin) -> Iterator[Any]:
-        """Returns a record for each row of one origin, whose stream may have more fields, in any order.
+    def read(self, batch: TupleBatch) -> tuple[Iterator[Any], Iterator[Any]]:
+        """Returns a record for each tuple of a batch, whose stream may have more fields, in any order.
+
+        Also what tells by its length hint how many records are still to come.
 
         Raises:
             WrongTypeError: a value has another type than the class declares.
         """
-        batch = TupleBatch(rows, origin)
-        columns = {name: batch.column(name) for name in self._allowed}
+        columns: dict[str, Sequence[Any]] = {name: batch.column(name) for name in self._allowed}
         for name, allowed in self._allowed.items():
             if allowed and not allowed.issuperset(map(type, columns[name])):
-                raise self._wrong_type(
-                    name, next(value for value in columns[name] if type(value) not in allowed), origin
-                )
+                wrong = next(value for value in columns[name] if type(value) not in allowed)
+                raise self._wrong_type(name, wrong, batch.origin)
+        first, *others = columns.values()
+        left = iter(first)
         if self._is_named_tuple:  # whose own __new__ is a Python function around this one
-            return map(tuple.__new__, repeat(self._record_class), zip(*columns.values(), strict=True))
-        return map(self._record_class, *columns.values())
+            return map(tuple.__new__, repeat(self._record_class), zip(left, *others, strict=True)), left
+        return map(self._record_class, left, *others), left
 
     def _wrong_type(self, name: str, value: Any, origin: TupleOrigin) -> WrongTypeError:
-        allowed = " or ".join(sorted(kind.__name__ for kind in self._allowed[name]))
+        kinds: list[type] = [kind for kind in (str, bytes, float, int, bool) if kind in self._allowed[name]]
+        allowed = " or ".join(kind.__name__ for kind in kinds if not {*kinds} & _STANDS_FOR.get(kind, set()))
+        found = "a union with None" if value is None else type(value).__name__
         return WrongTypeError(
             f"{name!r} is {cut(value, 60)} ({type(value).__name__}) on stream {origin.stream_id!r} of "
             f"{origin.source_component!r}, but {self._record_class.__name__} declares {allowed}; emit that, or declare "
-            f"{type(value).__name__}"
+            f"{found}"
         )
 
 

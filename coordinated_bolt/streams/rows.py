@@ -58,12 +58,12 @@ class StreamRows:
         Raises:
             ValueError: it has no order, or is not iterable and no record of the stream.
         """
-        if isinstance(values, (tuple, list)):
-            return list(values)
         row = row_of(values, self._spec.fields)
-        if row is None and (is_unordered(values) or not hasattr(values, "__iter__")):
+        if row is not None:
+            return row
+        if not isinstance(values, (tuple, list)) and (is_unordered(values) or not hasattr(type(values), "__iter__")):
             raise self.refusal(values)
-        return list(values) if row is None else row
+        return list(values)
 
     def own(self, row: list[Any]) -> list[Any]:
         """Returns the row with its mutable values copied.

@@ -96,6 +96,10 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
     def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
         parts = _cut_for(metadata, txid)
+        if gone := [name for name, _ in parts if name not in self.sources]:
+            raise SourceError(
+                f"the batch has a part of {gone}, which these inputs lack; run it with inputs of these names"
+            )
         return {task for name, part in parts for task in self.sources[name].emitting_tasks(txid, part, task_count)}
 
     def describe(self, metadata: Any) -> Sequence[str]:
@@ -170,6 +174,9 @@ class InputsCoordinator(SpoutCoordinator):
         for name, coordinator in self._coordinators.items():
             number, part = (former.last or {}).get(name, (0, None))
             if name not in known and not number:
+                read = [other for other, line in known.items() if line == self._fingerprints[name]]
+                sentences = (f"input {name!r} is what was read as {other!r}" for other in read)
+                changes.append(InputChange(again=tuple(sentences)))
                 continue
             is_same = known.get(name) == self._fingerprints[name]
             pending = tuple(part for parts in waiting for own, part in parts if own == name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from typing import NamedTuple
 
 import pytest
 
@@ -98,3 +99,17 @@ def test_a_proof_names_its_line():
     proof = prove(s.count_by("word", into=HashState("counts")).topology("drawing"), seeds=1)
     assert proof.mistakes[0].component_id == "drawn"
     assert "random.randrange" in proof.mistakes[0].evidence
+
+
+class Sized(NamedTuple):
+    word: str
+    size: int
+
+
+@bolt(output_fields=Sized)
+def sized(tup):
+    return [Sized(size=len(word), word=word) for word in tup["line"].split()]
+
+
+def test_a_class_may_name_the_fields_of_the_rows():
+    assert run_bolt(sized, LINES, fields=["line"]).emitted() == [["to", 2], ["be", 2], ["or", 2], ["not", 3]]

@@ -150,6 +150,18 @@ def test_a_source_may_be_added_between_runs_and_left_out(cluster: LocalCluster, 
     assert again.state("cents") == {"ann": 1301, "bob": 50, "eve": 100}
 
 
+def test_a_source_under_another_name_is_read_again_and_the_start_says_so(cluster: LocalCluster, folder: Path) -> None:
+    cluster.submit(balances(both(folder))).run_until_idle()
+    renamed = balances(Inputs(orders=orders(folder), back=returns(folder)))
+    with pytest.raises(StateRefusedError, match="input 'back' is what was read as 'returns'"):
+        cluster.submit(renamed, options=RunOptions(adopt="changed"))
+
+
+def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -> None:
+    with pytest.raises(SourceError, match=r"the batch has a part of \['returns'\], which these inputs lack"):
+        Inputs(orders=orders(folder)).emitting_tasks(2, {"orders": (2, []), "returns": (2, [])}, 1)
+
+
 def test_a_topology_that_has_read_a_single_source_cannot_go_on_with_several(
     cluster: LocalCluster, folder: Path
 ) -> None:

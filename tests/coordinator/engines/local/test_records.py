@@ -16,6 +16,7 @@ from coordinator.plain.plain_topology_builder import TopologyBuilder
 from coordinator.spouts.memory import FeederSpout, MemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
+from coordinator.trying.bolt_trial import run_bolt
 from state import HashState
 from state.errors import TopologyError, UserCodeError
 
@@ -34,7 +35,6 @@ class Visit(NamedTuple):
 class Stay:
     page: str
     seconds: float | None
-    again: bool = field(default=False, init=False)
 
 
 class Stays(BaseBatchBolt):
@@ -76,7 +76,6 @@ class Sum(BaseBatchBolt, ICommitter):
 
     def finish_batch(self) -> None:
         for stay in self.stays:
-            assert not stay.again
             self.seconds.increment(stay.page, stay.seconds or 0.0)
 
 
@@ -118,8 +117,8 @@ def test_a_value_of_another_type_is_named_with_its_stream_and_what_was_declared(
     with pytest.raises(UserCodeError) as caught:
         run.run_until_idle()
     assert caught.value.traceback_text == (
-        "TypeError: 'seconds' is 'four' (str) on stream 'default' of 'visits', but Visit declares bool or int; emit "
-        "that, or declare str\n"
+        "TypeError: 'seconds' is 'four' (str) on stream 'default' of 'visits', but Visit declares int; emit that, or "
+        "declare str\n"
     )
 
 
@@ -141,27 +140,93 @@ class RefusingWhole(BaseBatchBolt):
         self.collector.dead_letter(visit, "too short")
 
 
+class RefusingLate(Stays):
+    def finish_batch(self) -> None:
+        for visit in self.kept:
+            self.collector.dead_letter(visit, "too late")
+
+    def execute(self, visit: Visit) -> None:
+        self.kept = [*getattr(self, "kept", []), visit]
+
+
+WHOLE = [{"user": user, "page": page, "seconds": seconds} for user, page, seconds in ROWS]
+PARTS = [{"seconds": seconds, "page": page} for _, page, seconds in ROWS[:2]]
+
+
 @pytest.mark.parametrize(
-    ("bolt", "source", "values"),
+    ("bolt", "sources", "values"),
     [
-        (Refusing(), ("stays", ""), {"seconds": 3, "page": "/a"}),
-        (RefusingWhole(), ("visits", "default"), {"user": "ann", "page": "/a", "seconds": 3}),
+        (Refusing(), [("visits", "default")] * 3, WHOLE),
+        (RefusingWhole(), [("visits", "default")] * 3, WHOLE),
+        # of the last one executed the rest is known, of those before it is not
+        (RefusingLate(), [("stays", ""), ("visits", "default"), ("visits", "default")], [PARTS[0], *WHOLE[1:]]),
     ],
-    ids=["some fields", "all fields"],
+    ids=["some fields", "all fields", "later"],
 )
-def test_a_record_that_is_refused_is_the_tuple_it_was_made_of_if_it_has_all_of_it(
-    cluster: LocalCluster, bolt: Any, source: tuple[str, str], values: dict[str, Any]
+def test_a_record_that_is_refused_is_the_tuple_it_was_made_of_if_that_is_known(
+    cluster: LocalCluster, bolt: Any, sources: list[tuple[str, str]], values: list[dict[str, Any]]
 ) -> None:
-    run = cluster.submit(visits(bolt, ROWS[:1]))
+    run = cluster.submit(visits(bolt))
     run.run_until_idle()
-    (letter,) = run.dead_letters()
-    assert (letter.source_component, letter.stream_id) == source
-    assert dict(zip(letter.fields, letter.values, strict=True)) == values
+    letters = run.dead_letters()
+    assert [(letter.source_component, letter.stream_id) for letter in letters] == sources
+    assert [dict(zip(letter.fields, letter.values, strict=True)) for letter in letters] == values
+
+
+def test_a_record_that_is_refused_in_a_stretch_without_hooks_is_its_tuple() -> None:
+    trial = run_bolt(Refusing(), ROWS, fields=["user", "page", "seconds"])
+    assert [list(letter.values) for letter in trial.dead_letters] == ROWS
+
+
+class Turned(NamedTuple):
+    seconds: int
+    page: str
+
+
+class Swapping(Stays):
+    def execute(self, visit: Visit) -> None:
+        self.collector.emit(Turned(visit.seconds, visit.page))
+        self.collector.emit_all([Turned(visit.seconds, visit.page), Stay(visit.page, visit.seconds), ["/z", 1]])
+
+
+def test_records_are_emitted_by_name() -> None:
+    trial = run_bolt(Swapping(), [["/a", 3]], fields=["page", "seconds"])
+    assert trial.emitted() == [["/a", 3], ["/a", 3], ["/a", 3], ["/z", 1]]
 
 
 @dataclass(kw_only=True)
 class KeywordOnly:
     page: str
+
+
+@dataclass
+class Totalled:
+    page: str
+    total: int = field(default=0, init=False)
+
+
+class Nothing(NamedTuple):
+    pass
+
+
+class TakesTotalled(BaseBatchBolt):
+    def execute(self, visit: Totalled) -> None:
+        pass
+
+
+class TakesNothing(BaseBatchBolt):
+    def execute(self, visit: Nothing) -> None:
+        pass
+
+
+class TakesEither(BaseBatchBolt):
+    def execute(self, visit: Visit | Totalled) -> None:
+        pass
+
+
+class TakesPerhaps(BaseBatchBolt):
+    def execute(self, visit: Visit | None) -> None:
+        pass
 
 
 class TakesKeywordOnly(BaseBatchBolt):
@@ -182,7 +247,11 @@ class TakesUnknown(BaseBatchBolt):
             ("user", "url", "seconds"),
             r"execute of 'stays' takes Visit with \['page'\], which stream 'default'",
         ),
-        (TakesKeywordOnly(), ("user", "page", "seconds"), "a dataclass with kw_only fields; make them positional"),
+        (TakesKeywordOnly(), ("user", "page", "seconds"), r"its fields \['page'\] are kw_only or not given"),
+        (TakesTotalled(), ("user", "page", "seconds"), r"its fields \['total'\] are kw_only or not given at all"),
+        (TakesNothing(), ("user", "page", "seconds"), "Nothing stands for tuples and has no field; give it some"),
+        (TakesEither(), ("user", "page", "seconds"), "of which one class for all its tuples cannot be made"),
+        (TakesPerhaps(), ("user", "page", "seconds"), "of which one class for all its tuples cannot be made"),
         (TakesUnknown(), ("user", "page", "seconds"), "takes 'Decimal', which its module does not know when it runs"),
     ],
 )
