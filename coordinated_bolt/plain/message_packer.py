@@ -91,7 +91,7 @@ class MessagePacker:
         acker_tasks: every acker task.
 
     Attributes:
-        acks: root -> the xor of the edges that its acker is still to be told.
+        acks: root -> the xor of the edges that have not been sent to its acker yet.
         byte_count: the size of what was packed so far: all but the last portion of small tuples for each target.
     """
 

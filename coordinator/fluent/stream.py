@@ -174,7 +174,7 @@ class Stream:
 
         Args:
             key: the field; None for all rows together, in a `ValueState`.
-            into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then told apart by the field of
+            into: a `HashState` or `SortedSetState`, or one with ``per``: its parts are then chosen by the field of
                 that name, so ``SortedSetState("views").per("day")`` takes the part from the field ``day``.
         """
         return self._keep(Counting, key, into, takes=self.fields[:1])
@@ -260,7 +260,7 @@ class Stream:
 
         Args:
             state: a `HashState` that another step, or a committer of yours, writes.
-            by: the field to look up; for a state with parts, they are told apart by the field of that name.
+            by: the field to look up; the part of a state that has parts is chosen by the field of that name.
             to: the new field; None where nothing is stored.
         """
         if state.kind is not StateKind.HASH:

@@ -281,7 +281,7 @@ class PlainCoordinator:
 class SpoutPacker(MessagePacker):
     """The outbox of a spout task, which outlives the waves that it fills (driver).
 
-    No acker is told of the trees that begin: the driver keeps their edges, and compares them with what bolts report.
+    Trees that begin are not sent to an acker: the driver keeps their edges, and compares them with what bolts report.
     """
 
     def __init__(self, wiring: TaskWiring) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -36,17 +36,16 @@ Made = TypeVar("Made")
 class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
 
-    The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; those of another
-    stream it has, on ``"orders_dead_letters"``. Each transaction
-    takes a part of every source that has one ready, and one that has ended does not end the others. Between runs,
-    sources may be added, and left out if the change is accepted.
+    The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; its bad records, if
+    they are emitted, on ``"orders_dead_letters"``. A transaction takes a part of every source that has one ready, and a
+    source that has ended does not end the others. Between runs, sources may be added or left out if that is accepted.
 
     Args:
         sources: name -> source; each cuts its batches on the driver, as files, tables and `KafkaTransactionalSpout`
             do. `KafkaOpaqueSpout` and `RedisStreams`, which are cut where they are read, stand alone.
 
     Raises:
-        TopologyError: there is no source, or one is not of that kind.
+        TopologyError: no source is given, or one cuts its batches elsewhere.
     """
 
     def __init__(self, **sources: ITransactionalSpout) -> None:
@@ -110,7 +109,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
 
 
 def stream_of(name: str, stream_id: str) -> str:
-    """Returns the stream on which a source's tuples go on: its name; with that of its stream, if it has several."""
+    """Returns the stream for a source's tuples: its name, followed by its own stream's if that is not the default."""
     return name if stream_id == DEFAULT_STREAM else f"{name}_{stream_id}"
 
 
@@ -209,8 +208,7 @@ class InputsCoordinator(SpoutCoordinator):
             coordinator.resume()
 
     def is_ready(self) -> bool:
-        ready = [each.is_ready() for each in self._informed().values()]  # every source takes a look
-        return any(ready)
+        return any(each.is_ready() for each in self._informed().values())
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
         if self._cut[0] != txid:
@@ -229,18 +227,17 @@ class InputsCoordinator(SpoutCoordinator):
         return {**parts, **{name: part for name, part in before.items() if name not in self._coordinators}}
 
     def notes(self, metadata: Any) -> Mapping[str, Any]:
-        return _merged(
-            {f"{name}:{note}": value for note, value in self._coordinators[name].notes(part).items()}
-            for name, part in _newest(metadata)
-            if name in self._coordinators
-        )
+        return {
+            f"{name}:{note}": value
+            for name, coordinator, part in self._read_by(metadata)
+            for note, value in coordinator.notes(part).items()
+        }
 
     def position(self, metadata: Any) -> Any:
-        return {name: self._coordinators[name].position(part) for name, part in _newest(metadata)}
+        return {name: coordinator.position(part) for name, coordinator, part in self._read_by(metadata)}
 
     def is_exhausted(self) -> bool:
-        ended = [each.is_exhausted() for each in self._informed().values()]
-        return all(ended)
+        return all(each.is_exhausted() for each in self._informed().values())
 
     def is_finite(self) -> bool:
         return all(each.is_finite() for each in self._coordinators.values())
@@ -251,7 +248,7 @@ class InputsCoordinator(SpoutCoordinator):
         return sum(known) / len(found) if len(known) == len(found) else None
 
     def estimated_bytes(self, metadata: Any) -> int:
-        return sum(self._coordinators[name].estimated_bytes(part) for name, part in _newest(metadata))
+        return sum(coordinator.estimated_bytes(part) for _, coordinator, part in self._read_by(metadata))
 
     def deactivate(self) -> None:
         for each in self._informed().values():
@@ -264,8 +261,13 @@ class InputsCoordinator(SpoutCoordinator):
     def close(self) -> None:
         _close_all(self._coordinators.values())
 
+    def _read_by(self, metadata: Parts) -> list[tuple[str, SpoutCoordinator, Any]]:
+        """Returns name, coordinator and part of each source that a transaction reads, without those left out."""
+        own = self._coordinators
+        return [(name, own[name], part) for name, part in _newest(metadata) if name in own]
+
     def _informed(self) -> Mapping[str, SpoutCoordinator]:
-        """Returns the coordinators, each told how far its own source is."""
+        """Returns the coordinators, with the `run_so_far` of each one's source."""
         so_far = self.run_so_far
         if so_far.notes is not self._noted:  # they are those of earlier runs, and may be many
             self._noted = so_far.notes
@@ -293,35 +295,22 @@ def _fingerprints_in(fingerprint: str) -> dict[str, str] | None:
 
 def _joined(changes: Sequence[InputChange]) -> InputChange:
     """Returns the changes of all sources as one."""
-    return InputChange(
-        skipped=tuple(chain.from_iterable(change.skipped for change in changes)),
-        again=tuple(chain.from_iterable(change.again for change in changes)),
-        changed=tuple(chain.from_iterable(change.changed for change in changes)),
-        impossible=tuple(chain.from_iterable(change.impossible for change in changes)),
-        notes=_merged(change.notes for change in changes),
-        renamed=tuple(chain.from_iterable(change.renamed for change in changes)),
-        again_notes=_merged(change.again_notes for change in changes),
-    )
+    joined: dict[str, Any] = {}
+    for each in fields(InputChange):
+        found = [getattr(change, each.name) for change in changes]
+        joined[each.name] = _merged(found) if isinstance(found[0], Mapping) else tuple(chain.from_iterable(found))
+    return InputChange(**joined)
 
 
 def _named(name: str, change: InputChange) -> InputChange:
-    """Returns the changes of one source, with its name in front."""
+    """Returns the changes of one source, with its name in front of sentences and notes."""
 
-    def sentences(given: Iterable[str]) -> tuple[str, ...]:
-        return tuple(f"input {name!r}: {sentence}" for sentence in given)
+    def named(found: Any) -> Any:
+        if isinstance(found, Mapping):
+            return {f"{name}:{note}": value for note, value in found.items()}
+        return tuple(f"input {name!r}: {sentence}" for sentence in found)
 
-    def notes(given: Mapping[str, Any]) -> dict[str, Any]:
-        return {f"{name}:{note}": value for note, value in given.items()}
-
-    return InputChange(
-        skipped=sentences(change.skipped),
-        again=sentences(change.again),
-        changed=sentences(change.changed),
-        impossible=sentences(change.impossible),
-        notes=notes(change.notes),
-        renamed=sentences(change.renamed),
-        again_notes=notes(change.again_notes),
-    )
+    return InputChange(**{each.name: named(getattr(change, each.name)) for each in fields(InputChange)})
 
 
 def _merged(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

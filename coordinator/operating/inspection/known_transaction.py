@@ -55,10 +55,10 @@ def why_without_story(known: KnownTransaction) -> str:
         return "not kept"
     if not known.is_committed:
         return (
-            "no failed attempt is told: none has failed, the run has not ended yet (`txbatch status` has its last "
+            "no failed attempt is recorded: none has failed, the run has not ended yet (`txbatch status` has its last "
             "failure), it was killed, or it ran with --no-pulse"
         )
-    return "not told: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept"
+    return "not recorded: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept"
 
 
 def specials_of(story: TransactionStory) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import pytest
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.context import TopologyContext
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
 from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
@@ -155,6 +156,15 @@ def test_a_source_under_another_name_is_read_again_and_the_start_says_so(cluster
     renamed = balances(Inputs(orders=orders(folder), back=returns(folder)))
     with pytest.raises(StateRefusedError, match="input 'back' is what was read as 'returns'"):
         cluster.submit(renamed, options=RunOptions(adopt="changed"))
+
+
+def test_a_part_of_an_input_that_was_left_out_has_no_position(folder: Path) -> None:
+    inputs, metadata = Inputs(orders=orders(folder)), {"orders": (1, []), "returns": (2, ["gone"])}
+    context = TopologyContext("balances", "inputs", 0, 1, 1, {})
+    coordinator = inputs.get_coordinator({}, context)
+    assert (coordinator.position(metadata), coordinator.notes(metadata)) == ({}, {})
+    assert coordinator.estimated_bytes(metadata) == 0
+    coordinator.close()
 
 
 def test_a_part_of_an_input_that_is_not_given_is_refused_by_name(folder: Path) -> None:

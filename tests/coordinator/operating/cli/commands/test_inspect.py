@@ -74,9 +74,9 @@ class TestOnAServer:
     @pytest.mark.parametrize(
         ("txid", "said"),
         [
-            ("2", "story             not told: the run ended too early"),
+            ("2", "story             not recorded: the run ended too early"),
             ("3", "state             cut, and not committed; the last committed one is 2"),
-            ("3", "story             no failed attempt is told: none has failed, the run has not ended yet"),
+            ("3", "story             no failed attempt is recorded: none has failed, the run has not ended yet"),
             ("4", "state             not cut yet, as far as is stored; the last committed one is 2"),
         ],
     )
