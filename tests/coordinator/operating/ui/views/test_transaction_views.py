@@ -36,10 +36,10 @@ def view(found: TransactionPage, choice: StoryChoice = StoryChoice.ALL, before: 
 
 ALL, REPLAYED = StoryChoice.ALL, StoryChoice.REPLAYED
 FORGOTTEN, KEPT = "Committed transactions are no longer kept: see --history.", "9 committed, kept from txid 1"
-UNKNOWN = "Not told: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept."
+UNKNOWN = "Not recorded: the run ended too early or ran with --no-pulse, or the story is unreadable or no longer kept."
 UNCOMMITTED = (
-    "No failed attempt is told: none has failed, the run has not ended yet (txbatch status has its last failure), it "
-    "was killed, or it ran with --no-pulse."
+    "No failed attempt is recorded: none has failed, the run has not ended yet (txbatch status has its last failure), "
+    "it was killed, or it ran with --no-pulse."
 )
 
 
