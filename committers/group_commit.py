@@ -247,5 +247,5 @@ def _reads_anothers_write(reports: Sequence[TaskReport], place: int, written: Ma
 
 
 def _incomplete(text: str, failures: Sequence[Failure] = ()) -> Failure:
-    told = "".join(f"; {f.component_id}[{f.task_index}] failed on it: {f.text}" for f in failures)
-    return Failure(FailureKind.INCOMPLETE, "commit", 0, f"{text}{told}")
+    causes = "".join(f"; {f.component_id}[{f.task_index}] failed on it: {f.text}" for f in failures)
+    return Failure(FailureKind.INCOMPLETE, "commit", 0, f"{text}{causes}")

@@ -38,8 +38,8 @@ class Keys:
         receipts: txid -> what was published for it, for the most recent txids.
         history: txid -> its receipt and metadata, for the last of the committed ones; see `KeptTransaction`.
         quarantine: txid -> the batch that was set aside there, see `QuarantineRecord`.
-        pulse: what the last run told of itself, see `RunPulse`.
-        stories: txid -> what the run told of the transaction, see `TransactionStory`.
+        pulse: what the last run reported of itself, see `RunPulse`.
+        stories: txid -> what the run reported of the transaction, see `TransactionStory`.
         offsets: partition of a source -> how far a plain spout is with it; see `RedisOffsetRecords`.
         staging: the import under way; what it has staged is under this key, its nonce and a number.
     """

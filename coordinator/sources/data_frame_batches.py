@@ -259,10 +259,10 @@ class DataFrameCoordinator(SpoutCoordinator):
             return InputChange()
         what = "versions" if unit.row_count is None else "rows"
         if behind[0] == unit.through[0]:
-            told = f"the input up to {unit.last!r} is not what was read: other files or versions are there now"
+            said = f"the input up to {unit.last!r} is not what was read: other files or versions are there now"
         else:
-            told = f"up to {unit.last!r} {unit.through[0]} {what} were read, and {behind[0]} are there now"
-        return InputChange(changed=(f"{told}; what joined there is never read",))
+            said = f"up to {unit.last!r} {unit.through[0]} {what} were read, and {behind[0]} are there now"
+        return InputChange(changed=(f"{said}; what joined there is never read",))
 
     def estimated_bytes(self, metadata: Any) -> int:
         return (self._unit(metadata).row_count or 0) * ESTIMATED_ROW_BYTES

@@ -206,7 +206,7 @@ class PulseSample:
 
 @dataclass(frozen=True, slots=True)
 class RunPulse:
-    """What a topology's last run has told.
+    """What a topology's last run has reported.
 
     Attributes:
         seen_at: when it last wrote, seconds since the epoch by its own clock.
@@ -252,7 +252,7 @@ def to_json(value: RunIdentity | RunFigures | PulseSample) -> str:
 def pulse_of(stored: Mapping[str, str]) -> RunPulse | None:
     """Returns the pulse in the fields of its key, None if there is none.
 
-    A field that a newer or older version has written differently, or somebody else has changed, counts as not told.
+    A field that a newer or older version has written differently, or somebody else has changed, counts as not reported.
     """
     if NOW_FIELD not in stored and RUN_FIELD not in stored:
         return None

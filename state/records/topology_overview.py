@@ -35,7 +35,7 @@ class ListedTopology:
 
     Attributes:
         committed: last committed txid as stored, "" if it cannot be read.
-        pulse: what the run that owns it has told, None if it tells nothing.
+        pulse: what the run that owns it has reported, None if it reports nothing.
         connected: its runs that are connected, as far as the server says.
         fault: why it cannot be read, "" if it can.
     """
@@ -61,7 +61,7 @@ class TopologyOverview:
         durable: level -> last txid that a server is known to have confirmed at it; only levels that a run has asked
             for. The receipt of every txid up to there stands at that level.
         history_from: the lowest txid that may have a record; None if no commit has made one.
-        pulse: what the run that owns it has told, with samples if asked for; None if it tells nothing.
+        pulse: what the run that owns it has reported, with samples if asked for; None if it reports nothing.
         connected: its runs that are connected, as far as the server says.
         gives: what the server does for its data as it is set now.
     """
@@ -92,7 +92,7 @@ class TopologyOverview:
 
 @dataclass(frozen=True, slots=True)
 class BriefTransaction:
-    """A committed transaction as a list shows it; None is what is not kept, or was never told."""
+    """A committed transaction as a list shows it; None is what is not kept, or was never reported."""
 
     txid: int
     receipt: Receipt | None = None

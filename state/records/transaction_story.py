@@ -2,7 +2,7 @@
 
 Stories travel with the pulse, apart from the commits: those of the last second before a crash are lost. What is exact
 about a transaction is in its record; see `transaction_history`. Transactions that failed and were not committed are
-told when the run ends.
+reported when the run ends.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ComponentStory:
 
 @dataclass(frozen=True, slots=True)
 class TransactionStory:
-    """What a run has told of a transaction.
+    """What a run has reported of a transaction.
 
     Attributes:
         cut_at: when the run first cut it, or took it over; seconds since the epoch, as the other times.

@@ -57,7 +57,7 @@ class PulseSender:
 
 
 def read_pulse(connection: RedisConnection, keys: Keys, *, with_samples: bool = False) -> RunPulse | None:
-    """Returns what the topology's last run has told, None if no run has; needs neither ownership nor the library."""
+    """Returns what the topology's last run has reported, None if none has; needs neither ownership nor the library."""
     if with_samples:
         return _looked_after(pulse_of(texts_by_name(reply_or_none(connection, "HGETALL", keys.pulse) or {})))
     names = (RUN_FIELD, NOW_FIELD, SEEN_FIELD)

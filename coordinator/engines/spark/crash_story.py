@@ -52,7 +52,7 @@ class CrashRemedy:
     kind: CrashKind = CrashKind.CERTAIN
     leads: bool = False
 
-    def told(self, cause: str) -> str:
+    def line(self, cause: str) -> str:
         """Returns the failure and what helps, in one line."""
         if not self.leads:
             return f"{cause[:TEXT_LIMIT]}; {self.advice}"
@@ -122,7 +122,7 @@ def crash_story(error: BaseException) -> CrashStory:
         return CrashStory(cause[overdue.end() :][:TEXT_LIMIT], CrashKind.OVERDUE)
     for remedy in REMEDIES:
         if remedy.sign.search(cause):
-            return CrashStory(remedy.told(cause), remedy.kind)
+            return CrashStory(remedy.line(cause), remedy.kind)
     return CrashStory(cause[:TEXT_LIMIT])
 
 
@@ -173,16 +173,16 @@ def _python_cause(lines: list[str]) -> str:
     begins = next((number for number, line in enumerate(lines) if TRACEBACK in line), None)
     if begins is None:
         return ""
-    told: list[str] = []
+    traceback: list[str] = []
     for line in lines[begins + 1 :]:
         if END_OF_TRACEBACK.match(line):
             break
-        told.append(line)
-    frames = [number for number, line in enumerate(told) if line.startswith("  ")]
-    cause = [line.strip() for line in told[frames[-1] + 1 if frames else 0 :] if line.strip()]
+        traceback.append(line)
+    frames = [number for number, line in enumerate(traceback) if line.startswith("  ")]
+    cause = [line.strip() for line in traceback[frames[-1] + 1 if frames else 0 :] if line.strip()]
     if not cause:
         return ""
-    return " | ".join(cause) + _place(told)
+    return " | ".join(cause) + _place(traceback)
 
 
 def _place(traceback_lines: list[str]) -> str:
@@ -197,9 +197,9 @@ def _java_cause(lines: list[str]) -> str:
         if not line or line.startswith("at "):
             continue
         task = TASK.search(line)
-        told = line[task.end() :] if task is not None else line
-        while (wrapping := WRAPPING.match(told)) is not None:
-            told = told[wrapping.end() :]
-        if told.strip(" .:"):
-            return told
+        text = line[task.end() :] if task is not None else line
+        while (wrapping := WRAPPING.match(text)) is not None:
+            text = text[wrapping.end() :]
+        if text.strip(" .:"):
+            return text
     return ""

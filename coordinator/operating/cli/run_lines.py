@@ -1,4 +1,4 @@
-"""Says in words what a topology's last run has told: for `status`, `list` and their watch."""
+"""Says in words what a topology's last run has reported: for `status`, `list` and their watch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from state.printable import SENTENCE_LIMIT, counted, one_line
 from state.records.run_pulse import LastFailure, RunFigures, RunPulse, RunState, Spread, Standing
 from state.records.transaction_story import LOWER_FAILED
 
-UNKNOWN = "no run is known: none has told, and none is connected"
+UNKNOWN = "no run is known: none has reported, and none is connected"
 CONNECTED = "running, and reports nothing about itself: it has just begun, or was started with --no-pulse"
 
 
@@ -43,7 +43,7 @@ def run_line(pulse: RunPulse | None, standing: Standing, now: float) -> str:
 
 
 def run_details(pulse: RunPulse, now: float) -> list[tuple[str, str]]:
-    """Returns name and text of what the run has told, for lines below `run_line`."""
+    """Returns name and text of what the run has reported, for lines below `run_line`."""
     run, figures = pulse.run, pulse.now
     versions = ", ".join(f"{name} {one_line(number)}" for name, number in sorted(run.versions.items()))
     lines = [("run with", f"master {one_line(run.master)}, durability {run.durability}, {versions}")]

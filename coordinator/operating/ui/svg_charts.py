@@ -107,11 +107,11 @@ def flow_chart(picture: TopologyPicture, notes: Mapping[str, str], rates: Mappin
     drawing = drawing_of(replace(picture, nodes=nodes, edges=edges, groups=(), facts=()))
     width, height = drawing.width, drawing.height - _HEAD - _FOOT
     heard = "; ".join(f"{edge.target} hears {edge.source}, {edge.label}" for edge in edges)
-    told = "; ".join(f"{node.component_id}: {node.note}" for node in nodes if node.note)
+    noted = "; ".join(f"{node.component_id}: {node.note}" for node in nodes if node.note)
     parts = [
         f'<svg class="flow" width="{number(width)}" height="{number(height)}" '
         f'viewBox="0 {number(_HEAD)} {number(width)} {number(height)}" role="img" '
-        f'aria-label="{words(". ".join(filter(None, ("graph of the topology", heard, told))))}">'
+        f'aria-label="{words(". ".join(filter(None, ("graph of the topology", heard, noted))))}">'
     ]
     return Svg("".join((*parts, *graph_elements(drawing, "live"), "</svg>")))
 
@@ -168,8 +168,8 @@ def attempt_chart(
         parts += _bar(bar, begin, end, left, top + ROW * row)
     parts.append(text(left, height - 4, "0 s"))
     parts.append(text(WIDTH - _RIGHT, height - 4, said(end - begin), anchor="end"))
-    told = "; ".join(f"{bar.name}: {bar.note}, {said(bar.end - bar.begin)}" for bar in bars)
-    return svg(WIDTH, height, parts, label=f"{title}. {told}", kind="attempts")
+    notes = "; ".join(f"{bar.name}: {bar.note}, {said(bar.end - bar.begin)}" for bar in bars)
+    return svg(WIDTH, height, parts, label=f"{title}. {notes}", kind="attempts")
 
 
 def _x(at: float, begin: float, end: float, left: float) -> float:

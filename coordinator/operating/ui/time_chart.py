@@ -175,5 +175,5 @@ def total(layers: Sequence[Sequence[Point]]) -> list[Point]:
 
 
 def _nothing(title: str) -> Svg:
-    note = text(WIDTH / 2, HEIGHT / 2, "nothing told", anchor="middle")
-    return svg(WIDTH, HEIGHT, [note], label=f"{title}: nothing told", kind="chart")
+    note = text(WIDTH / 2, HEIGHT / 2, "no figures", anchor="middle")
+    return svg(WIDTH, HEIGHT, [note], label=f"{title}: no figures", kind="chart")

@@ -216,7 +216,7 @@ class Failures:
         batch = reach_of(record, books.plan, books.positions.by_scope(), number=number)
         if batch is None:
             _LOG.error(
-                "txid %d cannot be quarantined, because no attempt has told where its batch ends; the run halts",
+                "txid %d cannot be quarantined, because no attempt has reported where its batch ends; the run halts",
                 record.txid,
                 extra=fields(txid=record.txid, reason=fault.reason),
             )

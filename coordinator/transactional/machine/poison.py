@@ -1,7 +1,7 @@
 """A batch that is given up, and how far it reaches. Plain data, and one pure function.
 
-To set a batch aside, the run must know where it ends: the next one begins there. A coordinator that cuts whole
-batches has said so. Where emitters cut, an attempt must have told what it cut from each partition, beginning where the
+To quarantine a batch, the run must know where it ends: the next one begins there. A coordinator that cuts whole batches
+has said so. Where emitters cut, an attempt must have reported what it cut from each partition, beginning where the
 batch below ended.
 """
 
@@ -38,7 +38,7 @@ class Poison:
 def reach_of(
     record: TransactionRecord, plan: RunPlan, positions: Mapping[str, Mapping[int, Any]], *, number: int
 ) -> BatchInput | None:
-    """Returns what re-creates a transaction's batch, or None if no attempt has told how far it reaches.
+    """Returns what re-creates a transaction's batch, or None if no attempt has reported how far it reaches.
 
     Args:
         record: of the transaction.

@@ -95,7 +95,7 @@ def lines(topology_id: str, known: KnownTransaction, server: ServerChoice, words
 
 def _times_and_sizes(story: TransactionStory, known: KnownTransaction) -> list[tuple[str, str]]:
     if not story.committed_at:
-        later = "; a later run has committed it, and told nothing of that" if known.is_committed else ""
+        later = "; a later run has committed it, and reported nothing of that" if known.is_committed else ""
         return [("times", f"cut {moment(story.cut_at)}, not committed by that run{later}")]
     times = [f"cut {moment(story.cut_at)}"]
     if story.processed_at:
@@ -124,7 +124,9 @@ def _attempt(attempt: AttemptStory) -> str:
 def _components(story: TransactionStory) -> list[str]:
     if not story.components:
         return []
-    which = "tuples of the last attempt, as far as its tasks have told; none is committed" if story.set_aside else ""
+    which = (
+        "tuples of the last attempt, as far as tasks have reported; none is committed" if story.set_aside else ""
+    )
     head = f"  {'components':<17} {which or 'tuples of the committed attempt'}"
     return [head, *map(_component, story.components.items())]
 

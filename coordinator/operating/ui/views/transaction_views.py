@@ -134,7 +134,7 @@ def _row(found: BriefTransaction, clock: Clock) -> TransactionRow:
         is_alone = receipt.first_txid == receipt.last_txid
         group = "alone" if is_alone else f"{receipt.first_txid:,} to {receipt.last_txid:,}"
     if story is None or not story.committed_at:  # how an earlier run failed says nothing of the commit
-        return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not told")
+        return TransactionRow(found.txid, group, attempt_id, why="not kept" if receipt is None else "not reported")
     kinds = list(dict.fromkeys(words.name(each.failed) for each in story.attempts if each.failed))
     notes = ["set aside"] if story.set_aside else []
     notes += [f"republishes {story.replay_of:,}"] if story.replay_of else []
@@ -308,8 +308,8 @@ def _chart(txid: int, story: TransactionStory) -> Svg | None:
         for each in story.attempts
     ]
     marks = [Mark("cut", story.cut_at), Mark("processed", story.processed_at), Mark("committed", story.committed_at)]
-    told = [mark for mark in marks if mark.at]
-    return attempt_chart(f"attempts at transaction {txid:,}", bars, told, said=brief)
+    known = [mark for mark in marks if mark.at]
+    return attempt_chart(f"attempts at transaction {txid:,}", bars, known, said=brief)
 
 
 def _flow(name: str, done: ComponentStory) -> FlowRow:

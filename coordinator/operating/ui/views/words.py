@@ -43,7 +43,7 @@ def state_of_run(pulse: RunPulse | None, standing: Standing) -> tuple[str, Tone]
         return "silent", Tone.BAD
     if pulse is not None:
         return str(pulse.now.state), _TONES[pulse.now.state]
-    return ("running", Tone.GOOD) if standing is Standing.RUNNING else ("not told", Tone.DIM)
+    return ("running", Tone.GOOD) if standing is Standing.RUNNING else ("not reported", Tone.DIM)
 
 
 def name(text: str) -> str:

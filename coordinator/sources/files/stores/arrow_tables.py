@@ -192,8 +192,8 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
     groups: list[RowGroup] = []
     row = end = 0
     for index in range(metadata.num_row_groups):
-        told = metadata.row_group(index)
-        chunks = [told.column(number) for number in range(told.num_columns)]
+        facts = metadata.row_group(index)
+        chunks = [facts.column(number) for number in range(facts.num_columns)]
         if any(chunk.file_path for chunk in chunks):
             return ()  # `_metadata` of a folder of tables: its rows are in the other files
         starts = [chunk.dictionary_page_offset or chunk.data_page_offset for chunk in chunks]
@@ -203,9 +203,9 @@ def _groups(file: InputFile, metadata: Any) -> tuple[RowGroup, ...]:
                 "writer do: write it again"
             )
         end = max(at + chunk.total_compressed_size for at, chunk in zip(starts, chunks, strict=True))
-        if told.num_rows:
-            groups.append(RowGroup(index, row, told.num_rows, groups[-1].end if groups else 0, end))
-        row += told.num_rows
+        if facts.num_rows:
+            groups.append(RowGroup(index, row, facts.num_rows, groups[-1].end if groups else 0, end))
+        row += facts.num_rows
     if groups:
         last = groups.pop()
         groups.append(RowGroup(last.index, last.first_row, last.row_count, last.start, file.stored_bytes))

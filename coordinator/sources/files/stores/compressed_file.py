@@ -17,9 +17,13 @@ from typing import IO, Any, NoReturn
 from coordinator.sources.files.stores.arrow_streams import unzstd
 from coordinator.sources.files.stores.file_store import FileStore
 from coordinator.sources.files.stores.input_file import FileStamp, InputFile, is_settled
-from coordinator.sources.files.stores.packed_files import GZIP, HEAD_BYTES, is_zstd
+from coordinator.sources.files.stores.packed_files import HEAD_BYTES
 from state.errors import SourceError
 
+GZIP = b"\x1f\x8b\x08"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SKIPPABLE = b"\x2a\x4d\x18"
+"""After a byte from 0x50 to 0x5f: a frame without content, with which parallel zstd begins a file."""
 PIECE_BYTES = 1024 * 1024
 STORED_PIECE_BYTES = 256 * 1024
 _WITH_HEADER = 16 + zlib.MAX_WBITS
@@ -39,7 +43,7 @@ def open_content(store: FileStore, path: str) -> InputFile:
     file = store.open(path)
     try:
         head = file.read_up_to(0, HEAD_BYTES)
-        if not head.startswith(GZIP) and not is_zstd(head):
+        if not head.startswith(GZIP) and not _is_zstd(head):
             return file
         kept = _KEPT.pop((path, file.stamp, store.topology_id), None)
         if kept is not None:
@@ -49,6 +53,10 @@ def open_content(store: FileStore, path: str) -> InputFile:
     except BaseException:
         file.close()
         raise
+
+
+def _is_zstd(head: bytes) -> bool:
+    return head.startswith(_ZSTD) or (head[1:4] == _SKIPPABLE and 0x50 <= head[0] <= 0x5F)
 
 
 def close_kept() -> None:

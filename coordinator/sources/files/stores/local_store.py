@@ -181,20 +181,20 @@ class LocalTree(FolderTree):
     def look(self, path: str) -> Seen | None:
         full = self._base + path
         try:
-            told = os.lstat(full)
-            is_link = stat.S_ISLNK(told.st_mode)
-            told = Path(full).stat() if is_link else told
+            status = os.lstat(full)
+            is_link = stat.S_ISLNK(status.st_mode)
+            status = Path(full).stat() if is_link else status
         except OSError as error:
             if error.errno not in _NOWHERE:
                 raise
             facts = FileFacts(self.prefix + path, 0, 0)
             return Seen(facts, "link that leads nowhere", frozenset()) if Path(full).is_symlink() else None
         names = {os.path.realpath(full) if is_link else full}
-        if told.st_nlink > 1:
-            names.add(f"inode {told.st_dev}:{told.st_ino}")
-        kind = stat.S_IFMT(told.st_mode)
+        if status.st_nlink > 1:
+            names.add(f"inode {status.st_dev}:{status.st_ino}")
+        kind = stat.S_IFMT(status.st_mode)
         return Seen(
-            FileFacts(self.prefix + path, told.st_size, told.st_mtime_ns, 0 if self._is_far else told.st_ino),
+            FileFacts(self.prefix + path, status.st_size, status.st_mtime_ns, 0 if self._is_far else status.st_ino),
             "file" if kind == stat.S_IFREG else "folder" if kind == stat.S_IFDIR else "other",
             frozenset(names),
             is_link,
@@ -273,8 +273,8 @@ class LocalFile(InputFile):
             self._file = Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed by `close`
             found = os.fstat(self._file.fileno())
             self.stored_bytes = found.st_size
-            told = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
-            self.stamp = stamp_of(told, clock_ns())
+            status = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            self.stamp = stamp_of(status, clock_ns())
 
     @property
     def byte_count(self) -> int:

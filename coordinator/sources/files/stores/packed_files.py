@@ -9,11 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 HEAD_BYTES = 16
-GZIP = b"\x1f\x8b\x08"
-ZSTD = b"\x28\xb5\x2f\xfd"
 PARQUET = b"PAR1"
-_SKIPPABLE = b"\x2a\x4d\x18"
-"""After a byte from 0x50 to 0x5f: a frame without content, with which parallel zstd begins a file."""
 
 _PACKED: tuple[tuple[bytes, str, str], ...] = (
     (b"BZh", "compressed with bzip2", "bunzip2 --keep"),
@@ -41,11 +37,6 @@ def head_of(path: str) -> bytes:
             return file.read(HEAD_BYTES)
     except OSError:
         return b""
-
-
-def is_zstd(head: bytes) -> bool:
-    """Returns whether a file with these first bytes is compressed with zstd."""
-    return head.startswith(ZSTD) or (head[1:4] == _SKIPPABLE and 0x50 <= head[0] <= 0x5F)
 
 
 def not_text(path: str, head: bytes) -> str:

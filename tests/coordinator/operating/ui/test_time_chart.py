@@ -49,7 +49,7 @@ def test_labels_neither_meet_nor_leave_a_drawing_of_a_few_kilobytes(points: list
 
 
 def test_no_points_are_said_to_be_none() -> None:
-    assert [label.text for label in labels_of(chart([]))] == ["nothing told"]
+    assert [label.text for label in labels_of(chart([]))] == ["no figures"]
 
 
 def test_values_stand_at_the_side_and_times_below() -> None:

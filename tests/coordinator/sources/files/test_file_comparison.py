@@ -19,9 +19,9 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.file_coordinator import FileCoordinator
 from coordinator.sources.files.line_files import TextFiles
 from coordinator.sources.files.record_ranges import parse_ranges
+from coordinator.sources.files.stores.compressed_file import GZIP
 from coordinator.sources.files.stores.input_file import RECENT_NS, is_settled
 from coordinator.sources.files.stores.local_store import LocalFile
-from coordinator.sources.files.stores.packed_files import GZIP
 from coordinator.spouts.run_so_far import FormerInput, InputChange
 from tests.support.sources.reading import standing
 

@@ -125,7 +125,7 @@ FAILED = TransactionStory(
     [
         (KnownTransaction(17, 16, 1, metadata={"coordinator": 5}, story=FAILED), "not committed by that run"),
         (KnownTransaction(17, 16, 1, story=FAILED), "state             cut, and not committed"),
-        (KnownTransaction(17, 17, 1, story=FAILED), "; a later run has committed it, and told nothing of that"),
+        (KnownTransaction(17, 17, 1, story=FAILED), "; a later run has committed it, and reported nothing of that"),
     ],
     ids=["in flight", "opaque", "committed since"],
 )
@@ -139,7 +139,7 @@ def test_a_transaction_that_stopped_its_run_shows_its_attempts(known: KnownTrans
 def test_counts_of_a_batch_that_was_set_aside_are_not_called_committed() -> None:
     known = KnownTransaction(1, 1, 1, story=replace(STORY, set_aside=True))
     shown = "\n".join(lines("words", known, choose_server("redis://h:1", None), {}))
-    assert "tuples of the last attempt, as far as its tasks have told; none is committed" in shown
+    assert "tuples of the last attempt, as far as tasks have reported; none is committed" in shown
 
 
 @pytest.mark.redis

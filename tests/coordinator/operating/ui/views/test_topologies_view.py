@@ -51,7 +51,7 @@ CASES = {
         listed(replace(FIGURES, quarantined=2)),
         *("running", Tone.GOOD, "2 batches set aside", "began"),
     ),
-    "without a pulse": (ListedTopology("words", "42"), "not told", Tone.DIM, "no run has reported anything", ""),
+    "without a pulse": (ListedTopology("words", "42"), "not reported", Tone.DIM, "no run has reported anything", ""),
     "without a pulse, connected": (
         ListedTopology("words", "42", connected=1),
         *("running", Tone.GOOD, "it reports nothing about itself", ""),

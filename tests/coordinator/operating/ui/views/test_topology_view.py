@@ -125,7 +125,7 @@ UNTOLD = replace(SEEN, pulse=None)
     ("seen", "state", "said"),
     [
         (UNTOLD, "running", "A run is connected and reports nothing about itself"),
-        (replace(UNTOLD, connected=0), "not told", "No run has reported anything"),
+        (replace(UNTOLD, connected=0), "not reported", "No run has reported anything"),
     ],
     ids=["connected", "gone"],
 )

@@ -58,7 +58,7 @@ class TestHistory:
 
     def test_one_that_was_not_told_has_its_receipt(self) -> None:
         (row,) = view(page(BriefTransaction(42, RECEIPT))).rows
-        assert (row.committed, row.attempts, row.why, row.group) == (None, "—", "not told", "33 to 64")
+        assert (row.committed, row.attempts, row.why, row.group) == (None, "—", "not reported", "33 to 64")
         assert view(page(BriefTransaction(42))).rows[0].why == "not kept"
 
     @pytest.mark.parametrize(
