@@ -124,9 +124,7 @@ def _attempt(attempt: AttemptStory) -> str:
 def _components(story: TransactionStory) -> list[str]:
     if not story.components:
         return []
-    which = (
-        "tuples of the last attempt, as far as tasks have reported; none is committed" if story.set_aside else ""
-    )
+    which = "tuples of the last attempt, as far as tasks have reported; none is committed" if story.set_aside else ""
     head = f"  {'components':<17} {which or 'tuples of the committed attempt'}"
     return [head, *map(_component, story.components.items())]
 
