@@ -148,8 +148,8 @@ class AttemptCollector:
                 places.setdefault(task, []).append(place)
         for task, chosen in places.items():
             self.outbox.add_all(task, stream, columns.take(chosen))
-        for row, tasks in zip(columns, receivers, strict=True):
-            self._observer.emitted(stream_id, row, tasks, self._attempt)
+        for row, reached in zip(columns, receivers, strict=True):
+            self._observer.emitted(stream_id, row, reached, self._attempt)
 
     def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
         """Sends one tuple on a direct stream to one task of a subscriber."""
