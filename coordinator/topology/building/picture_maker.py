@@ -11,6 +11,7 @@ from ast import literal_eval
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinator.topology.pictures.topology_picture import Edge, Node, PicturedState, TopologyPicture
 from state.keys import Keys
 from state.kinds.handles import DeclaredState, declared_states, key_shown
@@ -31,6 +32,7 @@ _GROUPING_WORDS = {
     "ShuffleGrouping": "shuffle",
 }
 _NAME_LIMIT = 200
+_FOLDERS = re.compile(r".*[/\\]", re.DOTALL)
 _INPUT = re.compile(r"([^/:]+)/([^/:]+): (.*)", re.DOTALL)
 _GROUPING = re.compile(r"(\w+)\((?:names=(\(.*\))|.*)\)", re.DOTALL)
 _KINDS = ("spout", "bolt", "committer")
@@ -57,7 +59,9 @@ def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] 
 
 
 def class_name(thing: Any) -> str:
-    """Returns the name of an object's class, as its module calls it."""
+    """Returns the name of an object's class, as its module calls it; of one made of functions, the user's line."""
+    if isinstance(thing, MadeOfFunctions) and thing.made_at:
+        return one_line(_FOLDERS.sub("", thing.made_at), _NAME_LIMIT)
     return one_line(type(thing).__qualname__.rpartition("<locals>.")[2], _NAME_LIMIT)
 
 

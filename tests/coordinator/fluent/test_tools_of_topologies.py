@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from coordinator import FixedBatchesSpout, LocalCluster, TransactionalTopologyBuilder, plan
 from coordinator.fluent.fused_bolt import FusedBolt
 from coordinator.fluent.stream import stream
@@ -27,6 +29,8 @@ def topology(is_fixed=False):
 def test_a_plan_shows_components_groupings_and_the_state():
     shown = str(plan(topology()))
     assert "chain lines+split-spelled" in shown
+    for written_by_us in ("split-spelled", "counts"):
+        assert re.search(rf"{written_by_us} +\w+ +test_tools_of_topologies\.py:\d+ ", shown)
     assert "<- split-spelled by fields word" in shown
     assert "counts (hash str -> int)" in shown
 
