@@ -14,8 +14,8 @@ from coordinated_bolt.streams.records import is_record_class, record_fields
 from coordinated_bolt.streams.tuples import Tuple, cut
 from state.errors import TopologyError
 
-RowFunction = Callable[[Tuple], Iterable[Any]]
-"""Gives what a tuple becomes: it returns a list, or yields."""
+RowFunction = Callable[[Any], Iterable[Any]]
+"""Gives what a tuple, or a record if it is annotated so, becomes: it returns a list, or yields."""
 
 
 def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunction], FunctionBolt]:
@@ -28,7 +28,8 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
         builder.set_bolt("split", split).shuffle_grouping("lines")
 
     The function is called for every tuple, where the task runs, and gives a value for each row if `output_fields` is
-    one name, or a sequence of values if it is several.
+    one name, or a sequence of values if it is several. If its parameter is annotated with a NamedTuple or a dataclass,
+    it gets an object of that.
 
     Raises:
         TopologyError: it is used without `output_fields`, or of something that cannot be called.
@@ -46,32 +47,36 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
 
 
 class FunctionBolt(MadeOfFunctions, IBasicBolt):
-    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function."""
+    """The basic bolt that `bolt` makes; it keeps nothing, and a test can call it like the function.
+
+    Attributes:
+        function: the user's.
+    """
 
     def __init__(self, function: RowFunction, fields: Sequence[str], *, is_single: bool) -> None:
-        self._function, self._fields, self._is_single = function, fields, is_single
+        self.function, self._fields, self._is_single = function, fields, is_single
         self.__doc__, self.__module__, self.__name__ = function.__doc__, function.__module__, function.__name__
         self.user_modules = {function.__module__}
         code = getattr(function, "__code__", None)
         self.made_at = f"{code.co_filename}:{code.co_firstlineno}" if code else ""
 
     def __call__(self, tup: Any) -> Iterable[Any]:
-        return self._function(tup)
+        return self.function(tup)
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         declarer.declare(self._fields)
 
     def execute(self, tup: Tuple, collector: BasicOutputCollector) -> None:
-        given = self._function(tup)
+        given = self.function(tup)
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-            name = getattr(self._function, "__qualname__", "the function")
+            name = getattr(self.function, "__qualname__", "the function")
             raise TypeError(f"{name} returned {cut(given, 60)} for {tup!r:.100}; return a list, or yield each row")
         for row in given:
             collector.emit([row] if self._is_single else row)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Pickles by name, as a class would be: its module has the bolt where the function was."""
-        name = self._function.__qualname__
+        name = self.function.__qualname__
         try:
             found: Any = reduce(getattr, name.split("."), sys.modules.get(self.__module__))
         except AttributeError:

@@ -1,7 +1,7 @@
 """Rows as objects of a class of the user's, a NamedTuple or a dataclass, whose attributes are a stream's fields.
 
-A bolt whose `execute` is annotated with such a class is given its objects, with the types that it names; a component
-may name one as its `output_fields`, and emit its objects.
+A bolt that is annotated to take such a class is given its objects, with the types that it names; a component may name
+one as its `output_fields`, and emit its objects.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
-from inspect import unwrap
 from itertools import repeat
 from operator import attrgetter
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, ClassVar, Protocol, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Protocol, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from coordinated_bolt.streams.tuple_batch import TupleBatch
 from coordinated_bolt.streams.tuples import TupleOrigin, cut
@@ -89,38 +88,6 @@ def _getter(kind: type[Any], stream_fields: tuple[str, ...]) -> Callable[[Any], 
         return None
     get = attrgetter(*stream_fields)
     return (lambda value: [get(value)]) if len(stream_fields) == 1 else (lambda value: list(get(value)))
-
-
-def record_class_taken(bolt: object) -> type[Any] | None:
-    """Returns the record class that a bolt's `execute` is annotated to take; None if it takes a `Tuple`.
-
-    Called on the driver, where the names that an annotation may use are known.
-
-    Raises:
-        TopologyError: the annotation cannot be understood, or its class cannot stand for tuples.
-    """
-    execute: Any = unwrap(getattr(type(bolt), "execute", None))  # type: ignore[arg-type] # or it has no code
-    parameters = getattr(getattr(execute, "__code__", None), "co_varnames", ())[1:2]
-    annotation = getattr(execute, "__annotations__", {}).get(*parameters) if parameters else None
-    if annotation is None:
-        return None
-    taker, remedy = f"execute of {type(bolt).__name__} takes {annotation!r}", "annotate one class, or a Tuple"
-    try:
-        hints = get_type_hints(SimpleNamespace(__annotations__={"taken": annotation}), execute.__globals__)
-    except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        if "Tuple" in str(annotation):  # imported for type checkers only
-            return None
-        raise TopologyError(
-            f"{taker}, which its module does not know when it runs ({error}); define that class at the top of the "
-            "module or import it there, or annotate a Tuple"
-        ) from None
-    taken: Any = hints["taken"]
-    if is_record_class(taken):
-        record_fields(taken)
-        return cast("type[Any]", taken)
-    if any(map(is_record_class, (get_origin(taken), *get_args(taken)))):
-        raise TopologyError(f"{taker}, of which one class for all its tuples cannot be made; {remedy}")
-    return None
 
 
 class RecordReader:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, assert_type
 
 from coordinated_bolt.components.basic_bolts import BaseBasicBolt, BasicOutputCollector
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinated_bolt.components.function_bolt import bolt
 
 
 class Visit(NamedTuple):
@@ -36,6 +38,12 @@ class RightBasic(BaseBasicBolt):
     def execute(self, stay: Stay, collector: BasicOutputCollector) -> None:
         assert_type(stay.minutes, float)
         collector.emit([stay.user, stay.minutes])
+
+
+@bolt(output_fields="minutes")
+def minutes(visit: Visit) -> Iterator[float]:
+    assert_type(visit.seconds, int)
+    yield visit.seconds / 60
 
 
 class Wrong(BaseBatchBolt):

@@ -9,7 +9,8 @@ from itertools import product
 
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt, FinishedCallback, TimeoutCallback
 from coordinated_bolt.components.component import takes_batches
-from coordinated_bolt.streams.records import record_class_taken, record_fields
+from coordinated_bolt.components.taken_records import record_class_taken
+from coordinated_bolt.streams.records import record_fields
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError
 from state.kinds.handles import declared_states

@@ -10,8 +10,8 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
-from coordinated_bolt.streams.records import record_class_taken
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
 from coordinated_bolt.wiring import Coordination, TaskWiring, UpstreamTask
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind

@@ -47,6 +47,37 @@ def drawn(tup):
     yield tup["line"] * random.randrange(1, 10)
 
 
+class Line(NamedTuple):
+    line: str
+
+
+@bolt(output_fields="word")
+def split_records(line: Line):
+    yield from line.line.split()
+
+
+@bolt(output_fields="word")
+def misled(line: list[Line]):
+    yield from ()
+
+
+def test_a_function_that_is_annotated_with_a_record_class_gets_its_objects():
+    assert run_bolt(split_records, LINES, fields=["line"]).emitted() == [["to"], ["be"], ["or"], ["not"]]
+    short = rows("line", LINES, LINES).apply(split_records).count_by("word", into=HashState("counts")).topology("short")
+    assert kept(short, "counts") == {"to": 2, "be": 2, "or": 2, "not": 2}
+    assert [*split_records(Line("a b"))] == ["a", "b"]
+
+
+def test_a_function_annotated_with_something_made_of_a_record_class_is_refused_by_name():
+    with pytest.raises(TopologyError, match=r"^misled takes .*annotate one class, or a Tuple"):
+        rows("line", LINES).apply(misled).count_by("word", into=HashState("counts")).topology("short")
+
+
+def test_a_record_of_other_fields_than_the_stream_is_refused_before_anything_runs():
+    with pytest.raises(TopologyError, match=r"takes Line with \['line'\], which stream 'default' of 'input' lacks"):
+        rows("text", LINES).apply(split_records).count_by("word", into=HashState("counts")).topology("short")
+
+
 def test_it_emits_what_the_function_gives():
     assert run_bolt(split, LINES, fields=["line"]).emitted() == [["to"], ["be"], ["or"], ["not"]]
     assert run_bolt(measured, LINES, fields=["line"]).emitted()[:2] == [["to", 2], ["be", 2]]
