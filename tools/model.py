@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-MODEL = Path(__file__).resolve().parent.parent / "docs" / "model" / "search.pml"
+MODELS = Path(__file__).resolve().parent.parent / "docs" / "model"
 MEMORY_MB = 6_000
 DEPTH_MAX = 200_000
 SEARCH_TIMEOUT_S = 300
@@ -35,12 +35,14 @@ class Search:
         parts: of the model that take part.
         bounds: how much may happen.
         is_of_cycles: whether it looks for runs that never end, instead of broken promises.
+        model: the program that it searches.
     """
 
     name: str
     parts: tuple[str, ...]
     bounds: Mapping[str, int]
     is_of_cycles: bool = False
+    model: str = "search.pml"
 
     def options(self, *more: str) -> list[str]:
         """Returns the definitions that make this search of the model."""
@@ -83,6 +85,10 @@ class Result:
     is_complete: bool
 
 
+def _of_shards(name: str, parts: tuple[str, ...], **bounds: int) -> Search:
+    return Search(name, parts, {"RUNS": 2, "GROUPS": 1, "LOSSES": 1, **bounds}, model="shards.pml")
+
+
 PLAIN, PROMPT = ("PLAIN",), ("PLAIN", "NONE_LATE")
 SEARCHES = (
     Search("core", PROMPT, LONG_BOUNDS),
@@ -106,6 +112,11 @@ SEARCHES = (
     Search("copies restored", (*PROMPT, "BACKUPS"), {**RIVAL_BOUNDS, "CRASHES": 2, "LOSSES": 2}),
     Search("progress", PROMPT, LONG_BOUNDS, is_of_cycles=True),
     Search("progress, two runs", PROMPT, RIVAL_BOUNDS, is_of_cycles=True),
+    _of_shards("shards", (), GROUPS=2, LOSSES_IN_ALL=2),
+    _of_shards("shards, other batches", ("FREE",), GROUPS=2, LOSSES_IN_ALL=2),
+    _of_shards("shards, losses everywhere", (), LOSSES_IN_ALL=3),
+    _of_shards("shards, two losses each", ("FREE",), LOSSES=2, LOSSES_IN_ALL=4),
+    _of_shards("shards, after another run", ("FREE", "AFTER_ANOTHER"), RUNS=3, LOSSES_IN_ALL=1),
 )
 PLANTED = (
     Planted(
@@ -142,6 +153,14 @@ PLANTED = (
     ),
     Planted("a fence does not name its revision", ("FENCE_WITHOUT_REVISION",), "late takeovers"),
     Planted("a start that was raced tries again by the same token", ("ONE_TOKEN_FOR_ALL_TRIES",), "copies restored"),
+    Planted("shards: a run that is done asks nobody whether it is", ("NO_CONFIRMATION",), "shards"),
+    Planted("shards: a takeover leaves servers apart", ("NO_RECOVERY",), "shards"),
+    Planted("shards: nothing compares revisions", ("NO_REVISION",), "shards, other batches"),
+    Planted("shards: a group is applied before it is decided", ("APPLIED_BEFORE_DECISION",), "shards"),
+    Planted("shards: a group is decided before it is staged", ("DECIDED_BEFORE_STAGED",), "shards, other batches"),
+    Planted("shards: a takeover reads the servers after it", ("READS_LATE",), "shards, losses everywhere"),
+    Planted("shards: a fence is a bare counter", ("NO_TOKEN",), "shards, two losses each"),
+    Planted("shards: whatever is staged is applied", ("APPLIES_WHATEVER_IS_STAGED",), "shards, after another run"),
 )
 
 
@@ -151,7 +170,7 @@ def searched(search: Search, *more: str, folder: Path) -> Result:
     Raises:
         RuntimeError: SPIN or the compiler cannot make the program.
     """
-    _made(["spin", "-a", *search.options(*more), str(MODEL)], folder)
+    _made(["spin", "-a", *search.options(*more), str(MODELS / search.model)], folder)
     kind = "-DNP" if search.is_of_cycles else "-DSAFETY"
     flags = ["-O2", "-w", "-DCOLLAPSE", kind, "-DVECTORSZ=2048", f"-DMEMLIM={MEMORY_MB}"]
     _made(["gcc", *flags, "-o", "pan", "pan.c"], folder)
