@@ -78,15 +78,18 @@ class FileCoordinator(SpoutCoordinator):
         self._finished = finished or FinishedFiles()
         self._places = places or DonePlaces()
         self._notes: dict[str, PrefixMark] = {}
+        self._former_notes: dict[str, PrefixMark] = {}  # before they were compared with how the files are now
         self._unread: Collection[str] = ()  # names of files that were replaced, which the user lets be
         self._notes_now: dict[str, PrefixMark] | None = None  # by the names that files have, if it was looked for
         self._alike: Mapping[str, str] = {}
         self._is_compared = False
         self._ended: dict[str, PrefixMark] = {}  # files done with since the last transaction, without a record of it
         self._is_untouched = False  # nothing was cut of the file the scanner is in
+        self._is_noted = False  # how much of it was read, at its end
         self._scanner: Scanner | None = None
         self._after: JoinedFile | None = None  # the file the scanner is in, or was in last
         self._record_count = 0  # of that file, so far
+        self._edges = 0, 0  # of what was read of it: how many bytes, and the digest of their edges
         self._last: RecordRange | None = None
         self._cut_last: tuple[list[Any], list[RecordRange]] = [], []  # the same ranges, as plain data first
         self._cut_from: JoinedFile | None = None  # the file of the last of these
@@ -111,7 +114,7 @@ class FileCoordinator(SpoutCoordinator):
                 field = f"metadata field 'coordinator:{last_txid}' of topology {self._topology_id!r}"
                 raise SourceError(f"{field}: {error}") from None
         if isinstance(self._order, GrowingOrder):
-            self._order.resume(self._notes, self._accepted_notes(), self._unread)
+            self._order.resume(self._former_notes or self._notes, self._accepted_notes(), self._unread)
             self._notes = self._order.known.notes
         self._order.begin(self._notes if self._is_compared else {}, final)
         # which of them ends where is no longer known, and by the last transaction all of them do
@@ -178,7 +181,7 @@ class FileCoordinator(SpoutCoordinator):
         last = parse_ranges(former.last)[-1]
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         stored = {name: note for name, note in former.notes.items() if note is not None}
-        notes = noted(self._places.recall(stored), self._topology_id)
+        notes = self._former_notes = noted(self._places.recall(stored), self._topology_id)
         if isinstance(self._order, GrowingOrder):
             self._places.tell_change(self._topology_id)
             known = self._order.known.like_it(notes)
@@ -229,10 +232,23 @@ class FileCoordinator(SpoutCoordinator):
         while missing and self._advance():
             assert self._scanner is not None
             part = self._scanner.take(min(missing, self._records_per_range))
+            self._refuse_overwritten(self._scanner.file, part.end)
             self._is_untouched = False
             self._record_count = part.first + part.count
             missing -= part.count
             yield part if part.mark is None else replace(part, mark=self._of_now(part.mark))
+
+    def _refuse_overwritten(self, file: InputFile, end: int) -> None:
+        """Makes sure that a log was not cut off, and written again, since the part before was read of it."""
+        if not self._order.is_growing or file.is_compressed or not file.stamp[3]:
+            return  # objects are replaced as a whole, and then are others
+        before, edges = self._edges
+        if before and edges_of(file, before) != edges:
+            raise SourceError(
+                f"input file {file.path!r} was cut off and written again while it was read, up to byte {before}: run "
+                "again, which looks for what was read under other names"
+            ).about(Trouble.INPUT_CHANGED)
+        self._edges = end, edges_of(file, end)
 
     def _of_now(self, mark: PrefixMark) -> PrefixMark:
         """Returns the mark of a file that has perhaps more by now than when it joined a folder that grows."""
@@ -244,7 +260,8 @@ class FileCoordinator(SpoutCoordinator):
     def _advance(self) -> bool:
         """Returns whether there is something to cut; opens the next file if what was opened is at its end."""
         while self._scanner is None or self._scanner.is_done():
-            if self._scanner is not None and self._after is not None:
+            if self._scanner is not None and self._after is not None and not self._is_noted:
+                self._is_noted = True  # once, since a look may give it another name
                 mark = self._of_now(self._scanner.mark())
                 self._order.note(self._after.path, replace(mark, record_count=self._record_count))
                 if self._is_untouched:
@@ -289,7 +306,7 @@ class FileCoordinator(SpoutCoordinator):
 
     def _open_scanner(self, joined: JoinedFile, last: RecordRange | None = None) -> None:
         self._close_file()
-        joined, file = self._opened(joined)
+        joined, file = self._opened(joined, is_begun=last is not None)
         try:
             if self._order.is_growing:
                 self._refuse_incomplete(file, joined)
@@ -304,9 +321,10 @@ class FileCoordinator(SpoutCoordinator):
             file.close()
             raise
         self._record_count = 0 if last is None else last.first + last.count
-        self._after, self._is_untouched = joined, last is None
+        self._edges = (0, 0) if last is None or file.is_compressed else (last.end, edges_of(file, last.end))
+        self._after, self._is_untouched, self._is_noted = joined, last is None, False
 
-    def _opened(self, joined: JoinedFile) -> tuple[JoinedFile, InputFile]:
+    def _opened(self, joined: JoinedFile, *, is_begun: bool) -> tuple[JoinedFile, InputFile]:
         """Opens a file, under the name it has by now if that is another one."""
         file, facts = None, joined.facts
         with suppress(SourceError):  # which is raised again if it is found nowhere else
@@ -315,10 +333,15 @@ class FileCoordinator(SpoutCoordinator):
             facts is None or identity_of(file.stamp) == (facts.byte_count, facts.changed_ns, facts.inode)
         ):
             return joined, file
-        found = self._order.relocated(joined)
+        found = self._order.relocated(joined, is_begun=is_begun)
         if file is None or found.path != joined.path:
             if file is not None:
                 file.close()
+            if found.path != joined.path and self._order.is_taken(found.path):
+                raise SourceError(
+                    f"input file {joined.path!r} is {found.path!r} by now, a name under which another file was read: "
+                    "run again"
+                ).about(Trouble.INPUT_CHANGED)
             return found, self._open(found.path)
         if facts is not None and (file.stamp[3] != facts.inode if facts.inode else self._order.may_grow):
             file.close()

@@ -306,7 +306,8 @@ class KnownFiles:
         for path, other in self.notes.items():
             may_be_it = other.end >= note.end and (is_related(former, path) or other.stamp[3] == note.stamp[3])
             if path != former and may_be_it and self._compared(note, path) is not None:
-                del self.notes[former]
+                if self.notes.get(former) == note:  # and not of another file that has the name now
+                    del self.notes[former]
                 return path
         return None
 

@@ -87,11 +87,15 @@ class ReadingOrder(ABC):
         """Returns the file in which the last transaction of earlier runs ended; None if it left the input."""
 
     @abstractmethod
-    def relocated(self, file: JoinedFile) -> JoinedFile:
-        """Returns a file under the name it has by now."""
+    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
+        """Returns a file under the name it has by now, if it can be told; `is_begun`: something was cut of it."""
+
+    def is_taken(self, path: str) -> bool:
+        """Returns whether a file that was read is known by a name; since the last look another may have got it."""
+        return False
 
     def may_have_moved(self, file: JoinedFile) -> bool:
-        """Returns whether a file that cannot be read any more may be another one by now that joins later."""
+        """Returns whether a file that cannot be read now may join later, as what it is then."""
         return False
 
     @abstractmethod
@@ -132,7 +136,7 @@ class SortedOrder(ReadingOrder):
     def holding(self, last: RecordRange) -> JoinedFile | None:
         return self._file(last.path) if last.path in self._sizes else None
 
-    def relocated(self, file: JoinedFile) -> JoinedFile:
+    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
         return file
 
     def fraction(self, path: str | None, share: float) -> float | None:
@@ -223,22 +227,31 @@ class GrowingOrder(ReadingOrder):
     def holding(self, last: RecordRange) -> JoinedFile | None:
         return self._first
 
-    def relocated(self, file: JoinedFile) -> JoinedFile:
-        """Looks for a file of the same inode that is no shorter; in a store without, of the same size and time."""
+    def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
+        """Looks for a file just as it joined; or, if content will be compared, for one of its inode that is no shorter.
+
+        An inode alone says nothing: it is soon given to another file.
+        """
         if file.facts is None:
             return file
         for path, facts in self.look().items():
-            is_it = replace(facts, path=file.path) == file.facts
-            if is_it or (facts.inode and facts.inode == file.facts.inode and facts.byte_count >= file.byte_count):
+            has_grown = facts.inode and facts.inode == file.facts.inode and facts.byte_count >= file.byte_count
+            if replace(facts, path=file.path) == file.facts or (is_begun and has_grown):
                 return replace(file, path=path, facts=facts)
         return file
 
+    def is_taken(self, path: str) -> bool:
+        return path in self.known.notes
+
     def may_have_moved(self, file: JoinedFile) -> bool:
-        """It was packed, or copied and cut off: there is another file of a related name that was not read."""
+        """It was renamed, packed, or copied and cut off: there is a file that may be it and was not read."""
+        inode = 0 if file.facts is None else file.facts.inode
         return any(
-            facts.byte_count and self.known.is_strange(facts) and is_related(file.path, path)
+            facts.byte_count
+            and self.known.is_strange(facts)
+            and (is_related(file.path, path) or (inode and facts.inode == inode))
             for path, facts in self.look().items()
-            if path != file.path or file.facts is None or not facts.inode or facts.inode != file.facts.inode
+            if path != file.path or not inode or facts.inode != inode
         )
 
     def fraction(self, path: str | None, share: float) -> float | None:

@@ -199,7 +199,7 @@ class Commits:
         """Takes down that the store has committed what was sent, and forgets it."""
         books, (phase, publish) = self._books, self._answered()
         books.now_s = published.now_s
-        books.metadata.committed(publish.metadata)
+        books.metadata.committed(publish.attempts[-1].txid, publish.metadata)
         ended = books.transactions.committed(publish.attempts)
         if publish.poison is not None:
             self._failures.set_aside()

@@ -49,6 +49,7 @@ class MetadataLog:
     def __init__(self, stored: Mapping[str, Any], *, is_opaque: bool = False, committed_txid: int = 0) -> None:
         self._notes: dict[str, tuple[str, Any]] = {}  # name -> where it is stored, and what
         self._replaced: Mapping[str, Any] = {}
+        self._replaced_after = committed_txid
         self._republished: dict[int, tuple[int, int]] = {}  # txid -> how many up to it, and the number of its batch
         self._void = frozenset(_foreign(stored, committed_txid)) if is_opaque else frozenset()
         self._state = TransactionalState()
@@ -93,13 +94,16 @@ class MetadataLog:
 
     def notes(self, uncommitted: Notes) -> dict[str, Any]:
         """Returns name -> the last note, over everything that was cut, committed or not."""
-        return {name: value for name, (_, value) in self._notes.items()} | self._fresh_notes(
-            max(uncommitted, default=0), uncommitted
-        )
+        stored = {name: value for name, (_, value) in self._notes.items()}
+        return stored | self._fresh_notes(max([*uncommitted, self._replaced_after]), uncommitted)
 
     def replace_notes(self, notes: Mapping[str, Any]) -> None:
-        """Lets the next commit store notes, or forget those that are None; notes of later transactions win."""
-        self._replaced = notes
+        """Has notes stored, or forgotten where they are None, in place of those of everything that was cut.
+
+        They are as of now, and what earlier runs have cut is noted as it was then: so they are stored with the last of
+        that and win over it, and not before, since a run that dies earlier is followed by another that compares anew.
+        """
+        self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
 
     def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
         """Returns `partitions` with positions of an opaque spout that are not committed yet."""
@@ -160,8 +164,8 @@ class MetadataLog:
             stale |= {metadata_field(REPLAYED_SCOPE, txid) for txid in self._old_republished(committed_txid)}
         return MetadataChanges(puts, (*forgets, *sorted(stale)))
 
-    def committed(self, changes: MetadataChanges) -> None:
-        """Applies what `commit_changes` has returned, after the store has made these changes."""
+    def committed(self, committed_txid: int, changes: MetadataChanges) -> None:
+        """Applies what `commit_changes` has returned for a txid, after the store has made these changes."""
         assert changes.puts.keys().isdisjoint(changes.forgets), "a field is stored and forgotten at once"
         for name in changes.forgets:
             scope, txid = parse_metadata_field(name)
@@ -175,7 +179,8 @@ class MetadataLog:
             self._take(name, value)
         self._state.take_changes()
         self._void = frozenset()
-        self._replaced = {}
+        if committed_txid >= self._replaced_after:
+            self._replaced = {}
 
     def _take(self, name: str, value: Any) -> None:
         """Takes in a field that is stored."""
@@ -195,10 +200,10 @@ class MetadataLog:
 
     def _fresh_notes(self, committed_txid: int, notes: Notes) -> dict[str, Any]:
         """Returns name -> the last unstored note up to a txid; None means to forget it."""
-        fresh = dict(self._replaced)
-        for txid in sorted(notes):
+        fresh: dict[str, Any] = {}
+        for txid, is_replaced in sorted([*((txid, False) for txid in notes), (self._replaced_after, True)]):
             if txid <= committed_txid:
-                fresh |= notes[txid]
+                fresh |= self._replaced if is_replaced else notes[txid]
         return fresh
 
     def _outdated(self, scope: str, committed_txid: int, *, newest: int = 0) -> list[int]:

@@ -123,6 +123,7 @@ class Books:
     halts: dict[int, type[TransactionError]] = field(default_factory=dict)
     notes: dict[int, dict[str, str]] = field(default_factory=dict)
     replaced: dict[str, str | None] = field(default_factory=dict)
+    replaced_after: int = 0
     issued: dict[int, TransactionAttempt] = field(default_factory=dict)
     receipts: dict[int, TransactionAttempt] = field(default_factory=dict)
     last_group: int = 0
@@ -216,6 +217,7 @@ class RandomRun:
         if self.plan.is_opaque:
             books.cut.clear()
             books.notes.clear()
+        books.replaced_after = max([books.committed, *books.cut])
         level = self.apart.choice((self.options.durability, "memory", "fsync"))  # a restart may ask for another
         self.options = replace(self.options, durability=level)
         self.machine = RunMachine(
@@ -929,16 +931,19 @@ class RandomRun:
                 expected[f"{scope}:{attempt.txid}"] = position
 
     def _expect_notes(self, expected: dict[str, Any], attempts: Attempts) -> None:
-        """The last note of each name takes the place of the one before."""
-        notes = dict(self.books.replaced)
-        for attempt in attempts:
-            notes |= self.books.notes.pop(attempt.txid, {})
+        """The last note of each name takes the place of the one before; those replaced follow what earlier runs cut."""
+        notes: dict[str, str | None] = {}
+        last = attempts[-1].txid
+        for txid in range(min(self.books.replaced_after, attempts[0].txid), last + 1):
+            notes |= self.books.notes.pop(txid, {}) if txid >= attempts[0].txid else {}
+            if txid == self.books.replaced_after:
+                notes |= self.books.replaced
+                self.books.replaced = {}
         for name, value in notes.items():
             for stale in [stale for stale in expected if stale.startswith(f"note.{name}:")]:
                 del expected[stale]
             if value is not None:
-                expected[f"note.{name}:{attempts[-1].txid}"] = value
-        self.books.replaced = {}
+                expected[f"note.{name}:{last}"] = value
 
     def _tell(self, attempts: Attempts) -> Told:
         txids = range(self.told + 1, self.confirmed + 1)

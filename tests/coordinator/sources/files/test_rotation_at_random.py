@@ -152,7 +152,12 @@ def play(folder: Path, seed: int, changes: list[Any], *, prefix: str = "") -> tu
         return Counter(line.decode() if isinstance(line, bytes) else line for line in found), logs, errors
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+MENDED = (135, 138, 169, 170, 186, 358, 438)
+"""Seeds that have lost or doubled lines: names given again while a file waits, or a run dies; an inode given again."""
+PLAYED = sorted({*range(SEEDS), *MENDED})
+
+
+@pytest.mark.parametrize("seed", PLAYED)
 def test_every_line_arrives_once_whatever_becomes_of_its_file(tmp_path: Path, seed: int) -> None:
     """A run that is in the middle of a log that is cut off stops, at worst, and the next one goes on in the copy."""
     Keep.hated = ""
@@ -165,7 +170,7 @@ def test_every_line_arrives_once_whatever_becomes_of_its_file(tmp_path: Path, se
 
 @pytest.mark.parametrize("changes", [FOLLOWED, NAMED], ids=["followed", "named"])
 @pytest.mark.parametrize("prefix", ["", "file://"], ids=["path", "address"])
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", PLAYED)
 def test_no_line_arrives_twice_and_what_cannot_be_told_is_named(
     tmp_path: Path, seed: int, prefix: str, changes: list[Any]
 ) -> None:

@@ -64,7 +64,7 @@ def test_a_commit_forgets_what_is_strictly_below_it():
     log = MetadataLog(STORED)
     assert log.commit_changes(3, {}, {}) == MetadataChanges()
     assert log.commit_changes(4, {}, {}) == MetadataChanges(forgets=("coordinator:3", "partition.0:3"))
-    log.committed(log.commit_changes(4, {}, {}))
+    log.committed(4, log.commit_changes(4, {}, {}))
     assert log.coordinator == {4: "c4"}
     assert log.partitions == {"partition.0": {4: [30, 40]}, "partition.1": {4: [0, 4]}}
     assert log.commit_changes(4, {}, {}) == MetadataChanges()
@@ -77,14 +77,14 @@ def test_a_partition_that_is_away_for_a_while_keeps_its_last_position():
     log.coordinator_entries({5: 1, 6: 1})
     log.partition_entries([outcome(5, **{"partition.0": [40, 50]}), outcome(6, **{"partition.0": [50, 60]})])
     assert log.commit_changes(6, {}, {}).forgets == ("coordinator:4", "coordinator:5", "partition.0:4", "partition.0:5")
-    log.committed(log.commit_changes(6, {}, {}))
+    log.committed(6, log.commit_changes(6, {}, {}))
     assert log.partitions == {"partition.0": {6: [50, 60]}, "partition.1": {4: [0, 4]}}
 
 
 def test_nothing_above_the_commit_is_forgotten():
     log = MetadataLog(STORED)
     log.coordinator_entries({5: "c5"})
-    log.committed(log.commit_changes(4, {}, {}))
+    log.committed(4, log.commit_changes(4, {}, {}))
     assert log.coordinator == {4: "c4", 5: "c5"}
 
 
@@ -96,7 +96,7 @@ def test_an_opaque_spout_knows_nothing_of_what_was_stored_ahead_of_the_last_comm
     changes = log.commit_changes(4, cut, {})
     assert changes.puts == {"partition.1:4": [0, 2]}
     assert changes.forgets == ("coordinator:3", "coordinator:4", "partition.0:4", "partition.1:5")
-    log.committed(log.commit_changes(4, cut, {}))
+    log.committed(4, log.commit_changes(4, cut, {}))
     assert log.partitions == {"partition.0": {3: [0, 30]}, "partition.1": {4: [0, 2]}}
     assert log.commit_changes(5, {}, {}).forgets == ()
 
@@ -121,13 +121,13 @@ def test_what_emitters_cut_is_stored_by_the_commit_of_its_transaction_and_no_ear
     log = opaque()
     positions = {4: {"partition.0": 40}, 5: {"partition.0": 50, "partition.1": 15}}
     assert log.commit_changes(4, positions, {}) == MetadataChanges({"partition.0:4": 40}, ("partition.0:3",))
-    log.committed(log.commit_changes(4, positions, {}))
+    log.committed(4, log.commit_changes(4, positions, {}))
     assert log.partitions == {"partition.0": {4: 40}, "partition.1": {2: 12}}
     del positions[4]
     assert log.commit_changes(5, positions, {}) == MetadataChanges(
         {"partition.0:5": 50, "partition.1:5": 15}, ("partition.0:4", "partition.1:2")
     )
-    log.committed(log.commit_changes(5, positions, {}))
+    log.committed(5, log.commit_changes(5, positions, {}))
     assert log.partitions == {"partition.0": {5: 50}, "partition.1": {5: 15}}
 
 
@@ -135,7 +135,7 @@ def test_of_a_group_only_the_last_position_of_each_partition_is_stored():
     log = opaque({})
     positions = {4: {"partition.0": 40, "partition.1": 14}, 5: {"partition.0": 50}, 6: {}}
     assert log.commit_changes(6, positions, {}) == MetadataChanges({"partition.0:5": 50, "partition.1:4": 14})
-    log.committed(log.commit_changes(6, positions, {}))
+    log.committed(6, log.commit_changes(6, positions, {}))
     assert log.partitions == {"partition.0": {5: 50}, "partition.1": {4: 14}}
     assert log.commit_changes(6, {}, {}) == MetadataChanges()
 
@@ -168,10 +168,10 @@ def test_notes_are_stored_by_the_commit_and_outlive_the_metadata():
     assert log.notes(cut) == {"a": "2", "b": "1"}, "of what was cut, committed or not"
     changes = log.commit_changes(2, {}, cut)
     assert changes == MetadataChanges({"note.a:2": "1", "note.b:2": "1"}, ("coordinator:1",))
-    log.committed(log.commit_changes(2, {}, cut))
+    log.committed(2, log.commit_changes(2, {}, cut))
     cut = {3: cut[3]}
     assert log.commit_changes(3, {}, cut) == MetadataChanges({"note.a:3": "2"}, ("coordinator:2", "note.a:2"))
-    log.committed(log.commit_changes(3, {}, cut))
+    log.committed(3, log.commit_changes(3, {}, cut))
     assert log.notes({}) == {"a": "2", "b": "1"}
     assert log.commit_changes(3, {}, {}) == MetadataChanges()
 
@@ -194,9 +194,25 @@ def test_notes_are_replaced_or_forgotten_with_the_next_commit():
     changes = log.commit_changes(4, {}, cut)
     assert changes.puts == {"note.a:4": "new", "note.d:4": "5"}
     assert changes.forgets == ("coordinator:3", "note.a:3", "note.b:1")
-    log.committed(log.commit_changes(4, {}, cut))
+    log.committed(4, log.commit_changes(4, {}, cut))
     assert log.notes({}) == {"a": "new", "d": "5"}
     assert log.commit_changes(4, {}, {}) == MetadataChanges(), "replaced once"
+
+
+def test_notes_are_replaced_with_the_last_of_what_was_cut_before_and_not_sooner():
+    stored = {"coordinator:3": "a3", "coordinator:4": "a4", "coordinator:5": "a5", "note.a:3": "3"}
+    log = MetadataLog(stored, committed_txid=3)
+    log.replace_notes({"a": None, "b": "a, renamed"})
+    log.coordinator_entries({6: "a6"})
+    cut = {4: {"a": "4"}, 5: {"a": "5"}, 6: {"c": "6"}}
+    assert log.notes(cut) == {"a": None, "b": "a, renamed", "c": "6"}
+    assert log.commit_changes(4, {}, cut).puts == {"note.a:4": "4"}
+    log.committed(4, log.commit_changes(4, {}, cut))
+    del cut[4]
+    changes = log.commit_changes(6, {}, cut)
+    assert (changes.puts, changes.forgets[-1]) == ({"note.b:6": "a, renamed", "note.c:6": "6"}, "note.a:4")
+    log.committed(6, changes)
+    assert log.notes({}) == {"b": "a, renamed", "c": "6"}
 
 
 def test_an_opaque_spout_leaves_notes_of_another_kind_alone():

@@ -121,7 +121,7 @@ def test_entries_of_replays_that_nobody_is_told_of_any_more_are_forgotten():
     changes = log.commit_changes(2001, {}, {}, republished_number=11)
     assert changes.puts == {"replayed:2001": [4, 11]}
     assert {name for name in changes.forgets if name.startswith("replayed")} == {"replayed:3", "replayed:900"}
-    log.committed(log.commit_changes(2001, {}, {}, republished_number=11))
+    log.committed(2001, log.commit_changes(2001, {}, {}, republished_number=11))
     assert [log.number_of(txid) for txid in (1989, 1990, 2001, 2002)] == [1987, 1987, 1997, 1998]
 
 
