@@ -348,12 +348,11 @@ class EmbeddedServer:
 
 
 def socket_path_of(data_dir: Path) -> Path:
-    """Returns the socket path of a resolved directory: inside it, or in the temporary folder if that is too long."""
-    path = data_dir / "redis.sock"
-    if len(os.fsencode(path)) < SOCKET_PATH_LIMIT:
-        return path
+    """Returns the socket path of a resolved directory: inside it, or where it is not too long for a kernel."""
     digest = hashlib.blake2b(os.fsencode(data_dir), digest_size=8).hexdigest()
-    return Path(tempfile.gettempdir()) / f"txbatch-{os.getuid()}-{digest}" / "redis.sock"
+    elsewhere = (Path(folder) / f"txbatch-{os.getuid()}-{digest}" for folder in (tempfile.gettempdir(), "/tmp"))
+    paths = [folder / "redis.sock" for folder in (data_dir, *elsewhere)]
+    return next((path for path in paths if len(os.fsencode(path)) < SOCKET_PATH_LIMIT), paths[-1])
 
 
 def _is_alive(pid: object) -> bool:

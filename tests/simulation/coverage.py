@@ -23,7 +23,6 @@ REPLIES: dict[str, tuple[str, ...]] = {
     "look": ("answered",),
     "lacking": ("answered",),
     "read": ("answered",),
-    "status": ("answered",),
 }
 """Function -> the statuses that can occur.
 

@@ -6,6 +6,7 @@ TXBATCH_SIMULATION_SEEDS sets how many seeds are played; `python -m tests.simula
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, reduce
 from operator import xor
+from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -26,9 +28,10 @@ from coordinator.sources.kafka.plain.partition_manager import OffsetManager
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.machine import commits, processing
 from coordinator.transactional.start import takeover
+from state.redis_client import function_library
 from tests.simulation import workload
 from tests.simulation.__main__ import again
-from tests.simulation.coverage import Coverage
+from tests.simulation.coverage import REPLIES, Coverage
 from tests.simulation.exhaustive import FIRST_OF_SINGLES, singles
 from tests.simulation.permanent_seeds import PERMANENT
 from tests.simulation.playing import played
@@ -78,6 +81,14 @@ def test_every_single_fault_at_its_first_opportunities_keeps_every_invariant(cov
 @pytest.mark.skipif(not IS_FULL, reason="needs as many seeds as make nightly plays")
 def test_together_they_have_hit_every_fault_and_every_answer(coverage):
     assert coverage.never() == []
+
+
+def test_the_answers_that_are_counted_are_those_of_functions_that_exist():
+    texts = (
+        file.read_text(encoding="utf-8")
+        for file in Path(function_library.__file__).with_name("functions").glob("*.lua")
+    )
+    assert REPLIES.keys() <= {name for text in texts for name in re.findall(r"^register\('(\w+)'", text, re.MULTILINE)}
 
 
 @pytest.mark.parametrize("seed", PERMANENT)

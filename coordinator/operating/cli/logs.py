@@ -96,10 +96,15 @@ class OneLineFormatter(logging.Formatter):
 
 
 class Quietly(StderrHandler):
-    """Shows warnings of other loggers, except those of py4j when the Java process ends: that is reported anyway."""
+    """Shows warnings of other loggers."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        return record.levelno >= logging.WARNING and record.module not in PY4J_MODULES
+        return record.levelno >= logging.WARNING
+
+
+def is_not_of_py4j(record: logging.LogRecord) -> bool:
+    """Leaves out what py4j logs when the Java process ends, also once a command has ended: that is reported anyway."""
+    return record.module not in PY4J_MODULES
 
 
 @contextmanager
@@ -128,6 +133,7 @@ def logging_to_stderr(
     if quietly is not None:
         quietly.setFormatter(form)
         root.addHandler(quietly)
+        root.addFilter(is_not_of_py4j)  # and left there: threads of py4j may outlive the block
     try:
         yield
     finally:

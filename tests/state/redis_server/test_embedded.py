@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,11 @@ def test_a_long_path_gets_a_short_socket(tmp_path):
     with EmbeddedServer(deep) as server:
         assert value_of(server) == 0
         assert Path(noted(deep)["socket"]).parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_long_path_of_the_temporary_folder_is_no_place_for_a_socket_either(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("t" * 60)))
+    assert socket_path_of(tmp_path / ("d" * 100)).is_relative_to("/tmp")
 
 
 def test_use_before_start_is_refused(data_dir):

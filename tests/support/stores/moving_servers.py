@@ -237,7 +237,9 @@ class ClusteredServers(MovingServers):
             port = next(each["port"] for name, each in before.info().items() if name == "slave0")
             self.at(int(port)).ask("CLUSTER", "FAILOVER")
         await_("another owns the slot", lambda: any(self._owns(e, slot) for e in self._running() if e is not before))
-        await_("all agree", lambda: len({self._owner_port(each, slot) for each in self._running()}) == 1)
+        await_(
+            "all agree", lambda: len(says := {self._owner_port(e, slot) for e in self._running()}) == 1 and any(says)
+        )
 
     def move_slot(self, key: str, *, pause_s: float = 0.0) -> None:
         """Moves the key's slot with its keys to another primary, a key at a time, and tells every primary."""
@@ -273,8 +275,9 @@ class ClusteredServers(MovingServers):
         return len(node.ask("CLUSTER", "NODES").splitlines())
 
     @staticmethod
-    def _owner_port(node: Node, slot: int) -> int:
-        return next(int(each[2][1]) for each in node.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1])
+    def _owner_port(node: Node, slot: int) -> int | None:
+        """The port that a node says; None while it knows no owner, as between a failover and its news."""
+        return next((int(each[2][1]) for each in node.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1]), None)
 
     def _owns(self, node: Node, slot: int) -> bool:
         with suppress(redis.RedisError, StopIteration):
