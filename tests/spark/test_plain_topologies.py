@@ -372,7 +372,7 @@ def test_a_tuple_that_kills_its_worker_whenever_it_comes_stops_the_run(context):
     assert acked() == [0]
 
 
-@pytest.mark.parametrize("timeout_s", [0.5, 1.5, pytest.param(6.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("timeout_s", [3.0, pytest.param(6.0, marks=pytest.mark.nightly)])
 def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fails(
     context, tmp_path, caplog, timeout_s
 ):
@@ -387,7 +387,7 @@ def test_a_wave_that_hangs_is_ended_after_twice_the_message_timeout_named_and_fa
     assert f"component 'work', task 0 had not returned when {limit} ran out, in happen (" in caplog.text
 
     assert (set(failed()), acked()) == ({0, 1}, [0, 1])
-    assert statistics.crashed_waves == 1 or timeout_s < 1  # a worker that starts may take a second by itself
+    assert statistics.crashed_waves == 1
 
 
 def test_shuffle_files_of_a_wave_are_gone_with_it(context, contexts):
