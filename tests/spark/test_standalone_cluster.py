@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -132,16 +133,15 @@ def test_a_run_without_executors_ends_with_five_and_the_figures(field: Make) -> 
     cluster = field(workers=1)
     job = cluster.run(4, "--executors-timeout", "8", conf=("spark.executor.memory=8g",))
     assert job.wait(TIMEOUT_S) == 5, job.complaint()
-    said = [line for line in job.complaint().splitlines() if line.startswith("txbatch: ")]
-    sentence = next(line for line in said if "the cluster gives the run no executor" in line)
-    assert "0 registered, asked for as many as fit of 8 GiB; workers offer 600 MiB and 1 cores" in sentence
-    assert "--executors-timeout" in sentence
+    for clause in ("0 registered, asked for as many as fit of 8 GiB", "workers offer 600 MiB and 1 cores at most"):
+        assert clause in job.complaint()
+    assert re.search(r"the cluster gives the run no executor, (.|\n)* --executors-timeout", job.complaint())
 
 
 @pytest.mark.nightly
 def test_a_master_that_comes_back_and_remembers_is_survived(field: Make) -> None:
     cluster = field(remembers=True)
-    job = cluster.run(600, "--max-pending", "8", pause_ms=100)
+    job = cluster.run(2000, "--max-pending", "8", pause_ms=100)
     for turn in range(1, 4):
         cluster.await_committed(60 * turn, job)
         cluster.cluster.kill_master()
@@ -151,7 +151,7 @@ def test_a_master_that_comes_back_and_remembers_is_survived(field: Make) -> None
         cluster.cluster.start_master()
         back = turn
         assert await_true(lambda: job.complaint().count("is back") == back, TIMEOUT_S), job.complaint()  # noqa: B023
-    said = cluster.finished(job, 600)
+    said = cluster.finished(job, 2000)
     assert job.complaint().count("executors keep running, but none is replaced; waiting for it to come back") == 3
     assert said["failed_attempts"] == 0
 
