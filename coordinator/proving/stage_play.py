@@ -165,11 +165,14 @@ def _task_of(stage: Stage, partition: int) -> str:
         return "all components"
     assert isinstance(stage, (EmitterStage, ProcessingStage, MeetingStage, CommitStage))
     plan = stage.entry.plan.value
-    if isinstance(stage, (ProcessingStage, CommitStage)):
-        index = stage.stage_index
+    if isinstance(stage, EmitterStage):
+        index, (partition, dealt) = 0, stage.part(partition)
+        attempts = tuple(stage.wave.batches[place].attempt for place in dealt)
+    elif isinstance(stage, CommitStage):
+        index, attempts = stage.stage_index, stage.attempts
     else:
-        index = 0 if isinstance(stage, EmitterStage) else plan.meeting_stage
-    attempts = stage.attempts if isinstance(stage, CommitStage) else [batch.attempt for batch in stage.wave.batches]
+        index = stage.stage_index if isinstance(stage, ProcessingStage) else plan.meeting_stage
+        attempts = stage.wave.attempts().attempts
     heads = {
         plan.wirings[task].component_id for task in plan.stages[index].partitions[partition] if task in plan.wirings
     }

@@ -41,10 +41,11 @@ class QueryStages:
         self._counts = [len(stage.partitions) for stage in plan.stages]
 
     def first(self, entry: StageEntry[Plan], wave: WaveInput) -> Any:
-        return self.run(seeds(self._session, self._counts[0]), EmitterStage(entry, wave), 0)
+        stage = EmitterStage.of(entry, wave)
+        return self._seeded(stage, stage.partition_count, self._counts[1])
 
     def seeded(self, stage: StageFunction, count: int) -> Any:
-        return seeds(self._session, count).mapInArrow(ArrowStage(stage, range(count), count), COLUMNS)
+        return self._seeded(stage, count)
 
     def moved(self, rows: Any, index: int) -> Any:
         by_id = getattr(rows, "repartitionById", rows.repartition)  # by hash before 4.1: a task may get several
@@ -71,3 +72,6 @@ class QueryStages:
 
     def release(self) -> None:
         """Spark keeps nothing."""
+
+    def _seeded(self, stage: StageFunction, count: int, next_count: int = 0) -> Any:
+        return seeds(self._session, count).mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)

@@ -45,7 +45,7 @@ class TaskStages:
         self._plan, self._tasks = plan, tasks
 
     def first(self, entry: StageEntry[Plan], wave: WaveInput) -> list[Output]:
-        return self.run([], EmitterStage(entry, wave), 0)
+        return self.run([], EmitterStage.of(entry, wave), 0)
 
     def seeded(self, stage: StageFunction, count: int) -> list[Output]:
         return [self._tasks.run(stage, place, []) for place in range(count)]
@@ -54,7 +54,8 @@ class TaskStages:
         return rows
 
     def run(self, rows: list[Output], stage: StageFunction, index: int, partitions: Sequence[int] = ()) -> list[Output]:
-        places = partitions or range(len(self._plan.stages[index].partitions))
+        planned = len(self._plan.stages[index].partitions)
+        places = partitions or range(stage.partition_count if isinstance(stage, EmitterStage) else planned)
         records = self._tasks.read(rows)
         return [self._tasks.run(stage, place, records.get(place, [])) for place in places]
 

@@ -40,14 +40,14 @@ class Intake(Protocol):
 
 
 class EmitterIntake:
-    """The intake of spouts that read by themselves, in the partitions of stage 0."""
+    """The intake of spouts that read by themselves, in the partitions of stage 0 or more."""
 
     has_task_partitions = True
 
     def frames(self, jobs: FrameJobs, entry: StageEntry[Plan], wave: WaveInput) -> Frames:
         """See `Intake.frames`."""
-        partition_count = len(entry.plan.value.stages[0].partitions)
-        return Frames(jobs.seeds(partition_count), (EmitterStage(entry, wave),))
+        stage = EmitterStage.of(entry, wave)
+        return Frames(jobs.seeds(stage.partition_count), (stage,))
 
     def checked(self, wave: WaveInput, processed: WaveProcessed) -> WaveProcessed:
         """See `Intake.checked`: emitters have checked what they read."""

@@ -73,13 +73,39 @@ class WaveInput:
 
 @dataclass(frozen=True, slots=True)
 class EmitterStage:
-    """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once."""
+    """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once.
+
+    Attributes:
+        deals: into how many runs of consecutive attempts the wave is dealt, where slots would have nothing to do
+            otherwise; each is a partition, for each one of the plan.
+    """
 
     entry: StageEntry[Plan]
     wave: WaveInput
+    deals: int = 1
+
+    @classmethod
+    def of(cls, entry: StageEntry[Plan], wave: WaveInput) -> EmitterStage:
+        """Deals a wave over the slots (driver)."""
+        plan = entry.plan.value
+        idle = (plan.slots or 0) // len(plan.stages[0].partitions) if plan.has_independent_batches else 1
+        return cls(entry, wave, max(1, min(idle, len(wave.batches))))
+
+    @property
+    def partition_count(self) -> int:
+        """How many partitions there are."""
+        return len(self.entry.plan.value.stages[0].partitions) * self.deals
+
+    def part(self, partition: int) -> tuple[int, range]:
+        """Returns the partition of the plan that one is of, and the places of the attempts dealt to it."""
+        place, deal = divmod(partition, self.deals)
+        begin, end = (len(self.wave.batches) * border // self.deals for border in (deal, deal + 1))
+        return place, range(begin, end)
 
     def __call__(self, partition: int, records: Iterable[Any]) -> Iterator[Addressed]:
-        slot, batches = self.entry.slot(0, partition), self.wave.batches
+        place, dealt = self.part(partition)
+        slot, batches = self.entry.slot(0, place), self.wave.batches
+        own = (1 << dealt.stop) - (1 << dealt.start)
         emitting = EmittingTasks(slot.plan.wirings[slot.tasks[0]])
         idle = emitting.idle_places(batches)
 
@@ -87,8 +113,8 @@ class EmitterStage:
             emitter = EmitterTask(
                 wiring, outbox.carrier, self.wave.stored, new_outbox=chained.outboxes(wiring), emitting=emitting
             )
-            skipped = _skipped(slot.plan, wiring, chained, outbox, idle[wiring.task_index])
-            yield from emitter.run([b for place, b in enumerate(batches) if not skipped >> place & 1], alarm.begin)
+            skipped = _skipped(slot.plan, wiring, chained, outbox, idle[wiring.task_index] & own)
+            yield from emitter.run([batches[place] for place in dealt if not skipped >> place & 1], alarm.begin)
 
         yield from _run_tasks(slot, self.wave.attempts(), emitted)
 
