@@ -56,8 +56,7 @@ def topology(input, lines_per_batch=1000, topology_id="dedupe", parallelism=2):
         input: path or glob of files of JSON lines.
         lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks of every component. One would leave a core idle, as the committer reads what it has seen, so
-            waves are not dealt by batch.
+        parallelism: tasks of every component. The committer reads what it has seen, which several tasks do at a time.
     """
     payments = JsonLines(input, PAYMENT, lines_per_batch)
     builder = TransactionalTopologyBuilder(topology_id, "payments", payments, parallelism=parallelism)

@@ -74,15 +74,14 @@ class KeepBalances(BaseBatchBolt, ICommitter):
         self.balances.increment_many(changes)
 
 
-def topology(input, lines_per_batch=1000, topology_id="ledger", parallelism=2):
+def topology(input, lines_per_batch=1000, topology_id="ledger", parallelism=None):
     """Returns the topology.
 
     Args:
         input: path or glob of files of JSON lines.
         lines_per_batch: lines in one transaction.
         topology_id: names the topology and its keys.
-        parallelism: tasks that read and check the transfers of a batch. One would leave a core idle, as the committer
-            reads balances, so waves are not dealt by batch; one task keeps them, whatever this is.
+        parallelism: tasks that read and check the transfers of a batch; one task keeps the balances, whatever this is.
     """
     transfers = JsonLines(input, TRANSFER, lines_per_batch, on_bad_record="dead_letter")
     builder = TransactionalTopologyBuilder(topology_id, "transfers", transfers, parallelism=parallelism)

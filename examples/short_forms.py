@@ -48,7 +48,7 @@ def dedupe(input, lines_per_batch=1000, topology_id="dedupe", parallelism=2):
     return payments.topology(topology_id, parallelism=parallelism)
 
 
-def ledger(input, lines_per_batch=1000, topology_id="ledger", parallelism=2):
+def ledger(input, lines_per_batch=1000, topology_id="ledger", parallelism=None):
     source = JsonLines(input, TRANSFER, lines_per_batch, on_bad_record="dead_letter")
     transfers = stream(source, "transfers", parallelism)
     paying = transfers.dead_letter_if(

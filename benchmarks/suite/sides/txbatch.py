@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 DEALT_TUPLES_MAX = 1_000
 """Transactions of more are spread over tasks."""
-READERS = ("dedup", "ledger")
-"""Workloads whose committers read, so that a wave is shuffled."""
+READERS = ("dedup",)
+"""Workloads with committers that read in several tasks."""
 """More than any run reads; an unread file costs nothing."""
 
 

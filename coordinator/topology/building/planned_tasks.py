@@ -1,16 +1,16 @@
 """How many tasks a component has that is given no parallelism: the planner's choice, which is one.
 
-One task is the fast path wherever waves are dealt by batch (`coordinator.engines.spark.shares`): a share runs all tasks
-of all components, so every core has work, and each further task only costs. It is also the one choice that cannot
-change a result. With several tasks the tuples of a batch arrive in another order, and a bolt that hears by shuffle sees
-a part of the batch, so a number that followed the machine would make what is stored depend on the machine. Therefore
-the choice follows from nothing outside the topology: no slots, no sizes. Nothing has to be looked up and stored, and a
-run on another machine continues what this one began.
+One task is the fast path wherever waves are dealt by batch: every core emits some of the batches, or runs all tasks of
+all components on them (`coordinator.engines.spark.shares`), and each further task only costs. It is also the one choice
+that cannot change a result. With several tasks the tuples of a batch arrive in another order, and a bolt that hears by
+shuffle sees a part of the batch, so a number that followed the machine would make what is stored depend on the machine.
+Therefore the choice follows from nothing outside the topology: no slots, no sizes. Nothing has to be looked up and
+stored, and a run on another machine continues what this one began.
 
 What one task does not spread over the cores is left to an explicit number, since only the author knows that tuples may
-be divided: reading the partitions of a spout or the rows of a DataFrame, and the processing phase before committers
-that read state, which is not dealt. `txbatch plan` says so where the topology shows it; a read that is not prefetched
-is seen only when it happens.
+be divided: reading the partitions of a spout or the rows of a DataFrame, and what committers do that read state, whose
+commit phase is not dealt. `txbatch plan` says so where the topology shows it; a read that is not prefetched is seen
+only when it happens.
 """
 
 from __future__ import annotations
