@@ -15,7 +15,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.done_files import DonePlaces, FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
-from coordinator.sources.files.known_files import JoinedFile
+from coordinator.sources.files.known_files import JoinedFile, is_nameless
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, noted, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
@@ -118,8 +118,8 @@ class FileCoordinator(SpoutCoordinator):
             self._notes = self._order.known.notes
         self._order.begin(self._notes if self._is_compared else {}, final)
         # which of them ends where is no longer known, and by the last transaction all of them do
-        whole = {path: note for path, note in self._notes.items() if note.is_whole and path not in self._unread}
-        self._finished.cut(last_txid, [FinishedFile(path, mark) for path, mark in whole.items()])
+        whole = {path: note for path, note in self._notes.items() if path not in self._unread}
+        self._finished.cut(last_txid, _finished(whole))
         self._go_after(last)
 
     def _accepted_notes(self) -> dict[str, PrefixMark]:
@@ -148,7 +148,7 @@ class FileCoordinator(SpoutCoordinator):
         names = self._order.take_names(cut, ranges[-1].path)
         ended = {**self._ended, **dict(marks), **names}
         self._ended = {}
-        self._finished.cut(txid, [FinishedFile(path, note) for path, note in ended.items() if note and note.is_whole])
+        self._finished.cut(txid, _finished(ended))
         namings = [Naming(path, None if note is None else note.to_plain()).to_plain() for path, note in names.items()]
         self._cut_last = [*namings, *(each.to_plain() for each in ranges)], ranges
         return self._cut_last[0]
@@ -391,3 +391,8 @@ class FileCoordinator(SpoutCoordinator):
                 f"{stored.stored_bytes} bytes now: its writer was not done; give Follow a longer quiet_s, or "
                 "complete='rename' or 'marker', and run again"
             )
+
+
+def _finished(notes: Mapping[str, PrefixMark | None]) -> list[FinishedFile]:
+    """Returns the files that were read to their end, but for those whose names others have by now."""
+    return [FinishedFile(p, note) for p, note in notes.items() if note and note.is_whole and not is_nameless(p, note)]

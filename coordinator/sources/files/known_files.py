@@ -7,7 +7,7 @@ has grown is read further. What can be taken for the same file and for another i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -201,7 +201,7 @@ class KnownFiles:
             self._find_by_content(path, lost, found, settled, here)
         replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - settled.moved.keys() - here.keys()}
         settled.replaced = [*self._replaced(replaced, ready, waiting), *self._others(lost, here)]
-        self._take_over(settled, found, here)
+        self._take_over(settled, found, here, waiting)
         settled.missing = {path: note for path, note in lost.items() if path not in settled.moved}
         read = {path for path, mark in here.items() if mark.is_whole}
         for path in sorted(ready - read - replaced.keys() - {each.path for each in settled.alike}):
@@ -290,10 +290,29 @@ class KnownFiles:
                     "would neither be read nor removed",
                 )
 
-    def _take_over(self, settled: Settled, found: Mapping[str, FileFacts], here: Mapping[str, PrefixMark]) -> None:
-        """Has files known by the names and the looks they have now."""
+    def _take_over(
+        self,
+        settled: Settled,
+        found: Mapping[str, FileFacts],
+        here: Mapping[str, PrefixMark],
+        waiting: Collection[str],
+    ) -> None:
+        """Has files known by the names and the looks they have now.
+
+        One whose name another file has got is known by none, as long as something waits that it may have been packed
+        into.
+        """
         for former in settled.moved:
             self.notes[former] = replace(here[settled.moved[former]], record_count=self.notes[former].record_count)
+        nameless = {path for path, note in self.notes.items() if is_nameless(path, note)}
+        taken = {*settled.moved.values(), *nameless} - settled.moved.keys()
+        for path in () if self._removes else sorted(taken & self.notes.keys()):
+            note = self.notes[path]
+            if note.is_whole and any(is_related(path, other) for other in waiting):
+                settled.moved[path] = path if path in nameless else f"{path}~{note.digest:016x}"
+            elif path in nameless:
+                del self.notes[path]
+                self._forgotten.add(path)
         self.rename(settled.moved)
         self._sure |= {path: found[path] for path, mark in here.items() if mark.is_whole}
 
@@ -328,6 +347,11 @@ class KnownFiles:
 
     def _open(self, path: str) -> InputFile:
         return open_content(self._store, self._store.place_of(path) or path)
+
+
+def is_nameless(path: str, note: PrefixMark) -> bool:
+    """Returns whether a file is known by no name that it has had, but by one that was made up."""
+    return path.endswith(f"~{note.digest:016x}")
 
 
 def _if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:

@@ -299,3 +299,33 @@ def test_notes_of_earlier_versions_are_read() -> None:
 )
 def test_names_of_one_log_are_related(former: str, path: str, expected: bool) -> None:
     assert is_related(former, path) is expected
+
+
+@pytest.mark.parametrize("between_runs", [False, True])
+def test_a_log_that_is_packed_while_another_gets_its_name_is_known_once_the_packed_one_is_complete(
+    cluster, inbox, between_runs
+) -> None:
+    """As rotation does that packs at once: the packed file is seen, and not complete, when its former name is taken."""
+    folder, follow = local(inbox), {"complete": "marker", "marker": ".ready"}
+    older, newer = [f"older {line}" for line in LONG], [f"newer {line}" for line in LONG]
+    for name, lines in (("app.log", newer), ("app.log.1", older)):
+        write(folder / name, *lines)
+        (folder / f"{name}.ready").touch()
+    run = started(cluster, inbox, **follow)
+    run.run_until_idle()
+    (folder / "app.log.2.gz").write_bytes(gzip.compress((folder / "app.log.1").read_bytes()))
+    (folder / "app.log").rename(folder / "app.log.1")
+    write(folder / "app.log", "newest")
+    run.run_until_idle()
+    if between_runs:
+        drained(run)
+        run = started(cluster, inbox, **follow)
+        run.run_until_idle()
+    (folder / "app.log.2.gz.ready").touch()
+    run.run_until_idle()
+    assert run.state("lines") == [*newer, *older, "newest"]
+    for age in range(3, 9):  # older files are packed and removed: nothing is remembered of them for ever
+        (folder / f"app.log.{age - 1}.gz").rename(folder / f"app.log.{age}.gz")
+        (folder / f"app.log.{age - 1}.gz.ready").rename(folder / f"app.log.{age}.gz.ready")
+        run.run_until_idle()
+    assert run.state("lines") == [*newer, *older, "newest"]
