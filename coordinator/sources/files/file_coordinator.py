@@ -15,7 +15,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.sources.files.done_files import DonePlaces, FinishedFile, FinishedFiles
 from coordinator.sources.files.file_comparison import GrowingComparison, SortedComparison
 from coordinator.sources.files.file_kind import FileKind, FoundFile, edges_of, refuse
-from coordinator.sources.files.known_files import JoinedFile, is_nameless
+from coordinator.sources.files.known_files import JoinedFile
 from coordinator.sources.files.prefix_digest import PrefixDigest, PrefixMark, noted, resumed_digest
 from coordinator.sources.files.reading_order import GrowingOrder, Lag, ReadingOrder
 from coordinator.sources.files.record_ranges import (
@@ -395,4 +395,4 @@ class FileCoordinator(SpoutCoordinator):
 
 def _finished(notes: Mapping[str, PrefixMark | None]) -> list[FinishedFile]:
     """Returns the files that were read to their end, but for those whose names others have by now."""
-    return [FinishedFile(p, note) for p, note in notes.items() if note and note.is_whole and not is_nameless(p, note)]
+    return [FinishedFile(p, note) for p, note in notes.items() if note and note.is_whole and not note.is_made_up(p)]

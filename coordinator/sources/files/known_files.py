@@ -304,12 +304,12 @@ class KnownFiles:
         """
         for former in settled.moved:
             self.notes[former] = replace(here[settled.moved[former]], record_count=self.notes[former].record_count)
-        nameless = {path for path, note in self.notes.items() if is_nameless(path, note)}
+        nameless = {path for path, note in self.notes.items() if note.is_made_up(path)}
         taken = {*settled.moved.values(), *nameless} - settled.moved.keys()
         for path in () if self._removes else sorted(taken & self.notes.keys()):
             note = self.notes[path]
             if note.is_whole and any(is_related(path, other) for other in waiting):
-                settled.moved[path] = path if path in nameless else f"{path}~{note.digest:016x}"
+                settled.moved[path] = path if path in nameless else note.made_up_name(path)
             elif path in nameless:
                 del self.notes[path]
                 self._forgotten.add(path)
@@ -347,11 +347,6 @@ class KnownFiles:
 
     def _open(self, path: str) -> InputFile:
         return open_content(self._store, self._store.place_of(path) or path)
-
-
-def is_nameless(path: str, note: PrefixMark) -> bool:
-    """Returns whether a file is known by no name that it has had, but by one that was made up."""
-    return path.endswith(f"~{note.digest:016x}")
 
 
 def _if_read(found: PrefixMark | None, read: PrefixMark, file: InputFile) -> PrefixMark | None:

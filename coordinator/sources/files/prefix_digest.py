@@ -58,6 +58,14 @@ class PrefixMark:
         counted = [] if self.record_count is None else [self.record_count]
         return [self.end, self.base, self.digest, *self.stamp, self.is_whole, *counted]
 
+    def made_up_name(self, path: str) -> str:
+        """Returns a name for a file whose own another one has got, until it is found under a new one."""
+        return f"{path}~{self.digest:016x}"
+
+    def is_made_up(self, name: str) -> bool:
+        """Returns whether a name is one that was made up for this content."""
+        return name.endswith(f"~{self.digest:016x}")
+
 
 def noted(notes: Mapping[str, Any], topology_id: str) -> dict[str, PrefixMark]:
     """Restores what a coordinator has noted of files.
