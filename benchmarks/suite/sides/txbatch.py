@@ -36,7 +36,6 @@ DEALT_TUPLES_MAX = 1_000
 """Transactions of more are spread over tasks."""
 READERS = ("dedup",)
 """Workloads with committers that read in several tasks."""
-"""More than any run reads; an unread file costs nothing."""
 
 
 class SpanWatch:

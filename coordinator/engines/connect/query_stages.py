@@ -42,10 +42,10 @@ class QueryStages:
 
     def first(self, entry: StageEntry[Plan], wave: WaveInput) -> Any:
         stage = EmitterStage.of(entry, wave)
-        return self._seeded(stage, stage.partition_count, self._counts[1])
+        return self.seeded(stage, stage.partition_count, self._counts[1])
 
-    def seeded(self, stage: StageFunction, count: int) -> Any:
-        return self._seeded(stage, count)
+    def seeded(self, stage: StageFunction, count: int, next_count: int = 0) -> Any:
+        return seeds(self._session, count).mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)
 
     def moved(self, rows: Any, index: int) -> Any:
         by_id = getattr(rows, "repartitionById", rows.repartition)  # by hash before 4.1: a task may get several
@@ -72,6 +72,3 @@ class QueryStages:
 
     def release(self) -> None:
         """Spark keeps nothing."""
-
-    def _seeded(self, stage: StageFunction, count: int, next_count: int = 0) -> Any:
-        return seeds(self._session, count).mapInArrow(ArrowStage(stage, range(count), count, next_count), COLUMNS)

@@ -76,8 +76,8 @@ class EmitterStage:
     """Stage 0: spout tasks emit their share of every batch; what is chained to them runs at once.
 
     Attributes:
-        deals: into how many runs of consecutive attempts the wave is dealt, where slots would have nothing to do
-            otherwise; each is a partition, for each one of the plan.
+        deals: into how many runs of consecutive attempts the wave is dealt, so that no slot is idle. Each partition of
+            the plan becomes as many.
     """
 
     entry: StageEntry[Plan]
@@ -86,7 +86,7 @@ class EmitterStage:
 
     @classmethod
     def of(cls, entry: StageEntry[Plan], wave: WaveInput) -> EmitterStage:
-        """Deals a wave over the slots (driver)."""
+        """Deals a wave into as many runs as there are slots for (driver)."""
         plan = entry.plan.value
         idle = (plan.slots or 0) // len(plan.stages[0].partitions) if plan.has_independent_batches else 1
         return cls(entry, wave, max(1, min(idle, len(wave.batches))))

@@ -199,6 +199,7 @@ class GrowingComparison(FileComparison):
         store: see `FileComparison`.
 
     Attributes:
+        former: the notes as they are stored.
         moved: former path -> path, of files that have another name now.
         alike: former path -> path, of files of which the user says whether they are one.
         unread: names under which there is something now that was not read, and is not going to be; told by `change`.
@@ -207,6 +208,7 @@ class GrowingComparison(FileComparison):
     def __init__(self, known: KnownFiles, pending: Collection[str], store: FileStore) -> None:
         super().__init__(pending, store)
         self._known = known
+        self.former = dict(known.notes)
         self.moved: dict[str, str] = {}
         self.alike: dict[str, str] = {}
         self.unread: list[str] = []
@@ -217,7 +219,7 @@ class GrowingComparison(FileComparison):
         Raises:
             SourceError: a file cannot be read.
         """
-        former = dict(self._known.notes)
+        former = self.former
         aside = {path: facts for path in former if path not in found and (facts := self._set_aside(path))}
         settled = self._known.settle({**found, **aside}, lambda waiting: waiting.keys())
         self.moved = settled.moved
@@ -249,6 +251,15 @@ class GrowingComparison(FileComparison):
             renamed=tuple(self._renamed),
             again_notes=self._again_notes,
         )
+
+    def accepted(self, notes: Mapping[str, PrefixMark]) -> dict[str, PrefixMark]:
+        """Returns the notes by the names that files have now, once `change` has looked.
+
+        Args:
+            notes: as the user has accepted them, who has said what is the same file under another name.
+        """
+        now = {path: note for path, note in self._known.notes.items() if path not in self.alike}
+        return now | {path: notes[path] for path in self.alike.values() if path in notes}
 
     def _set_aside(self, path: str) -> FileFacts | None:
         """Facts of a file that a run has set aside and not removed."""

@@ -6,7 +6,7 @@ bytes or stops with an error. Large files are split among the emitter tasks, sma
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import replace
 from typing import Any
@@ -78,10 +78,7 @@ class FileCoordinator(SpoutCoordinator):
         self._finished = finished or FinishedFiles()
         self._places = places or DonePlaces()
         self._notes: dict[str, PrefixMark] = {}
-        self._former_notes: dict[str, PrefixMark] = {}  # before they were compared with how the files are now
-        self._unread: Collection[str] = ()  # names of files that were replaced, which the user lets be
-        self._notes_now: dict[str, PrefixMark] | None = None  # by the names that files have, if it was looked for
-        self._alike: Mapping[str, str] = {}
+        self._growing: GrowingComparison | None = None  # of a folder that is followed, if it was compared
         self._is_compared = False
         self._ended: dict[str, PrefixMark] = {}  # files done with since the last transaction, without a record of it
         self._is_untouched = False  # nothing was cut of the file the scanner is in
@@ -114,20 +111,18 @@ class FileCoordinator(SpoutCoordinator):
                 field = f"metadata field 'coordinator:{last_txid}' of topology {self._topology_id!r}"
                 raise SourceError(f"{field}: {error}") from None
         if isinstance(self._order, GrowingOrder):
-            self._order.resume(self._former_notes or self._notes, self._accepted_notes(), self._unread)
+            growing = self._growing
+            if growing is None:
+                self._order.resume(self._notes, self._notes, ())
+            else:
+                self._order.resume(growing.former, growing.accepted(self._notes), growing.unread)
             self._notes = self._order.known.notes
         self._order.begin(self._notes if self._is_compared else {}, final)
         # which of them ends where is no longer known, and by the last transaction all of them do
-        whole = {path: note for path, note in self._notes.items() if path not in self._unread}
+        unread = () if self._growing is None else self._growing.unread
+        whole = {path: note for path, note in self._notes.items() if path not in unread}
         self._finished.cut(last_txid, _finished(whole))
         self._go_after(last)
-
-    def _accepted_notes(self) -> dict[str, PrefixMark]:
-        """Returns the notes by the names that files have now; the user has said what is the same under another name."""
-        if self._notes_now is None:
-            return self._notes
-        now = {path: note for path, note in self._notes_now.items() if path not in self._alike}
-        return now | {path: self._notes[path] for path in self._alike.values() if path in self._notes}
 
     def is_ready(self) -> bool:
         return self._advance()
@@ -181,13 +176,11 @@ class FileCoordinator(SpoutCoordinator):
         last = parse_ranges(former.last)[-1]
         pending = {each.path for metadata in former.pending for each in parse_ranges(metadata)}
         stored = {name: note for name, note in former.notes.items() if note is not None}
-        notes = self._former_notes = noted(self._places.recall(stored), self._topology_id)
+        notes = noted(self._places.recall(stored), self._topology_id)
         if isinstance(self._order, GrowingOrder):
             self._places.tell_change(self._topology_id)
-            known = self._order.known.like_it(notes)
-            growing = GrowingComparison(known, pending, self._store)
-            change = growing.change(self._order.look())
-            self._unread, self._alike, self._notes_now = growing.unread, growing.alike, known.notes
+            self._growing = GrowingComparison(self._order.known.like_it(notes), pending, self._store)
+            change = self._growing.change(self._order.look())
             return replace(change, notes={**change.notes, **self._places.notes()})
         sizes = {path: found.size for path, found in self._found.items()}
         return SortedComparison(
@@ -245,8 +238,8 @@ class FileCoordinator(SpoutCoordinator):
         before, edges = self._edges
         if before and edges_of(file, before) != edges:
             raise SourceError(
-                f"input file {file.path!r} was cut off and written again while it was read, up to byte {before}: run "
-                "again, which looks for what was read under other names"
+                f"input file {file.path!r} was cut off and written again after {before} bytes of it were read: run "
+                "again, and what was read is looked for under other names"
             ).about(Trouble.INPUT_CHANGED)
         self._edges = end, edges_of(file, end)
 
@@ -339,7 +332,7 @@ class FileCoordinator(SpoutCoordinator):
                 file.close()
             if found.path != joined.path and self._order.is_taken(found.path):
                 raise SourceError(
-                    f"input file {joined.path!r} is {found.path!r} by now, a name under which another file was read: "
+                    f"input file {joined.path!r} is {found.path!r} by now, and another file was read under that name: "
                     "run again"
                 ).about(Trouble.INPUT_CHANGED)
             return found, self._open(found.path)

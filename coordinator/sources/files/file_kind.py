@@ -288,6 +288,6 @@ def find_file(kind: FileKind, store: FileStore, path: str) -> FoundFile:
 
 
 def edges_of(file: InputFile, size: int) -> int:
-    """Digest of the beginning of a file and of the end of its first `size` bytes."""
+    """Digest of the beginning of a file and of the end of its first `size` bytes; of fewer if it is shorter."""
     head = min(size, EDGE_BYTES)
-    return digest64(file.read(0, head), file.read(size - head, size))
+    return digest64(file.read_up_to(0, head), file.read_up_to(size - head, size))

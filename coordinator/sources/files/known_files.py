@@ -201,7 +201,8 @@ class KnownFiles:
             self._find_by_content(path, lost, found, settled, here)
         replaced = {path: lost[path] for path in (lost.keys() & strange.keys()) - settled.moved.keys() - here.keys()}
         settled.replaced = [*self._replaced(replaced, ready, waiting), *self._others(lost, here)]
-        self._take_over(settled, found, here, waiting)
+        self._keep_nameless(settled, lost, waiting)
+        self._take_over(settled, found, here)
         settled.missing = {path: note for path, note in lost.items() if path not in settled.moved}
         read = {path for path, mark in here.items() if mark.is_whole}
         for path in sorted(ready - read - replaced.keys() - {each.path for each in settled.alike}):
@@ -290,29 +291,27 @@ class KnownFiles:
                     "would neither be read nor removed",
                 )
 
-    def _take_over(
-        self,
-        settled: Settled,
-        found: Mapping[str, FileFacts],
-        here: Mapping[str, PrefixMark],
-        waiting: Collection[str],
-    ) -> None:
-        """Has files known by the names and the looks they have now.
+    def _keep_nameless(self, settled: Settled, lost: Mapping[str, PrefixMark], waiting: Collection[str]) -> None:
+        """Gives a made-up name to files whose own another one has got, while what they may have been packed into waits.
 
-        One whose name another file has got is known by none, as long as something waits that it may have been packed
-        into.
+        Without that the packed file, which is complete later, would be taken for a new one.
         """
-        for former in settled.moved:
-            self.notes[former] = replace(here[settled.moved[former]], record_count=self.notes[former].record_count)
-        nameless = {path for path, note in self.notes.items() if note.is_made_up(path)}
-        taken = {*settled.moved.values(), *nameless} - settled.moved.keys()
-        for path in () if self._removes else sorted(taken & self.notes.keys()):
-            note = self.notes[path]
+        taken = set() if self._removes else settled.moved.values() - settled.moved.keys()
+        for path, note in sorted(lost.items()):
+            is_nameless = note.is_made_up(path)
+            if path in settled.moved or not (is_nameless or path in taken):
+                continue
             if note.is_whole and any(is_related(path, other) for other in waiting):
-                settled.moved[path] = path if path in nameless else note.made_up_name(path)
-            elif path in nameless:
+                settled.moved[path] = path if is_nameless else note.made_up_name(path)
+            elif is_nameless:
                 del self.notes[path]
                 self._forgotten.add(path)
+
+    def _take_over(self, settled: Settled, found: Mapping[str, FileFacts], here: Mapping[str, PrefixMark]) -> None:
+        """Has files known by the names and the looks they have now."""
+        for former, path in settled.moved.items():
+            if path in here:
+                self.notes[former] = replace(here[path], record_count=self.notes[former].record_count)
         self.rename(settled.moved)
         self._sure |= {path: found[path] for path, mark in here.items() if mark.is_whole}
 

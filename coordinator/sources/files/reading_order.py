@@ -88,7 +88,7 @@ class ReadingOrder(ABC):
 
     @abstractmethod
     def relocated(self, file: JoinedFile, *, is_begun: bool) -> JoinedFile:
-        """Returns a file under the name it has by now, if it can be told; `is_begun`: something was cut of it."""
+        """Returns a file under its present name, where that is certain; `is_begun`: something was cut of it."""
 
     def is_taken(self, path: str) -> bool:
         """Returns whether a file that was read is known by a name; since the last look another may have got it."""

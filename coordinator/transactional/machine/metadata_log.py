@@ -98,10 +98,10 @@ class MetadataLog:
         return stored | self._fresh_notes(max([*uncommitted, self._replaced_after]), uncommitted)
 
     def replace_notes(self, notes: Mapping[str, Any]) -> None:
-        """Has notes stored, or forgotten where they are None, in place of those of everything that was cut.
+        """Has notes stored, or forgotten where they are None, in place of those of everything cut so far.
 
-        They are as of now, and what earlier runs have cut is noted as it was then: so they are stored with the last of
-        that and win over it, and not before, since a run that dies earlier is followed by another that compares anew.
+        They tell how things are now; metadata that earlier runs have cut tells how they were then. So they are stored
+        with the last of that metadata, and win over it. A run that dies before is followed by one that compares anew.
         """
         self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
 

@@ -280,7 +280,7 @@ class ClusteredServers(MovingServers):
         return next((int(each[2][1]) for each in node.ask("CLUSTER", "SLOTS") if each[0] <= slot <= each[1]), None)
 
     def _owns(self, node: Node, slot: int) -> bool:
-        with suppress(redis.RedisError, StopIteration):
+        with suppress(redis.RedisError):
             return self._owner_port(node, slot) == node.port
         return False
 

@@ -42,10 +42,11 @@ def bare_root() -> Iterator[logging.Logger]:
     """The root logger as a process begins with it; pytest has given it handlers."""
     root = logging.getLogger()
     handlers, root.handlers = root.handlers, []
+    filters, root.filters = root.filters, []
     try:
         yield root
     finally:
-        root.handlers = handlers
+        root.handlers, root.filters = handlers, filters
 
 
 def record_of(module: str, level: int = logging.ERROR) -> logging.LogRecord:
@@ -60,6 +61,16 @@ def test_a_broken_connection_is_not_told_by_py4j_a_users_warning_is(capsys: pyte
             root.handle(record_of("users_info", logging.INFO))
         assert root.handlers == []
 
+    assert capsys.readouterr().err == "said by users_spout\n"
+
+
+def test_what_threads_of_py4j_say_after_the_block_is_left_out_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """They may outlive the command's last sentence; logging's handler of last resort would show it."""
+    with bare_root() as root:
+        with logging_to_stderr(debug=False):
+            pass
+        for module in ("clientserver", "users_spout"):
+            root.handle(record_of(module))
     assert capsys.readouterr().err == "said by users_spout\n"
 
 

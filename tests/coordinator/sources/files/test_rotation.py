@@ -163,6 +163,25 @@ def test_a_file_is_read_to_its_end_under_its_new_name(cluster, tmp_path, rotate)
     assert run.state("lines") == LONG
 
 
+@pytest.mark.parametrize("count", [5, 25], ids=["shorter", "longer"])
+def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(cluster, tmp_path, count) -> None:
+    write(tmp_path / "app.log", *LONG)
+    run = started(cluster, tmp_path)
+    for _ in range(10_000):  # bounded: far more steps than two transactions take
+        if run.statistics.committed >= 2:
+            break
+        run.tick()
+    copy_and_cut_off(tmp_path)
+    newer = [f"newer {number}: {line}" for number, line in enumerate((LONG * 2)[:count])]
+    write(tmp_path / "app.log", *newer)
+    with pytest.raises(SourceError, match=r"app\.log' was cut off and written again after \d+ bytes of it were read"):
+        run.run_until_idle()
+    run.close()
+    run = started(cluster, tmp_path)
+    run.run_until_idle()
+    assert sorted(run.state("lines")) == sorted(LONG + newer)
+
+
 def test_a_transaction_that_is_not_committed_is_replayed_from_the_file_under_its_new_name(cluster, tmp_path) -> None:
     write(tmp_path / "app.log", "a", "hated")
     Keep.hated = "hated"
