@@ -5,7 +5,7 @@ Pure. The result must not depend on how transactions are grouped, so the prefix 
 * before the first attempt that failed on any task, whose edges do not cancel its residue, or which refused too many
   tuples;
 * before the first attempt that read a field which a lower attempt of the group wrote on another task, whether or not
-  it failed on that;
+  that made it fail;
 * before the commit would exceed the operation limit.
 
 Tasks compose their own good prefix before they report, which keeps the driver's work small. If that

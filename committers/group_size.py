@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections import deque
 
-SLACK = 4
-"""How many times longer than the target a group may take before it is cut though its commit phase has run, and has to
-run again for fewer of its transactions."""
+OVERRUN_FACTOR = 4
+"""A group may take this many times its target before it is cut after its commit phase has run, since that has to run
+again then."""
 FIRST_MAX = 16
 """Most transactions of a group while nothing is known of how long they take."""
 FEW_OPERATIONS = 1_000
@@ -74,7 +74,7 @@ class GroupSize:
         self._costs.append((call_s / published, call_s / operation_count if is_slow else 0))
         transaction_s, operation_s = map(min, zip(*self._costs, strict=True))
         self._by_time = max(1, int(self._target_s / transaction_s))
-        fitting = int(SLACK * self._target_s / operation_s) if operation_s else 2 * self.operations_limit
+        fitting = int(OVERRUN_FACTOR * self._target_s / operation_s) if operation_s else 2 * self.operations_limit
         self.operations_limit = max(1, min(self._operations_max, fitting))
 
     def one_by_one(self) -> None:

@@ -1,7 +1,8 @@
 """Maps that forget in steps: each rotation drops the entries that were put a fixed number of rotations ago.
 
 Expiry thus costs nothing per entry: no times are kept and nothing is searched. It is deliberately coarse;
-the caller decides how much time passes between rotations. Pure: no clock, no lock, no thread.
+the caller decides how much time passes between rotations. Pure: no clock, no lock, no thread. Timeouts of messages and
+batches use it, and users may.
 
 Source: backtype.storm.utils.RotatingMap; JStorm's RotatingMap.
 """

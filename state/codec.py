@@ -65,9 +65,10 @@ def _pack(value: Any, nesting: int) -> bytes:
 
 
 def unpack(packed: bytes, *, mapping: Mapper | None = None) -> Any:
-    """Returns the value that was given to `pack`; damaged bytes, and those of others, are a CodecError.
+    """Returns the value that was given to `pack`; raises CodecError for damaged or foreign bytes.
 
-    `mapping` makes dicts of keys and values, where bytes of others may hold a key twice; a ValueError of it is one too.
+    `mapping` makes dicts of keys and values, where foreign bytes may hold a key twice; if it raises ValueError, so does
+    this, as CodecError.
     """
     return _unpack(packed, 0, mapping)
 
@@ -173,7 +174,7 @@ def exact_time(text: str) -> dt.datetime:
     """Returns a time in ISO 8601.
 
     Raises:
-        ValueError: it is none, or finer than a datetime, so that Python would cut the rest.
+        ValueError: it is not one, or is finer than a datetime, so that Python would cut the rest.
     """
     if FINER.search(text):
         raise ValueError(f"{text} is finer than microseconds")

@@ -52,7 +52,7 @@ GATED_LIBRARIES = {
 }
 
 # Protocol logic: clocks and fresh ids come in as parameters, and nothing outside the process is touched. A room or a
-# package stands for all that is in it. docs/architecture.md shows this list, and a test compares them.
+# package stands for all that is in it.
 PURE_MODULES = (
     "state/attempt",
     "state/codec",

@@ -177,9 +177,9 @@ class AttemptCollector:
         self.refused_tuples.add(refused, reason)
 
     def _refused_record(self, record: Any) -> Tuple | dict[str, Any]:
-        """Returns the tuple that a record was made of: the one that is executed, or one that has all of its values.
+        """Returns the tuple that a record was made of: the one being executed, or one rebuilt from all of its values.
 
-        Of any other, nobody knows the rest: it is refused as its values by name.
+        A record that lacks fields of the tuple, and is not the one being executed, is refused as its values by name.
         """
         values = {name: getattr(record, name) for name in names_of(type(record))}
         if self._received is not None:

@@ -19,7 +19,8 @@ from coordinated_bolt.watching.metrics import no_clock
 from coordinated_bolt.wiring import TaskWiring
 from state.attempt import TransactionAttempt
 
-Begin = Callable[[TransactionAttempt, TaskWiring], None]
+NoteRunning = Callable[[TransactionAttempt, TaskWiring], None]
+"""Called with an attempt and a task just before that task runs it, so that a timeout names the right one."""
 
 
 class ChainedTasks:
@@ -56,7 +57,7 @@ class ChainedTasks:
 
         return wiring.outboxes(self._carrier, new_hand_overs)
 
-    def run(self, attempt: TransactionAttempt, begin: Begin) -> Iterator[tuple[TaskWiring, AttemptResult | None]]:
+    def run(self, attempt: TransactionAttempt, begin: NoteRunning) -> Iterator[tuple[TaskWiring, AttemptResult | None]]:
         """Runs the chained tasks over an attempt that the head has ended, well or not.
 
         Yields each one's result; None if it was skipped.

@@ -1,6 +1,6 @@
 """What one task hands to another in the same process for one attempt: its tuples, and how many there are.
 
-The memory's counterpart of frames. Values arrive as if they had been packed and unpacked: with the same types, and
+The in-memory counterpart of frames. Values arrive as if they had been packed and unpacked: with the same types, and
 shared with nobody. The count is reported and compared, and there is an edge for the ack tree, as for tuples that
 travel; only the digest of bytes is missing from it, since there are no bytes that could change on the way.
 """
@@ -20,7 +20,7 @@ from state.values.own_copy import ATOMS
 _PLAIN = ATOMS | {str}
 """Types whose values the codec returns unchanged, and which nobody can change."""
 _PORTION = 256
-"""Rows looked at together; if one of their values is not plain, all of them pass the codec."""
+"""Rows looked at together; if one of their values is not plain, all of them go through the codec."""
 
 
 class HandOver(HeldRows):

@@ -117,7 +117,7 @@ class WaveTrees:
             acked[root] = acked.get(root, 0) ^ edge
 
     def complete(self, begun: Mapping[int, int]) -> Set[int]:
-        """Returns the roots of the complete trees of those that have begun, each with the xor of its first edges."""
+        """Returns the roots whose trees are complete, of `begun`: root -> xor of the first edges of its tree."""
         acked = self._acked
         if begun.items() <= acked.items():
             return begun.keys()

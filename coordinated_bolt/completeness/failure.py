@@ -109,7 +109,7 @@ class Failure:
         return cls(kind, component_id, task_index, text, tuple_text, trouble=_closer_trouble(error))
 
     def halts(self) -> bool:
-        """Returns whether a replay would only fail again."""
+        """Returns whether a replay would only fail again; the kinds up to UNREACHABLE are in that order."""
         return self.kind <= FailureKind.UNREACHABLE
 
     def is_of_batch(self) -> bool:

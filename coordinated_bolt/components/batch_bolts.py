@@ -59,8 +59,8 @@ class BatchOutputCollector(Protocol):
     def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
         """Keeps a tuple that cannot be processed; it is stored with its transaction, exactly once.
 
-        The tuple counts as processed: nothing else happens to it, and the attempt goes its way. If that fails, the
-        letter goes with it. See docs/dead-letters.md.
+        The tuple counts as processed: nothing else happens to it, and the attempt continues. If that fails, the
+        letter is discarded. See docs/dead-letters.md.
 
         Args:
             tup: the tuple that `execute` received, or one of a batch, as in ``batch[3]``; a mapping of field names to

@@ -36,7 +36,7 @@ class IComponent(ABC):  # noqa: B024 - what is abstract differs from spouts to b
 
 
 class MadeOfFunctions:
-    """Marks a component of ours that calls functions of the user's.
+    """Marks a built-in component that calls user functions.
 
     Attributes:
         made_at: the user's file and line that it stands for.

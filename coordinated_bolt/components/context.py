@@ -13,7 +13,7 @@ from coordinated_bolt.streams.tuples import cut
 from state.codec import is_valid_text
 from state.errors import TopologyError
 
-_MOST = 2**63
+_INT64_END = 2**63
 
 
 @dataclass(slots=True)
@@ -99,6 +99,6 @@ def _checked_count(name: Any, amount: Any) -> int:
         raise TypeError(
             f"counter {name!r} was given {cut(amount)} of type {type(amount).__name__}; give an integer"
         ) from None
-    if not -_MOST <= checked < _MOST:
+    if not -_INT64_END <= checked < _INT64_END:
         raise ValueError(f"counter {name!r} was given {cut(checked)}, which does not fit into 64 bits")
     return checked

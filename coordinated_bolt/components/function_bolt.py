@@ -15,11 +15,11 @@ from coordinated_bolt.streams.tuples import Tuple, cut
 from state.errors import TopologyError
 
 RowFunction = Callable[[Any], Iterable[Any]]
-"""Gives what a tuple, or a record if it is annotated so, becomes: it returns a list, or yields."""
+"""Gives what a tuple, or a record if so annotated, becomes: it returns a list, or yields."""
 
 
 def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunction], FunctionBolt]:
-    """Makes a basic bolt of a function (driver, when its module is imported).
+    """Turns a function into a basic bolt (driver, when its module is imported).
 
         @bolt(output_fields="word")
         def split(tup):
@@ -32,7 +32,7 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
     it gets an object of that.
 
     Raises:
-        TopologyError: it is used without `output_fields`, or of something that cannot be called.
+        TopologyError: it is used without `output_fields`, or on something that cannot be called.
     """
     fields: Any = (output_fields,) if isinstance(output_fields, str) else output_fields
     if is_record_class(fields):
@@ -40,7 +40,9 @@ def bolt(*, output_fields: str | Sequence[str] | type[Any]) -> Callable[[RowFunc
 
     def made(function: RowFunction) -> FunctionBolt:
         if not callable(function):
-            raise TopologyError(f"@bolt(...) was used of {cut(function)}; put it right above a function of a tuple")
+            raise TopologyError(
+                f"@bolt(...) was applied to {cut(function)}; put it directly above a function that takes a tuple"
+            )
         return FunctionBolt(function, tuple(fields), is_single=isinstance(output_fields, str))
 
     return made

@@ -1,8 +1,8 @@
 """What one task of a plain topology sends during one wave: tuples and messages, collected per target and framed.
 
 Small tuples are packed in portions, as stretches, since packing one costs more than all of its values. What ackers are
-told travels as two columns, roots and edges, and a task tells an acker only once a frame about each root: the xor of
-all its acks, which is all that an acker makes of them.
+told travels as two columns, roots and edges, and a frame tells an acker of each root at most once: the xor of all
+acks of a task, which is all that an acker makes of them.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def contents_of(frame: SealedFrame) -> list[StretchOrMessage]:
 
 
 def messages_in(frame: SealedFrame) -> Iterator[Message]:
-    """Returns all that a frame holds, as messages one by one; for an engine whose frames hold one each.
+    """Yields all that a frame holds, as messages; for an engine whose frames hold one each. Tuples come first.
 
     Raises:
         CodecError: the frame does not hold messages.

@@ -1,4 +1,4 @@
-"""Runs the spout of one task of a plain topology, and keeps its messages under way.
+"""Runs the spout of one task of a plain topology, and keeps track of its pending messages.
 
 Source: backtype.storm.daemon.executor (spouts). Differs from Storm: a message without a tree is acked after the
 call that emitted it, not during that call.
@@ -29,7 +29,7 @@ from state.fault_points import reached
 class SpoutTask:
     """One spout task: call `start` and `activate` first, `close` last, and one method at a time.
 
-    Every method that calls the spout returns the `Failure` of what it raised, if it did: the run ends with that.
+    What the spout raises ends the run: `ask` raises it, and the other methods return it as a `Failure`.
 
     Args:
         wiring: the task; its spec is an `ISpout`.

@@ -54,7 +54,7 @@ class ShuffleGrouping(Grouping):
 
 @dataclass(frozen=True, slots=True)
 class NoneGrouping(ShuffleGrouping):
-    """For users who do not mind which; the same as shuffle."""
+    """For users who do not care which task; the same as shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class FieldsGrouping(Grouping):
 class PartialKeyGrouping(Grouping):
     """Sends equal values of the named fields to two tasks, each tuple to the one this emitter has used less.
 
-    Loads stay even where few keys make up most of the tuples, provided that attempts have many tuples and no key has
-    more than two tasks can take. The results for one key are then spread over two tasks; a bolt downstream, on a
-    fields grouping, must merge them.
+    The load stays balanced where few keys make up most of the tuples, provided that attempts have many tuples and no
+    key has more than two tasks can take. The results for one key are then spread over two tasks; a bolt downstream, on
+    a fields grouping, must merge them.
 
     Attributes:
         names: the fields to compare.

@@ -228,7 +228,7 @@ def _in_order(stream_rows: StreamRows, batch: Any) -> Sequence[Any]:
 
 
 def _arrow_names(batch: Any) -> list[str] | None:
-    """Returns the column names of a table or record batch of pyarrow, which this room does not import."""
+    """Returns the column names of a table or record batch of pyarrow, which this module does not import."""
     return getattr(getattr(batch, "schema", None), "names", None)
 
 

@@ -23,7 +23,7 @@ from state.kinds.keyed_state import KeyedState
 from state.kinds.state_family import StateFamily
 from state.kinds.state_handle import StateHandle, check_most
 from state.kinds.value_states import ValueState
-from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 from state.values.value_form import canonical_json
 
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
@@ -196,7 +196,7 @@ class Ranking(Aggregation):
         handle = Aggregation.fitted(self, into.template if isinstance(into, StateFamily) else into, key)
         assert isinstance(handle, StateHandle)
         bounded = copy.copy(handle)
-        bounded.retention = Retention(Side.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
+        bounded.retention = Retention(KeptEnd.HIGHEST, check_most(f"top of state {into.name!r}", self.most))
         if handle.retention not in (KEEP_ALL, bounded.retention):
             raise self.wrong(f"{into!r} keeps other members than the highest {self.most}; leave its limit out")
         if isinstance(into, StateFamily):

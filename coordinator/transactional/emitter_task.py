@@ -15,7 +15,7 @@ from typing import Any
 from coordinated_bolt.batches.attempt_collector import AttemptCollector, taken_late
 from coordinated_bolt.batches.attempt_reports import SendReport
 from coordinated_bolt.batches.attempt_result import AttemptResult
-from coordinated_bolt.batches.chained_tasks import Begin, ChainedTasks
+from coordinated_bolt.batches.chained_tasks import ChainedTasks, NoteRunning
 from coordinated_bolt.completeness.failure import Failure, FailureKind
 from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.components.task_hook import install_hooks
@@ -230,7 +230,7 @@ def report_chain(
     result: AttemptResult | None,
     chained: ChainedTasks,
     *,
-    begin: Begin,
+    begin: NoteRunning,
     send: SendReport,
 ) -> None:
     """Sends the results of a task that has ended an attempt, and of the tasks chained to it, which run now."""

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from state.errors import TransactionError
-from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Field, KeptEnd, Retention, StateKind, ValueType
 
 _NUMBERED = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
 _MEMBERS = (StateKind.SET, StateKind.HYPERLOGLOG)
@@ -174,7 +174,7 @@ class StateWrites:
             for key, delta in later.increments.items():
                 increments[key] = increments.get(key, 0) + delta
         self.appends.extend(later.appends)
-        if self.kind is StateKind.LIST and self.retention.side is Side.LAST:
+        if self.kind is StateKind.LIST and self.retention.side is KeptEnd.LAST:
             del self.appends[: -self.retention.most]
 
     def merge(self, other: StateWrites) -> None:

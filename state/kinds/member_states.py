@@ -9,7 +9,7 @@ from state.errors import TopologyError
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, Item, StateHandle, check_most, declared_type
-from state.values.state_kind import KEEP_ALL, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 
 
 class SetState(KeyedState[Item]):
@@ -232,7 +232,7 @@ def _retention(name: str, keep_highest: int | None, keep_lowest: int | None) -> 
     if keep_highest is not None and keep_lowest is not None:
         raise TopologyError(f"state {name!r} is given keep_highest and keep_lowest; give one of them")
     if keep_highest is not None:
-        return Retention(Side.HIGHEST, check_most(f"keep_highest of state {name!r}", keep_highest))
+        return Retention(KeptEnd.HIGHEST, check_most(f"keep_highest of state {name!r}", keep_highest))
     if keep_lowest is not None:
-        return Retention(Side.LOWEST, check_most(f"keep_lowest of state {name!r}", keep_lowest))
+        return Retention(KeptEnd.LOWEST, check_most(f"keep_lowest of state {name!r}", keep_lowest))
     return KEEP_ALL

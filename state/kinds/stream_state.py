@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from state.commits.packed_writes import SECTION_LIMIT
 from state.kinds.state_handle import Item, StateHandle, check_most
-from state.values.state_kind import Retention, Side, StateKind, ValueType
+from state.values.state_kind import KeptEnd, Retention, StateKind, ValueType
 
 ENTRIES_PER_TASK = 2**32
 """How far apart the numbers of two tasks' first entries are."""
@@ -48,7 +48,7 @@ class StreamState(StateHandle[Item]):
         super().__init__(name)
         self._declare_value("value", value, scale)
         if keep_last is not None:
-            self.retention = Retention(Side.LAST, check_most(f"keep_last of state {name!r}", keep_last))
+            self.retention = Retention(KeptEnd.LAST, check_most(f"keep_last of state {name!r}", keep_last))
 
     def append(self, fields: Mapping[str, Item]) -> None:
         """Appends one entry of one or more fields.

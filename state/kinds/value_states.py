@@ -7,7 +7,7 @@ from typing import Any, SupportsIndex, overload
 
 from state.kinds.session import MISSING
 from state.kinds.state_handle import Item, Number, StateHandle, Value, check_most
-from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 
 
 class ValueState(StateHandle[Value]):
@@ -83,7 +83,7 @@ class ListState(StateHandle[Item]):
         super().__init__(name)
         self._declare_value("item", value, scale)
         if keep_last is not None:
-            self.retention = Retention(Side.LAST, check_most(f"keep_last of state {name!r}", keep_last))
+            self.retention = Retention(KeptEnd.LAST, check_most(f"keep_last of state {name!r}", keep_last))
 
     def append(self, value: Item) -> None:
         """Appends one item.

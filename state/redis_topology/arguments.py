@@ -20,9 +20,9 @@ from state.commits.write_set import DeadLetterWrites
 from state.errors import TransactionError
 from state.keys import Keys
 from state.redis_client.packed_call import Argument
-from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, KeptEnd, Retention, StateKind, ValueType
 
-_PUT = {None: "put", Side.LAST: "put", Side.HIGHEST: "raise", Side.LOWEST: "lower"}
+_PUT = {None: "put", KeptEnd.LAST: "put", KeptEnd.HIGHEST: "raise", KeptEnd.LOWEST: "lower"}
 
 BYTES_LIMIT = 256 * 1024 * 1024
 """Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
@@ -171,13 +171,13 @@ def _retained(head: list[Argument], retention: Retention) -> list[Argument]:
     content: list[Argument] = []
     most = retention.most
     match retention.side:
-        case Side.HIGHEST:
+        case KeptEnd.HIGHEST:
             content += [*head, "trim", "1", "0", str(-most - 1)]
-        case Side.LOWEST:
+        case KeptEnd.LOWEST:
             content += [*head, "trim", "1", str(most), "-1"]
-        case Side.LAST if head[1] == StateKind.STREAM.value:
+        case KeptEnd.LAST if head[1] == StateKind.STREAM.value:
             content += [*head, "trim", "1", str(most)]
-        case Side.LAST:
+        case KeptEnd.LAST:
             content += [*head, "trim", "1", str(-most), "-1"]
     if retention.expires_ms is not None:
         content += [*head, "expire", "1", str(retention.expires_ms)]

@@ -53,7 +53,9 @@ class ValueType(StrEnum):
 _STORED = {ValueType.DECIMAL: ValueType.INT, ValueType.JSON: ValueType.STR}
 
 
-class Side(StrEnum):
+class KeptEnd(StrEnum):
+    """Which entries a bounded state keeps."""
+
     HIGHEST = "highest"
     LOWEST = "lowest"
     LAST = "last"
@@ -67,21 +69,21 @@ class Retention:
         side: which entries stay; None if all do.
         most: how many; 0 without a side.
         expires_ms: when the key goes, in milliseconds since 1970; None if it stays. Every commit that writes to the key
-            sets it, so it is the same whatever else has become of the key.
+            sets it, so it is the same whatever happened to the key.
     """
 
-    side: Side | None = None
+    side: KeptEnd | None = None
     most: int = 0
     expires_ms: int | None = None
 
     @property
     def is_ranked(self) -> bool:
         """Whether the members with the best scores stay: then a member keeps the best score it was ever given."""
-        return self.side is Side.HIGHEST or self.side is Side.LOWEST
+        return self.side is KeptEnd.HIGHEST or self.side is KeptEnd.LOWEST
 
     def is_better(self, score: float, than: float) -> bool:
-        """Returns whether a ranked member that has one score would take the other."""
-        return score > than if self.side is Side.HIGHEST else score < than
+        """Returns whether a ranked member takes `score` in place of `than`."""
+        return score > than if self.side is KeptEnd.HIGHEST else score < than
 
     def to_wire(self) -> list[Any]:
         """Returns plain data for the codec; empty if everything is kept."""
@@ -92,7 +94,7 @@ class Retention:
         if not wire:
             return KEEP_ALL
         side, most, expires_ms = wire
-        return cls(side and Side(side), most, expires_ms)
+        return cls(side and KeptEnd(side), most, expires_ms)
 
 
 KEEP_ALL = Retention()

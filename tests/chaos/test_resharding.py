@@ -18,7 +18,7 @@ from state.commits.write_set import WriteSet
 from state.redis_client.connection import pairs_of, text_of
 from state.redis_server.program import find_server_program
 from state.redis_topology.store import RedisStore
-from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.conftest import absent, redis_program
 from tests.support.stores.builders import acquire, attempt, commit_of, writes
 from tests.support.stores.moving_servers import ClusteredServers, await_
@@ -28,7 +28,7 @@ ROUNDS = int(os.environ.get("TXBATCH_RESHARD_ROUNDS", "2"))
 """Moves of the slot on each kind of server; 50 take twenty seconds."""
 SLOT = 0
 STAYS = Retention(expires_ms=4_102_444_800_000)
-BEST, LAST = Retention(Side.HIGHEST, 5), Retention(Side.LAST, 5)
+BEST, LAST = Retention(KeptEnd.HIGHEST, 5), Retention(KeptEnd.LAST, 5)
 STR, INT, FLOAT = ValueType.STR, ValueType.INT, ValueType.FLOAT
 
 

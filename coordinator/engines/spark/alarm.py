@@ -36,7 +36,7 @@ class Deadline:
     Attributes:
         started_s: when it was started, by the driver's clock since 1970.
         timeout_s: how long it may take.
-        limit: what that is called.
+        limit: the name of that limit.
     """
 
     started_s: float
@@ -65,7 +65,7 @@ class Alarm:
     Args:
         wiring: the task of the topology; the first of several.
         timeout_s: how long it may take.
-        limit: what that is called.
+        limit: the name of that limit.
     """
 
     def __init__(self, wiring: TaskWiring, timeout_s: float, limit: str = MESSAGE_TIMEOUT) -> None:

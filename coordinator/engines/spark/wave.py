@@ -1,4 +1,4 @@
-"""One wave as one or two jobs; what carries rows from stage to stage is a parameter.
+"""One wave as one or two jobs, the same for every engine; `WaveStages`, which carries the rows, is an engine's own.
 
 Job 1 runs the processing stages and collects the ackers' results. Job 2 runs the commit phase of a group from what the
 meeting stage was sent. Committers that only write run in job 1 already, together with the ackers, and there is no job 2
@@ -117,7 +117,7 @@ class Wave(Generic[RowsT]):
             processed = shares_processed(plan, shares, early, answers)
         else:
             meeting = MeetingStage(entry, wave, early)
-            arriving = yield from self._arriving(entry)
+            arriving = yield from self._rows_of_meeting_stage(entry)
             verdicts = stages.run(arriving, meeting, plan.meeting_stage, partitions)
             found = stages.collected(verdicts, partitions)
             stages.check((task_id for task_id, _ in found), asked)
@@ -133,7 +133,7 @@ class Wave(Generic[RowsT]):
         """Job 2: the commit phase of some attempts, in order."""
         plan, stages, entry = self._plan, self._stages, replace(self._entry, deadline=deadline)
         wave, first, last = self._input.attempts().attempts, plan.meeting_stage, len(plan.stages) - 1
-        rows = yield from self._arriving(entry)
+        rows = yield from self._rows_of_meeting_stage(entry)
         for index in range(first, last + 1):
             stage = CommitStage(entry, index, wave, attempts, composed, self._reading)
             rows = stages.run(rows if index == first else stages.moved(rows, index), stage, index)
@@ -144,11 +144,11 @@ class Wave(Generic[RowsT]):
         return reports
 
     def release(self) -> None:
-        """Deletes what Spark keeps of the wave; nothing of it can be run again."""
+        """Deletes what is kept of the wave; nothing of it can be run again."""
         self._stages.release()
 
-    def _arriving(self, entry: StageEntry[Plan]) -> Steps[RowsT]:
-        """Returns what the meeting stage reads; both jobs read the same where it is kept."""
+    def _rows_of_meeting_stage(self, entry: StageEntry[Plan]) -> Steps[RowsT]:
+        """Returns what the meeting stage reads: what job 1 has computed, if that is kept; else it is computed again."""
         if self._kept is not None:
             return self._kept
         plan, stages, lean = self._plan, self._stages, self._input.without_content()

@@ -16,7 +16,7 @@ from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
-from state.values.state_kind import Side, StateKind, ValueType
+from state.values.state_kind import KeptEnd, StateKind, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def lines_of_state(
 def _pieces(records: RedisRecords, chosen: ChosenState, *, from_lowest: bool) -> Iterator[Entries]:
     if chosen.state.kind is not StateKind.SORTED_SET:
         return records.entries(chosen.name, chosen.state.kind)
-    keeps_lowest = chosen.state.keep.startswith(Side.LOWEST)
+    keeps_lowest = chosen.state.keep.startswith(KeptEnd.LOWEST)
     return records.ranked(chosen.name, from_lowest=from_lowest or keeps_lowest)
 
 

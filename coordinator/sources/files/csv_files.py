@@ -50,7 +50,7 @@ class CsvFiles(FileSpout):
             is noticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.
+        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
     """
 
     def __init__(

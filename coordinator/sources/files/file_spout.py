@@ -53,7 +53,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
         filesystem: of pyarrow; None for what the patterns say.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file is of another kind, or a parameter is of no use.
+        TopologyError: nothing matches a pattern, a file is of another kind, or a parameter is invalid.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class FileSpout(ITransactionalSpout, ICommitterTransactionalSpout):
     def fingerprint(self) -> str:
         """Number, size and a digest of paths, sizes and beginnings of the files, and the patterns.
 
-        Patterns are told as absolute paths without links and steps upward, so another spelling is the same input.
+        Patterns are given as absolute paths without links and steps upward, so another spelling is the same input.
         A folder that is followed has only its patterns: whatever matches them belongs to the input. Of other files,
         the sizes are those that a coordinator of this spec has found last: what grows meanwhile is for the next run.
 

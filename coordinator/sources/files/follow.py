@@ -30,7 +30,7 @@ class Follow:
         done_path: a file or folder; on this machine for a list, in the store of the files for a folder.
 
     Raises:
-        TopologyError: a value is unknown or of no use with the others.
+        TopologyError: a value is unknown, or does not go with the others.
     """
 
     complete: Completion = "quiet"

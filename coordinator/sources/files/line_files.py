@@ -38,8 +38,8 @@ class TextFiles(FileSpout):
             ``pyarrow.fs`` opens, such as ``s3://bucket/logs/*.txt``. Directories are not taken, a file matched twice is
             taken once.
         lines_per_batch: lines of a transaction; only the last one has fewer. May change between runs.
-        encoding: of the files: UTF-8, or one of a byte a character such as ``"cp1252"``; dead letters are UTF-8 then.
-        encoding_errors: ``strict`` takes a line that is not valid in it for a bad record; ``replace`` puts U+FFFD where
+        encoding: of the files: UTF-8, or a single-byte encoding such as ``"cp1252"``; dead letters are UTF-8 then.
+        encoding_errors: ``strict`` treats a line that is not valid in it as a bad record; ``replace`` puts U+FFFD where
             bytes are wrong.
         on_bad_record: what becomes of a bad record: ``"fail"`` stops the run and names it, ``"skip"`` leaves it out and
             counts it, ``"dead_letter"`` emits it on the stream `DEAD_LETTER_STREAM`, or
@@ -48,10 +48,10 @@ class TextFiles(FileSpout):
             and ``"line_number"`` (from 1) every tuple carries after the line.
         follow: True, or a `Follow`, waits for new files instead of coming to an end.
         filesystem: of ``pyarrow.fs``, in which the patterns are paths.
-        line_bytes_max: a longer line is refused, at the latest if it is longer by 1 MiB.
+        line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.
+        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
     """
 
     def __init__(
@@ -95,10 +95,10 @@ class JsonLines(FileSpout):
         with_origin: see `TextFiles`.
         follow: see `TextFiles`.
         filesystem: see `TextFiles`.
-        line_bytes_max: a longer line is refused, at the latest if it is longer by 1 MiB.
+        line_bytes_max: longer lines are refused; an excess under 1 MiB may go unnoticed.
 
     Raises:
-        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is of no use.
+        TopologyError: nothing matches a pattern, a file holds no text, or a parameter is invalid.
     """
 
     def __init__(

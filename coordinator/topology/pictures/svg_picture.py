@@ -76,7 +76,7 @@ def _elements(picture: TopologyPicture, drawing: Drawing) -> Iterator[str]:
 
 
 def graph_elements(drawing: Drawing, note_tone: str = "") -> Iterator[str]:
-    """Returns edges and components, of which a page gives notes another tone; a page styles the classes itself."""
+    """Returns edges and components; `note_tone` overrides the colour of notes. A page styles the classes itself."""
     for line in drawing.lines:
         yield from _line(line)
     for box in drawing.boxes:
@@ -126,7 +126,7 @@ def _title(picture: TopologyPicture) -> str:
 
 def _description(picture: TopologyPicture) -> str:
     """Says in words what the picture shows."""
-    heard = [f"{edge.target} hears {edge.source} by {edge.label}" for edge in picture.edges]
+    heard = [f"{edge.target} receives from {edge.source}, grouping {edge.label}" for edge in picture.edges]
     placed = [f"{group.label}: {', '.join(group.members) or 'no component'}" for group in picture.groups]
     return ". ".join([*placed, *heard, *picture.facts])
 

@@ -121,7 +121,7 @@ def test_what_it_raises_or_returns_by_mistake_is_named():
         run_bolt(failing, LINES, fields=["line"])
     with pytest.raises(UserCodeError, match=r"wrong returned 'to be' for .*; return a list, or yield each row"):
         run_bolt(wrong, LINES, fields=["line"])
-    with pytest.raises(TopologyError, match="was used of 3; put it right above a function"):
+    with pytest.raises(TopologyError, match="was applied to 3; put it directly above a function"):
         bolt(output_fields="word")(3)  # type: ignore[arg-type]
 
 

@@ -11,7 +11,7 @@ from state.errors import ProtocolError, StateRefusedError
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology import arguments as redis_arguments
 from state.redis_topology.store import RedisStore
-from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import MAX_INTEGER, VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.support.stores.builders import acquire, attempt, commit_of, counts, unanswered, unchanged, writes
 
 MAX_TXID = 2**53 - 1
@@ -81,7 +81,7 @@ class TestEffects:
         assert client.xrange("{wc}:e") == [(b"1-0", {b"a": b"1", b"b": b"2"}), (b"1-4294967296", {b"a": b"3"})]
 
     def test_a_bounded_stream_keeps_its_last_entries_and_the_groups_of_others(self, store, client):
-        last = Retention(Side.LAST, 3)
+        last = Retention(KeptEnd.LAST, 3)
         entries = [[[txid, number, "n", f"{txid}.{number}"] for number in range(2)] for txid in (1, 2)]
         commit_ok(store, one(STREAM, STR, appends=entries[0], retention=last), 1)
         client.xgroup_create("{wc}:s", "readers", id="0")

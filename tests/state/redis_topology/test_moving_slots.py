@@ -16,14 +16,14 @@ from state.records.stored_records import StoredPiece
 from state.redis_client.connection import pairs_of
 from state.redis_server.program import find_server_program
 from state.redis_topology.store import RedisStore
-from state.values.state_kind import VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.conftest import redis_program
 from tests.support.stores.builders import EXPORTED, acquire, attempt, commit_of, counts, writes
 from tests.support.stores.moving_servers import ClusteredServers
 
 pytestmark = pytest.mark.redis
 LATER = Retention(expires_ms=4_102_444_800_000)
-LAST = Retention(Side.LAST, 3)
+LAST = Retention(KeptEnd.LAST, 3)
 MANY = [f"{n}" for n in range(1_500)]
 """More than one command takes away."""
 S, H, Z, L, V = StateKind.SET, StateKind.HASH, StateKind.SORTED_SET, StateKind.LIST, StateKind.VALUE
@@ -50,8 +50,8 @@ EMPTIED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"x": writes(S, STR, deletes=dict.fromkeys(MANY, True))},
     ),
     "the best members are removed": (
-        {"x": writes(Z, FLOAT, puts={"a": 1.0}, retention=Retention(Side.HIGHEST, 3))},
-        {"x": writes(Z, FLOAT, deletes={"a": True}, retention=Retention(Side.HIGHEST, 3))},
+        {"x": writes(Z, FLOAT, puts={"a": 1.0}, retention=Retention(KeptEnd.HIGHEST, 3))},
+        {"x": writes(Z, FLOAT, deletes={"a": True}, retention=Retention(KeptEnd.HIGHEST, 3))},
     ),
 }
 

@@ -15,7 +15,7 @@ from state.commits.quarantine import QuarantineRecord
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
 from state.errors import StaleReadError
-from state.values.state_kind import VALUE_FIELD, Field, Retention, Side, StateKind
+from state.values.state_kind import VALUE_FIELD, Field, KeptEnd, Retention, StateKind
 
 
 class MemoryStore:
@@ -111,7 +111,7 @@ class MemoryStore:
 
 
 def _append(held: dict[Any, Any], writes: StateWrites) -> None:
-    is_bounded, most = writes.retention.side is Side.LAST, writes.retention.most
+    is_bounded, most = writes.retention.side is KeptEnd.LAST, writes.retention.most
     if writes.kind is StateKind.LIST:
         items = held.get(VALUE_FIELD, []) + writes.appends
         held[VALUE_FIELD] = items[-most:] if is_bounded else items
@@ -126,7 +126,7 @@ def _cut(held: dict[Any, Any], retention: Retention) -> None:
     """Leaves the best members of a ranked state; the server's order is by score, then by the bytes of the member."""
     if retention.is_ranked:
         order = sorted(held, key=lambda member: (held[member], _stored(member)))
-        kept = order[-retention.most :] if retention.side is Side.HIGHEST else order[: retention.most]
+        kept = order[-retention.most :] if retention.side is KeptEnd.HIGHEST else order[: retention.most]
         for member in set(held) - set(kept):
             del held[member]
 

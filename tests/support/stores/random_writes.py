@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from state.commits.write_set import WriteSet
-from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, Retention, Side, StateKind, ValueType
+from state.values.state_kind import KEEP_ALL, MAX_INTEGER, VALUE_FIELD, KeptEnd, Retention, StateKind, ValueType
 from tests.support.stores.builders import writes
 
 INTEGERS = [0, 1, -1, 127, 128, -129, 10**8, 10**15, MAX_INTEGER, -MAX_INTEGER]
@@ -47,18 +47,18 @@ def random_write_set(random: Random) -> WriteSet:
         appends=[
             [random.randint(1, 60), number, "n", random.choice(INTEGERS)] for number in range(random.randint(0, 3))
         ],
-        retention=random.choice((KEEP_ALL, Retention(Side.LAST, random.randint(1, 3)))),
+        retention=random.choice((KEEP_ALL, Retention(KeptEnd.LAST, random.randint(1, 3)))),
     )
-    ranked = {side: Retention(side, random.randint(1, 3)) for side in (Side.HIGHEST, Side.LOWEST)}
+    ranked = {side: Retention(side, random.randint(1, 3)) for side in (KeptEnd.HIGHEST, KeptEnd.LOWEST)}
     states |= {
-        "top": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[Side.HIGHEST]),
-        "low": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[Side.LOWEST]),
+        "top": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[KeptEnd.HIGHEST]),
+        "low": writes(StateKind.SORTED_SET, ValueType.FLOAT, puts=some(FLOATS), retention=ranked[KeptEnd.LOWEST]),
         "recent": writes(
             StateKind.LIST,
             ValueType.STR,
             deletes={VALUE_FIELD: True} if random.random() < 0.2 else {},
             appends=random.choices("abc", k=random.randint(0, 4)),
-            retention=Retention(Side.LAST, random.randint(1, 4)),
+            retention=Retention(KeptEnd.LAST, random.randint(1, 4)),
         ),
         "h:part": replace(
             split(StateKind.HASH, ValueType.INT, some(INTEGERS), some(INTEGERS)), retention=random.choice(EXPIRIES)
@@ -67,7 +67,7 @@ def random_write_set(random: Random) -> WriteSet:
             StateKind.SORTED_SET,
             ValueType.FLOAT,
             puts=some(FLOATS),
-            retention=Retention(Side.HIGHEST, 2, random.choice(EXPIRIES).expires_ms),
+            retention=Retention(KeptEnd.HIGHEST, 2, random.choice(EXPIRIES).expires_ms),
         ),
     }
     return WriteSet({name: states[name] for name in random.sample(sorted(states), random.randint(0, 4))})

@@ -51,7 +51,7 @@ def test_an_svg_is_well_formed_named_and_without_script_link_or_id(name):
     root = ElementTree.fromstring(svg)
     assert root.get("role") == "img"
     assert root.get("aria-label") == root.findtext(f"{SVG}title")
-    assert "hears" in (root.findtext(f"{SVG}desc") or "")
+    assert "receives from" in (root.findtext(f"{SVG}desc") or "")
     assert {element.tag.removeprefix(SVG) for element in root.iter()} == {
         *("svg", "title", "desc", "style", "rect", "text", "g", "path")
     }
