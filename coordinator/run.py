@@ -204,7 +204,7 @@ def _state_store(topology: Topology, server: ServerChoice, asked: Durability) ->
         server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
         closing(RedisStore(url, topology_id, revive=revive)) as store,
     ):
-        store.check_server(asked, expires=topology.expires)
+        store.check_server(asked, expires=topology.expires, fields_expire=topology.fields_expire)
         _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())
         yield store, url
 

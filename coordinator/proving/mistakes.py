@@ -98,7 +98,7 @@ class Proof:
         faults: the fewest faults with which that seed still fails, in the form that `exactly` takes.
         story: what happens in that schedule, line by line.
         keeps_tasks: whether every component has kept its number of tasks.
-        expired_parts: how many parts of states had expired when the quiet run wrote them: nothing of them is compared.
+        expired_parts: how many parts and fields had expired when the quiet run wrote them: these are not compared.
         same_hashes: why no run had another hash seed; "" if one had, or a mistake was found before.
     """
 

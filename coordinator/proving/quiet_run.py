@@ -62,7 +62,7 @@ class QuietRun:
     Attributes:
         transactions: all that it ran, from txid 1.
         is_whole: whether the input had no more.
-        expired_parts: how many parts of states had expired when they were written.
+        expired_parts: how many parts and fields of states had expired when they were written.
     """
 
     transactions: Sequence[QuietTransaction]

@@ -89,7 +89,7 @@ class DryBatch:
         components: what each component emitted, in flow order.
         writes: what the committers would write; None if their phase was not run.
         dead_letters: what was refused; none if the commit phase was not run.
-        expired_parts: how many parts of states had expired when they were written, by the clock of now.
+        expired_parts: how many parts and fields of states had expired when they were written, by the clock of now.
     """
 
     txid: int

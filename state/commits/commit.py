@@ -111,7 +111,7 @@ class CommitReply:
 
     `byte_count` is the size of the arguments that were sent, 0 if none were. `busy_s` is for how long the call kept the
     server busy, 0 if it had to be repeated. `cause` says more of a refusal, see `RefusalCause`. `expired_count` is how
-    many parts of states had expired when they were written, by the server's clock, so that nothing is left of them; 0
+    many parts and fields had expired when they were written, by the server's clock, so that nothing is left of them; 0
     if the answer had to be asked for again.
     """
 

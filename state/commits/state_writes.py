@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,7 @@ class StateWrites:
         reach: the farthest that increments may have moved a field after any of the transactions composed here;
             0 before anything is composed, infinite if a number is known to have left its range.
         retention: how much of the state is kept once this is written, and for how long.
+        expiries: field -> when it goes, in milliseconds since 1970, of puts that say so.
         held: columns to be added to increments: fields, what to add to each, and the farthest that they may move one.
     """
 
@@ -74,6 +75,7 @@ class StateWrites:
     overwritten: dict[Field, float] = field(default_factory=dict, compare=False)
     reach: float = field(default=0, compare=False)
     retention: Retention = KEEP_ALL
+    expiries: dict[Field, int] = field(default_factory=dict)
     held: list[tuple[Sequence[Field], Sequence[int], int]] = field(default_factory=list, compare=False)
 
     def hold(self, fields: Sequence[Field], amounts: Sequence[int]) -> bool:
@@ -111,6 +113,14 @@ class StateWrites:
         self.increments.pop(key, None)
         self.puts[key] = value
 
+    def expire(self, keys: Iterable[Field], expires_ms: int | None) -> None:
+        """Says when fields go that were put; None keeps them, which a put does, too, that comes after another."""
+        if expires_ms is not None:
+            self.expiries.update(dict.fromkeys(keys, expires_ms))
+        elif self.expiries:
+            for key in keys:
+                self.expiries.pop(key, None)
+
     def _put_all(self, puts: dict[Field, Any]) -> None:
         if self.deletes or self.increments or self.retention.is_ranked:
             for key, value in puts.items():
@@ -125,6 +135,7 @@ class StateWrites:
         if self.kind is StateKind.LIST:
             self.appends.clear()
         self.deletes[key] = True
+        self.expiries.pop(key, None)
 
     def increment(self, key: Field, deltas: Any) -> None:
         """Adds an integer, or a list of floats one by one, to a field."""
@@ -141,7 +152,8 @@ class StateWrites:
         """Returns how many changes the server will make; each float of a list is one."""
         increments = self.increments
         added = sum(map(len, increments.values())) if self.value_type is ValueType.FLOAT else len(increments)
-        return len(self.puts) + added + len(self.deletes) + len(self.appends) + len(self.overwritten)
+        written = len(self.puts) + added + len(self.deletes) + len(self.appends)
+        return written + len(self.overwritten) + len(self.expiries)
 
     def fields(self) -> Iterator[Field]:
         """Yields every field this changes, each once."""
@@ -166,6 +178,8 @@ class StateWrites:
             for key in later.deletes:
                 self.delete(key)
             self._put_all(later.puts)
+            self.expire(later.puts, None)
+            self.expiries.update(later.expiries)
             for key, deltas in later.increments.items():
                 self.increment(key, deltas)
             self._note_range(later)
@@ -192,6 +206,7 @@ class StateWrites:
         self.deletes.update(other.deletes)
         self.appends.extend(other.appends)
         self.overwritten.update(other.overwritten)
+        self.expiries.update(other.expiries)
 
     def _add_columns(self, fields: Sequence[Field], amounts: Sequence[int]) -> None:
         increments, known = self.increments, self.increments.get
@@ -271,14 +286,15 @@ class StateWrites:
             self.overwritten,
             self.reach,
             self.retention.to_wire(),
+            self.expiries,
         ]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> StateWrites:
-        kind, value_type, puts, increments, deletes, appends, overwritten, reach, retention = wire
-        removed = dict.fromkeys(deletes, True)
+        kind, value_type, puts, increments, deletes, appends, overwritten, reach, retention, expiries = wire
+        changes = puts, increments, dict.fromkeys(deletes, True), appends
         kept = Retention.from_wire(retention)
-        return cls(StateKind(kind), ValueType(value_type), puts, increments, removed, appends, overwritten, reach, kept)
+        return cls(StateKind(kind), ValueType(value_type), *changes, overwritten, reach, kept, expiries)
 
 
 def _add(start: Any, deltas: Any) -> Any:

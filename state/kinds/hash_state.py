@@ -9,6 +9,7 @@ from state.commits.write_set import WriteSet
 from state.kinds.keyed_state import KeyedState
 from state.kinds.session import MISSING
 from state.kinds.state_handle import FIELD_TYPES, Number, Value, declared_type
+from state.values.expiry import When, expiry_ms
 from state.values.state_kind import MAX_INTEGER, Field, StateKind, ValueType
 
 _MIN_INTEGER = -MAX_INTEGER
@@ -23,26 +24,47 @@ class HashState(KeyedState[Value]):
         field: type of the fields, ``str``, ``int`` or ``bytes``, or its name.
         scale: of Decimals, the digits after the point; they are kept as integers of the smallest unit, so that any
             client reads 12.34 as 1234.
+        expires: whether fields may be given a time at which they go, see `put`. That takes Redis 7.4 or Valkey 9, and
+            fields cannot be incremented then, since what is added to may be gone.
     """
 
     kind = StateKind.HASH
 
     @overload
     def __init__(
-        self, name: str, value: type[Value] = ..., field: type | str = str, *, scale: int | None = None
+        self,
+        name: str,
+        value: type[Value] = ...,
+        field: type | str = str,
+        *,
+        scale: int | None = None,
+        expires: bool = False,
     ) -> None: ...
 
     @overload
     def __init__(
-        self: HashState[Any], name: str, value: str, field: type | str = str, *, scale: int | None = None
+        self: HashState[Any],
+        name: str,
+        value: str,
+        field: type | str = str,
+        *,
+        scale: int | None = None,
+        expires: bool = False,
     ) -> None: ...
 
     def __init__(
-        self, name: str, value: type | str = int, field: type | str = str, *, scale: int | None = None
+        self,
+        name: str,
+        value: type | str = int,
+        field: type | str = str,
+        *,
+        scale: int | None = None,
+        expires: bool = False,
     ) -> None:
         super().__init__(name)
         self._declare_value("value", value, scale)
         self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
+        self.expires = expires
         self._is_counting = False
         self._counts: dict[Any, int] | None = None
         self._is_text = self.field_type is ValueType.STR
@@ -51,7 +73,7 @@ class HashState(KeyedState[Value]):
     def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
         self._write_set = write_set
-        self._is_counting = self.value_type is ValueType.INT
+        self._is_counting = self.value_type is ValueType.INT and not self.expires
 
     def detach(self) -> None:
         """Called by the session when it closes."""
@@ -83,6 +105,11 @@ class HashState(KeyedState[Value]):
             if not self._is_text or field.isascii():  # type: ignore[union-attr] # it is a str
                 counts[field] = by
                 return
+        if self.expires:
+            raise TypeError(
+                f"state {self.name!r} was given an increment, but its fields expire: what it is added to may be gone; "
+                "put values, or count in parts that expire, as in per(...)"
+            )
         by = self._check_delta(by)
         self._add(self._check("field", field, self.field_type), by)
 
@@ -108,33 +135,57 @@ class HashState(KeyedState[Value]):
         for field, by in zip(keys, deltas, strict=True):
             self.increment(field, by)
 
-    def put(self, field: Field | SupportsIndex, value: Value) -> None:
+    def put(self, field: Field | SupportsIndex, value: Value, *, expire_at: When | None = None) -> None:
         """Sets a field.
 
+        Args:
+            field: its name.
+            value: what it is set to.
+            expire_at: when the field goes: a date (its start in UTC), a datetime with a time zone, or whole seconds
+                since 1970. It is part of the write, so take it from the tuple and not from the clock. None, here or in
+                a later put, keeps the field.
+
         Raises:
-            TypeError, ValueError: field or value has the wrong type or is out of range.
+            TypeError, ValueError: field, value or time has the wrong type or is out of range.
         """
+        expires_ms = None if expire_at is None else self._expiry_ms(expire_at)
         value = self._to_stored("value", value)
-        self._open().put(self._check("field", field, self.field_type), value)
+        checked, writes = self._check("field", field, self.field_type), self._open()
+        writes.put(checked, value)
+        writes.expire([checked], expires_ms)
         self._stop_counting()
 
     def put_many(
-        self, fields: Mapping[Any, Value] | Iterable[Field | SupportsIndex], values: Iterable[Value] | None = None
+        self,
+        fields: Mapping[Any, Value] | Iterable[Field | SupportsIndex],
+        values: Iterable[Value] | None = None,
+        *,
+        expire_at: When | None = None,
     ) -> None:
         """Sets many fields; like calling `put` for each in order, but many times faster.
 
         Args:
             fields: the fields; of one that is named twice the last value counts. Or a mapping of fields to values.
             values: one for each field.
+            expire_at: when all of these go; see `put`.
 
         Raises:
             TypeError, ValueError: as `put`; some fields may already be set. Or these are not two columns of one length.
         """
         keys, column = self._columns("put_many", fields, values)
-        if not self._put_plain(keys, column):
+        expires_ms = None if expire_at is None else self._expiry_ms(expire_at)
+        if self._put_plain(keys, column):
+            self._open().expire(keys, expires_ms)
+        else:
             for field, value in zip(keys, column, strict=True):
-                self.put(field, value)
+                self.put(field, value, expire_at=expire_at)
         self._stop_counting()
+
+    def _expiry_ms(self, expire_at: When) -> int:
+        said = f"state {self.name!r} was given expire_at {expire_at!r:.100}"
+        if not self.expires:
+            raise TypeError(f"{said}, but its fields do not expire; declare it with expires=True")
+        return expiry_ms(expire_at, said)
 
     def delete(self, field: Field | SupportsIndex) -> None:
         """Removes a field if it exists."""

@@ -9,7 +9,7 @@ repeated, later than that writes the key and ends it in the same step.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime, time
+from datetime import date
 from enum import StrEnum
 from operator import index
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -18,13 +18,14 @@ from state.commits.write_set import WriteSet
 from state.errors import TopologyError
 from state.keys import RESERVED_NAME, check_name, member_name, split_member
 from state.kinds.session import StateSession
-from state.values.state_kind import MAX_INTEGER, Retention, StateKind, ValueType
+from state.values.expiry import When, expiry_ms
+from state.values.state_kind import Retention, StateKind, ValueType
 
 if TYPE_CHECKING:
     from state.kinds.state_handle import StateHandle
 
 Handle = TypeVar("Handle", bound="StateHandle[Any]")
-ExpireAt = Callable[[Any], date | datetime | int]
+ExpireAt = Callable[[Any], When]
 """part -> when its key goes."""
 
 
@@ -34,8 +35,6 @@ class PartType(StrEnum):
     DATE = "date"
 
 
-MILLISECONDS_FROM = 100_000_000_000
-"""What is not less is taken for milliseconds: of the year 1973, as seconds of the year 5138."""
 _TYPES: dict[PartType, type[Any]] = {PartType.STR: str, PartType.INT: int, PartType.DATE: date}
 
 
@@ -101,6 +100,11 @@ class StateFamily(Generic[Handle]):
     def field_type(self) -> ValueType:
         """The type of the fields of each part."""
         return self.template.field_type
+
+    @property
+    def expires(self) -> bool:
+        """Whether fields of a part expire by themselves."""
+        return self.template.expires
 
     def bind(self, session: StateSession) -> Self:
         """Returns a live copy that follows `session`; called by the executor for every instance."""
@@ -174,23 +178,7 @@ class StateFamily(Generic[Handle]):
 
     def _expiry_ms(self, part: Any, expire_at: ExpireAt) -> int:
         given = expire_at(part)
-        when = f"expire_at of state {self.name!r} returned {given!r} for {self.part_name} {part!r}"
-        if isinstance(given, datetime):
-            if given.tzinfo is None:
-                raise ValueError(f"{when}, a time without a time zone; give one, as in tzinfo=datetime.UTC")
-            seconds = given.timestamp()
-        elif isinstance(given, date):
-            seconds = datetime.combine(given, time(), UTC).timestamp()
-        elif type(given) is int:
-            seconds = given
-        else:
-            raise TypeError(f"{when}; give a date, a datetime with a time zone, or whole seconds since 1970")
-        expires_ms = round(seconds * 1000)
-        if type(given) is int and given >= MILLISECONDS_FROM:
-            raise ValueError(f"{when}, which is after the year 5000; if these are milliseconds, give seconds")
-        if not 0 < expires_ms <= MAX_INTEGER:
-            raise ValueError(f"{when}, which is before 1970 or too far in the future")
-        return expires_ms
+        return expiry_ms(given, f"expire_at of state {self.name!r} returned {given!r} for {self.part_name} {part!r}")
 
 
 def named_part(topology_id: str, text: str, part_types: Mapping[str, PartType | None]) -> tuple[str, str | None]:

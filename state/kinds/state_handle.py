@@ -71,6 +71,8 @@ class StateHandle(Generic[Declared]):
     field_type: ValueType
     scale = 0
     retention: Retention = KEEP_ALL
+    expires = False
+    """Whether its fields may be given a time at which they go."""
     prefetched_by: tuple[str, ...] = ()
     """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""
 

@@ -32,6 +32,7 @@ class DescribedState:
         keep: the part of it that is kept, as in "highest 100"; empty for everything.
         part_type: None if it has one key.
         expires: whether the keys of its parts expire.
+        fields_expire: whether its fields may.
     """
 
     name: str
@@ -42,6 +43,12 @@ class DescribedState:
     keep: str = ""
     part_type: PartType | None = None
     expires: bool = False
+    fields_expire: bool = False
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether what it holds does not depend on when one looks."""
+        return not self.expires and not self.fields_expire
 
 
 def declared_states_of(description: str) -> dict[str, DescribedState]:
@@ -62,6 +69,7 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
                 str(each.get("keep", "")),
                 PartType(each["parts"]) if "parts" in each else None,
                 bool(each.get("expires", False)),
+                bool(each.get("fields_expire", False)),
             )
             for name, each in states.items()
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.keys import RESERVED_NAME
@@ -83,10 +83,11 @@ OWN_KINDS: Mapping[str, StateKind] = {
 class StoredPiece:
     """Some entries of one key; `name` is that of a state, or of one part of it, as `Keys.state` takes it.
 
-    `expires_ms` is when the key goes, in milliseconds since 1970; None if it stays.
+    `expires_ms` is when the key goes, in milliseconds since 1970; None if it stays. `expiries` has the fields that go.
     """
 
     name: str
     kind: StateKind
     entries: Entries
     expires_ms: int | None = None
+    expiries: Mapping[bytes, int] = field(default_factory=dict)

@@ -30,6 +30,8 @@ that a run is connected."""
 COMMANDS_OF_LEVEL = {DurabilityLevel.FSYNC: ("CONFIG|GET",), DurabilityLevel.REPLICA: ("WAIT",)}
 """What confirming a level takes in addition. CONFIG GET also shows a server's passwords, so only level fsync has it."""
 
+COMMANDS_OF_EXPIRING_FIELDS = ("HPEXPIREAT", "HPEXPIRETIME")
+"""What topologies take in addition of which fields expire; servers before Redis 7.4 and Valkey 9 lack them."""
 
 COMMANDS_TO_VERIFY = (
     *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
@@ -40,16 +42,28 @@ them."""
 
 
 def require_all_rights(
-    connection: RedisConnection, keys: Keys, level: DurabilityLevel = DurabilityLevel.MEMORY
+    connection: RedisConnection,
+    keys: Keys,
+    level: DurabilityLevel = DurabilityLevel.MEMORY,
+    *,
+    fields_expire: bool = False,
 ) -> None:
-    """Checks that the user may run every command of the function library; called once at start.
+    """Checks that the user may run every command that the topology takes; called once at start.
 
     The message names everything that is lacking, and the command that grants it at this level of durability.
     """
-    reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
-    lacking = [text_of(name) for name in reply]
+    wanted = [*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ())]
+    lacking = [text_of(name) for name in connection.function("lacking", "1", keys.control, *wanted, read_only=True)]
+    if lacking and set(lacking) <= set(COMMANDS_OF_EXPIRING_FIELDS):
+        raise StateRefusedError(
+            f"server {connection.server} cannot have fields of a hash expire: it lacks {', '.join(lacking)}, or this "
+            "user may not run it; nothing was written; take Redis 7.4, Valkey 9 or later, grant what `txbatch acl "
+            f"{keys.topology_id} --expiring-fields` prints, or have parts expire, as in HashState(...).per('day', "
+            "date, expire_at=...)"
+        ).about(Trouble.SERVER_RIGHTS)
     if lacking:
         option = f" --durability {level.value}" if level in COMMANDS_OF_LEVEL else ""
+        option += " --expiring-fields" if fields_expire else ""
         raise StateRefusedError(
             f"server {connection.server} does not let this user run {', '.join(lacking)} on keys "
             f"{keys.pattern!r}, or lacks these commands; nothing was written; grant what "
@@ -58,13 +72,19 @@ def require_all_rights(
 
 
 def acl_rules(
-    keys: Keys, *, loads_functions: bool = True, level: DurabilityLevel = DurabilityLevel.MEMORY
+    keys: Keys,
+    *,
+    loads_functions: bool = True,
+    level: DurabilityLevel = DurabilityLevel.MEMORY,
+    fields_expire: bool = False,
 ) -> list[str]:
     """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
 
-    Without `loads_functions`, another user loads the function library, which this one then cannot change.
+    Without `loads_functions`, another user loads the function library, which this one then cannot change. A server
+    that lacks the commands of `fields_expire` refuses rules that name them.
     """
-    commands = [*COMMANDS_ON_KEYS, *COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
+    commands = [*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ())]
+    commands += [*COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
     return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

@@ -65,6 +65,8 @@ TRIES = 5
 """How often keys are looked for again because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
 """Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
+NO_FIELD = -2
+"""What HPEXPIRETIME replies of a field that is not there."""
 _ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
 _SCAN = {StateKind.HASH: "HSCAN", StateKind.SET: "SSCAN", StateKind.SORTED_SET: "ZSCAN"}
 
@@ -140,6 +142,12 @@ class RedisRecords:
     def expires_ms(self, name: str) -> int | None:
         """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
         return _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
+
+    def field_expiries(self, name: str, fields: Sequence[bytes]) -> dict[bytes, int | None]:
+        """Returns field -> when it goes, in milliseconds since 1970, None if it stays; of those that are there now."""
+        key, count = self.keys.state(name), str(len(fields))
+        replies = self._connection.call("HPEXPIRETIME", key, "FIELDS", count, *fields) or ()
+        return {field: _expiry(at) for field, at in zip(fields, replies, strict=False) if int(at) != NO_FIELD}
 
     def has_keys(self, pattern: str) -> bool:
         return any(self._connection.scanned("SCAN", match=pattern))

@@ -139,6 +139,7 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
         else:
             values = _values(map(writes.puts.__getitem__, part), value_type)
             content += [item for pair in zip(_fields(part), values, strict=True) for item in pair]
+    content += _expiries(head, writes)
     if value_type is ValueType.INT:
         for block in _blocks(name, writes):
             content += [*head, "increment", *block.arguments(), str(reach)]
@@ -150,6 +151,18 @@ def _append_state(content: list[Argument], index: int, name: str, writes: StateW
     content += _appends(head, writes)
     if writes.retention is not KEEP_ALL:
         content += _retained(head, writes.retention)
+
+
+def _expiries(head: list[Argument], writes: StateWrites) -> list[Argument]:
+    """Returns the sections that say when fields go that were put: one for each time."""
+    content: list[Argument] = []
+    fields_at: dict[int, list[Field]] = {}
+    for field, expires_ms in writes.expiries.items():
+        fields_at.setdefault(expires_ms, []).append(field)
+    for expires_ms, fields in fields_at.items():
+        for part in _parts(fields):
+            content += [*head, "expire_fields", str(len(part)), str(expires_ms), *_fields(part)]
+    return content
 
 
 def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:

@@ -1,7 +1,8 @@
 """Reads everything that a server holds of a topology, as of one committed transaction, in pieces of bounded size.
 
 What fits is read by one MULTI, so it is exact even while a run commits. What is larger is read piece by piece between
-two looks at generation and revision: if anything was written meanwhile, the reading is discarded.
+two looks at generation and revision, as are the times at which fields expire: if anything was written meanwhile, the
+reading is discarded.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from state.errors import StateRefusedError, TransactionError
+from state.keys import split_member
 from state.records.declared_states import DescribedState
 from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE
@@ -18,6 +20,7 @@ from state.redis_topology.all_records import (
     WHOLE_COMMANDS,
     RedisRecords,
     Sought,
+    WholeReply,
     entries_of,
     moment_of,
 )
@@ -36,27 +39,42 @@ def pieces_of(records: RedisRecords, states: Mapping[str, DescribedState]) -> It
     Raises:
         MovedError: at the end; what was yielded must be discarded, and the caller tries again.
     """
+    expiring = {name for name, state in states.items() if state.fields_expire}
     sought = records.sought(state for _, state in sorted(states.items()))
     sought = replace(sought, kinds={**OWN_KINDS, **sought.kinds})
     if records.entry_count(sought) > AT_ONCE_MAX:
-        yield from _one_by_one(records, sought)
-        return
-    control, read = records.at_moment(sought, WHOLE_COMMANDS)
-    yield control
+        control: Mapping[str, str] = dict(records.records().control)
+        since, pieces = sought.since, _one_by_one(records, sought)
+    else:
+        control, read = records.at_moment(sought, WHOLE_COMMANDS)
+        since, pieces = moment_of(control), _at_once(read)
+    yield dict(control)
+    yield from (
+        _with_expiries(records, piece) if split_member(piece.name)[0] in expiring else piece for piece in pieces
+    )
+    is_of_many_calls = expiring or since is sought.since
+    if is_of_many_calls and not moment_of(control) == since == records.moment():
+        raise MovedError("a run has committed while the state was read")
+
+
+def _at_once(read: Mapping[str, WholeReply]) -> Iterator[StoredPiece]:
     for name, whole in read.items():
         entries = entries_of(whole.kind, whole.reply)
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             yield StoredPiece(name, whole.kind, entries[start : start + ENTRIES_AT_ONCE], whole.expires_ms)
 
 
-def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[dict[str, str] | StoredPiece]:
-    control = dict(records.records().control)
-    yield control
+def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[StoredPiece]:
     for name, kind in sought.kinds.items():
         expires_ms = records.expires_ms(name)
         yield from (StoredPiece(name, kind, entries, expires_ms) for entries in records.entries(name, kind) if entries)
-    if not moment_of(control) == sought.since == records.moment():
-        raise MovedError("a run has committed while the state was read")
+
+
+def _with_expiries(records: RedisRecords, piece: StoredPiece) -> StoredPiece:
+    """Returns the entries that are left by now, with when they go."""
+    found = records.field_expiries(piece.name, [field for field, _ in piece.entries])
+    entries = [entry for entry in piece.entries if entry[0] in found]
+    return replace(piece, entries=entries, expiries={field: at for field, at in found.items() if at is not None})
 
 
 def busy_error(topology_id: str) -> StateRefusedError:

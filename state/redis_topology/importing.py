@@ -25,6 +25,8 @@ from state.values.state_kind import StateKind
 KEYS_MAX = 100_000
 """Most keys in one import: they are put into place by one call, which blocks the server for half a second then."""
 TRIES = 20
+VANISHING = "~"
+"""Before the expiry of a key that may be gone."""
 
 
 class RedisImport:
@@ -33,6 +35,7 @@ class RedisImport:
     def __init__(self, connection: RedisConnection, keys: Keys, *, nonce: str) -> None:
         self._connection, self._keys, self._nonce = connection, keys, nonce
         self._staged: dict[str, tuple[str, int | None]] = {}
+        self._vanishing: set[str] = set()  # staged keys that may be gone once all of their fields have expired
         self._groups: set[bytes] = set()
         self._calls = 0
         self.left: tuple[str, ...] = ()
@@ -53,7 +56,7 @@ class RedisImport:
 
     def begin(self) -> None:
         """Deletes what unfinished imports have left, and begins this one."""
-        self._staged, self._groups, self._calls = {}, set(), 0
+        self._staged, self._vanishing, self._groups, self._calls = {}, set(), set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
         for start in range(0, len(left), ENTRIES_AT_ONCE):
             self._connection.call("UNLINK", *left[start : start + ENTRIES_AT_ONCE])
@@ -83,6 +86,10 @@ class RedisImport:
         if self._keys.state(piece.name) == self._keys.receipts:
             self._groups.update(receipt.partition(b" ")[2] for _, receipt in piece.entries)
         self._stage(known[0], piece.kind.redis_type, items)
+        if piece.expiries:
+            self._vanishing.add(known[0])
+            times = ((b"%d" % at, field) for field, at in piece.expiries.items())
+            self._stage(known[0], "expire_fields", [*chain.from_iterable(times)])
         reached("import.staged")
 
     def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
@@ -129,7 +136,10 @@ class RedisImport:
         staged = [key for key, _ in self._staged.values()]
         targets = [self._keys.state(name) for name in self._staged]
         names = [self._keys.control, self._keys.staging, *staged, *targets, *old]
-        expiries = ["" if expires_ms is None else str(expires_ms) for _, expires_ms in self._staged.values()]
+        expiries = [
+            (VANISHING if key in self._vanishing else "") + ("" if expires_ms is None else str(expires_ms))
+            for key, expires_ms in self._staged.values()
+        ]
         head = [self._nonce, generation, found.get("fence", ""), found.get("revision", ""), str(self._calls)]
         head.append(str(len(self._groups)))
         fields = [*chain.from_iterable(control.items())]

@@ -98,11 +98,13 @@ class RedisTopology:
         made = client if client is not None else connect(url, key=self.keys.control)
         self._connection = RedisConnection(made, self.server, **self._call_options)
 
-    def check_server(self, asked: Durability | None = None, *, expires: bool = True) -> None:
+    def check_server(
+        self, asked: Durability | None = None, *, expires: bool = True, fields_expire: bool = False
+    ) -> None:
         """Checks that the server is fit and loads the function library; called once at start.
 
-        `asked` is what the run wants the server to confirm, by default level memory. `expires` says whether a state of
-        the topology may expire. An answer is waited for ten seconds.
+        `asked` is what the run wants the server to confirm, by default level memory. `expires` says whether keys of the
+        topology may expire, `fields_expire` whether fields of its hashes may. An answer is waited for ten seconds.
 
         Raises:
             StateRefusedError: the server is too old, a replica or evicting, refuses the password, lacks a
@@ -126,7 +128,7 @@ class RedisTopology:
                 "service is for one that guarantees that it loses nothing, as MemoryDB does"
             ).about(Trouble.DURABILITY)
         self._connection.load_library()
-        require_all_rights(self._connection, self.keys, self._asked.level)
+        require_all_rights(self._connection, self.keys, self._asked.level, fields_expire=fields_expire)
 
     @property
     def durability(self) -> DurabilityReport:

@@ -313,6 +313,18 @@ def _pexpireat(server: MemoryRedis, key: bytes, expires_ms: bytes) -> Any:
     return server.count([key])
 
 
+def _hpexpireat(server: MemoryRedis, key: bytes, expires_ms: bytes, *rest: bytes) -> Any:
+    """As `_pexpireat`, of fields; `rest` is FIELDS, their number, and the fields."""
+    found = server.get(key, dict)
+    if found is None or type(found) is tuple:
+        return [-2 for _ in rest[2:]] if found is None else found
+    has_passed = int(expires_ms) <= NOW_MS
+    replies = [-2 if field not in found else 2 if has_passed else 1 for field in rest[2:]]
+    if has_passed:
+        _removed(server, key, dict, rest[2:])
+    return replies
+
+
 def _sadd(server: MemoryRedis, key: bytes, *members: bytes) -> Any:
     found = server.change(key, set)
     if type(found) is tuple:
@@ -398,7 +410,7 @@ def _score(score: float | None) -> bytes | None:
     return None if score is None else b"%.17g" % score
 
 
-_CHANGE = frozenset({"HINCRBY", "HSET", "LPUSH", "LTRIM", "RPUSH", "SET", "XADD", "ZADD"})
+_CHANGE = frozenset({"HINCRBY", "HPEXPIREAT", "HSET", "LPUSH", "LTRIM", "RPUSH", "SET", "XADD", "ZADD"})
 """Change something whenever they are called, or are taken to: LTRIM and ZADD repeat what is there already."""
 _CHANGE_IF_ANY = frozenset(
     {"DEL", "HDEL", "PEXPIREAT", "SADD", "SREM", "UNLINK", "XTRIM", "ZREM", "ZREMRANGEBYRANK", "ZREMRANGEBYSCORE"}
@@ -420,6 +432,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "HMGET": lambda server, key, *fields: _looked_up(
         server, key, dict, lambda found: [found.get(field) for field in fields]
     ),
+    "HPEXPIREAT": _hpexpireat,
     "HSET": _hset,
     "LPUSH": _lpush,
     "LTRIM": _ltrim,

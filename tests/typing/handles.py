@@ -43,7 +43,7 @@ class Right(BaseBatchBolt, ICommitter):
         self.counts.increment_many({"a": 1})
         self.sums.increment("a", 3)
         self.money.increment("a", Decimal("1.25"))
-        self.names.put(1, "one")
+        self.names.put(1, "one", expire_at=date(2027, 1, 1))
         self.notes.put("a", {"any": ["thing"]})
         self.views[date(2026, 11, 27)].increment("/page", 2)
         self.best.put_many({"a": 1.5})
@@ -57,6 +57,7 @@ class Wrong(Right):
         self.counts.increment("a", 2.5)  # type: ignore[arg-type]
         self.counts.put("a", "text")  # type: ignore[arg-type]
         self.names.put(1, 2)  # type: ignore[arg-type]
+        self.names.put(1, "one", expire_at="soon")  # type: ignore[arg-type]
         self.seen.add(3)  # type: ignore[arg-type]
         self.best.put("a", "high")  # type: ignore[arg-type]
         self.last.put(1)  # type: ignore[arg-type]

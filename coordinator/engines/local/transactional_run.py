@@ -85,7 +85,7 @@ class TransactionalRun:
         self._is_due = True
         self._plan = plan = _tuple_by_tuple(plan)
         store = RedisStore(server, topology.topology_id, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
-        store.check_server(options.asked_durability(), expires=topology.expires)
+        store.check_server(options.asked_durability(), expires=topology.expires, fields_expire=topology.fields_expire)
         self._letters = store.dead_letters
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)

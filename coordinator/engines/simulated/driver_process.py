@@ -117,7 +117,7 @@ class DriverProcess(Process):
             durability=self._server.durability,
             **self._options,
         )
-        store.check_server(options.asked_durability(), expires=topology.expires)
+        store.check_server(options.asked_durability(), expires=topology.expires, fields_expire=topology.fields_expire)
         self._coordinator = self._stack.enter_context(
             assembled(
                 topology,

@@ -87,6 +87,7 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
     """Yields the file's entries, those of one key together as far as they fit."""
     reader = LineReader(export.states)
     entries: Entries = []
+    expiries: dict[bytes, int] = {}
     last: StoredPiece | None = None
     for number, packed in enumerate(file, start=1):
         line = _parsed(packed, number)
@@ -96,12 +97,13 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
         if not piece.entries:
             continue
         if last is not None and (piece.name != last.name or len(entries) == ENTRIES_AT_ONCE):
-            yield replace(last, entries=entries)
-            entries = []
+            yield replace(last, entries=entries, expiries=expiries)
+            entries, expiries = [], {}
         entries += piece.entries
+        expiries |= piece.expiries
         last = piece
     if last is not None:
-        yield replace(last, entries=entries)
+        yield replace(last, entries=entries, expiries=expiries)
 
 
 def _first(line: dict[str, Any]) -> Export:

@@ -46,7 +46,7 @@ class StateTotals:
     def as_row(self) -> tuple[str, str, str, str]:
         kind = self.state.kind.value + (f", {self.state.keep}" if self.state.keep else "")
         parts = "" if self.part_count is None else f" in {self.part_count:,} parts"
-        expiry = ", expiring" if self.state.expires else ""
+        expiry = "" if self.state.is_lasting else ", expiring"
         return self.key, kind, _holds(self.state), f"{self.entry_count:,}{parts}{expiry}"
 
 

@@ -26,6 +26,7 @@ from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
+_FIELD_EXPIRES = "field_expires_ms"
 _COLUMNS = {
     StateKind.HASH: ("field", "value"),
     StateKind.SORTED_SET: ("member", "score"),
@@ -57,6 +58,8 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
         elif second:
             stored = _score(value) if piece.kind is StateKind.SORTED_SET else value
             line[second] = to_json(stored, value_type, scale)
+        if field in piece.expiries:
+            line[_FIELD_EXPIRES] = piece.expiries[field]
         yield line
 
 
@@ -86,9 +89,7 @@ class LineReader:
         expires_ms = line.get("expires_ms")
         kind = OWN_KINDS[name] if name in OWN_KINDS else self._states[split_member(name)[0]].kind
         if expires_ms is not None:
-            if type(expires_ms) is not int:
-                raise ValueError(f"expires_ms is {expires_ms!r}, expected an integer")
-            self._expiries[name] = expires_ms
+            self._expiries[name] = _whole("expires_ms", line)
             return StoredPiece(name, kind, [], expires_ms)
         _, field_type, value_type, scale = _layout(name, self._states)
         first, second = _COLUMNS[kind]
@@ -100,7 +101,8 @@ class LineReader:
             value = _packed_entry(line[second], value_type, scale)
         else:
             value = from_json(line[second], value_type, scale) if second else b""
-        return StoredPiece(name, kind, [(field, value)], self._expiries.get(name))
+        expiries = {field: _whole(_FIELD_EXPIRES, line)} if _FIELD_EXPIRES in line else {}
+        return StoredPiece(name, kind, [(field, value)], self._expiries.get(name), expiries)
 
     def _name(self, line: Mapping[str, Any]) -> str:
         own = line.get(RESERVED_NAME)
@@ -121,6 +123,13 @@ class LineReader:
         text = str(part)
         part_of_text(text, state.part_type)
         return member_name(state.name, text)
+
+
+def _whole(column: str, line: Mapping[str, Any]) -> int:
+    found = line[column]
+    if type(found) is not int:
+        raise ValueError(f"{column} is {found!r}, expected an integer")
+    return found
 
 
 def _layout(name: str, states: Mapping[str, DescribedState]) -> tuple[dict[str, Any], ValueType, ValueType, int]:

@@ -156,3 +156,8 @@ class Topology(ComponentGraph):
     def expires(self) -> bool:
         """Whether a state of it has parts that expire."""
         return any(isinstance(state, StateFamily) and state.expire_at is not None for state in self.states)
+
+    @property
+    def fields_expire(self) -> bool:
+        """Whether a state of it has fields that expire."""
+        return any(state.expires for state in self.states)

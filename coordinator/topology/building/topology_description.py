@@ -29,6 +29,7 @@ _PART_NAMES = {
     "keep": "what is kept",
     "parts": "type of its parts",
     "expires": "expiry of its parts",
+    "fields_expire": "expiry of its fields",
 }
 
 
@@ -155,6 +156,8 @@ def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
         described["scale"] = handle.scale
     if handle.retention.side is not None:
         described["keep"] = f"{handle.retention.side.value} {handle.retention.most}"
+    if handle.expires:
+        described["fields_expire"] = True
     if isinstance(declared, StateFamily):
         described["parts"] = declared.part_type.value
         if declared.expire_at is not None:

@@ -106,7 +106,7 @@ class Published:
         now_s: the time.
         byte_count: size of what was sent to the store.
         call_s: how long the call kept the server busy; 0 if that is not known.
-        expired_count: how many parts of states had expired when they were written.
+        expired_count: how many parts and fields of states had expired when they were written.
     """
 
     now_s: float

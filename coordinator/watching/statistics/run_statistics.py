@@ -257,8 +257,9 @@ def work_of(reports: Iterable[TaskReport], places: slice) -> Iterator[tuple[str,
 
 
 def expired_when_written(count: int) -> str:
-    """Returns what is said of parts that a run has written after their time."""
+    """Returns what is said of parts and fields that a run has written after their time."""
+    what = "part or field" if count == 1 else "parts or fields"
     return (
-        f"{counted(count, 'part')} had expired when written, by the server's clock, so nothing is left of what was "
-        "committed to them; for old data, have expire_at return a later time (docs/state.md)"
+        f"{count:,} {what} had expired when written, by the server's clock, so nothing is left of what was committed "
+        "to them; for old data, have expire_at return a later time (docs/state.md)"
     )

@@ -41,7 +41,7 @@ end
           put_count (field value)... forget_count field... section...
           told is empty if the spout's committer has heard of everything before this group; the history has records of
           the last `kept` txids
-     -> {status, sentence, cause}; with OK, how many parts had expired when they were written --]]
+     -> {status, sentence, cause}; with OK, how many parts and fields had expired when they were written --]]
 local function commit(keys, argv)
   local control, metadata, receipts = keys[1], keys[2], keys[3]
   local owner = read_owner(argv)
@@ -83,6 +83,10 @@ local function commit(keys, argv)
     local done = redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
     if write.command == 'PEXPIREAT' and done == 1 and redis.pcall('EXISTS', write.key) ~= 1 then
       expired = expired + 1
+    elseif write.command == 'HPEXPIREAT' then
+      for _, status in ipairs(done) do
+        expired = expired + (status == 2 and 1 or 0)
+      end
     end
   end
   local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)

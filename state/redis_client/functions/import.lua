@@ -51,6 +51,14 @@ local function stage(keys, argv)
   elseif tonumber(found[2]) ~= call - 1 then
     return {'REGRESSED', 'the server has lost a part of this import'}
   end
+  if kind == 'expire_fields' then
+    require_right('HPEXPIREAT', keys[2])
+    for i = 4, #argv, 2 do
+      redis.call('HPEXPIREAT', keys[2], argv[i], 'FIELDS', '1', argv[i + 1])
+    end
+    redis.call('HSET', staging, 'calls', argv[2])
+    return {'OK', ''}
+  end
   local command = STAGED[kind]
   if not command then
     error('malformed stage: ' .. kind)
@@ -76,8 +84,9 @@ end
 --[[ Puts what an import has staged into the place of everything the topology owned: in one step, or not at all.
      KEYS control staging staged... target... old...
      ARGV nonce generation previous_fence previous_revision calls groups staged_count expiry... (control field, value)...
-          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty; groups is
-          how many commits the staged receipts are of: the revision counts them, and an owner for each fence
+          previous_fence and previous_revision are empty if there is no control hash; an expiry may be empty, and begins
+          with ~ if the staged key may have gone with the last of its fields; groups is how many commits the staged
+          receipts are of: the revision counts them, and an owner for each fence
      -> {status, sentence}; RACED if the topology was written since its keys were looked for, {'FOREIGN', key} if
         a target is there that it did not own --]]
 local function restore(keys, argv)
@@ -103,9 +112,11 @@ local function restore(keys, argv)
   for i = 3, 2 + count do
     require_rights(keys[i], 'RENAME')
     require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
-    if redis.call('EXISTS', keys[i]) == 0 then
+    if redis.call('EXISTS', keys[i]) == 0 and string.sub(argv[5 + i], 1, 1) ~= '~' then
       return {'REGRESSED', 'the server has lost a part of this import'}
-    elseif argv[5 + i] ~= '' and not parse_integer(argv[5 + i]) then
+    end
+    local expiry = string.gsub(argv[5 + i], '^~', '')
+    if expiry ~= '' and not parse_integer(expiry) then
       error('malformed expiry')
     end
   end
@@ -134,9 +145,14 @@ local function restore(keys, argv)
     end
   end
   for i = 3, 2 + count do
-    redis.call('RENAME', keys[i], keys[i + count])
-    if argv[5 + i] ~= '' then
-      redis.call('PEXPIREAT', keys[i + count], argv[5 + i])
+    local expiry = string.gsub(argv[5 + i], '^~', '')
+    if redis.call('EXISTS', keys[i]) == 0 then
+      redis.call('UNLINK', keys[i + count])
+    else
+      redis.call('RENAME', keys[i], keys[i + count])
+      if expiry ~= '' then
+        redis.call('PEXPIREAT', keys[i + count], expiry)
+      end
     end
   end
   redis.call('UNLINK', staging)

@@ -159,6 +159,20 @@ local function plan_stream_trim(section)
   return nil, step('XTRIM', section.key, {'MAXLEN', most}, 1, 2)
 end
 
+-- Sets when fields go; those whose time has passed go at once.
+local function plan_field_expiry(section)
+  local argv, at = section.argv, section.at
+  if (parse_integer(argv[at] or '') or -1) < 0 then
+    error('malformed expiry')
+  end
+  local args = {argv[at], 'FIELDS', decimal(section.count)}
+  for i = at + 1, at + section.count do
+    args[#args + 1] = argv[i]
+  end
+  section.at = at + 1 + section.count
+  return nil, step('HPEXPIREAT', section.key, args, 1, #args)
+end
+
 -- Sets when the key goes, in milliseconds since 1970; one that has passed ends the key at once.
 local function plan_expiry(section)
   local at = section.at

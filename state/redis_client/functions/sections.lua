@@ -29,6 +29,7 @@ local planners = {
   ['stream append'] = plan_entry,
   ['stream trim'] = plan_stream_trim,
   ['hash expire'] = plan_expiry,
+  ['hash expire_fields'] = plan_field_expiry,
   ['string expire'] = plan_expiry,
   ['set expire'] = plan_expiry,
   ['zset expire'] = plan_expiry,
@@ -93,7 +94,7 @@ local function plan_sections(keys, argv, at)
   return nil, steps
 end
 
-local EMPTYING = {DEL = true, HDEL = true, SREM = true, ZREM = true}
+local EMPTYING = {DEL = true, HDEL = true, HPEXPIREAT = true, SREM = true, ZREM = true}
 
 -- Checks the right to run each command of the steps on its key, each pair once. Returns whether one of them may find a
 -- key that an earlier one has emptied, so that it is gone.

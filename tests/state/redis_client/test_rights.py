@@ -19,7 +19,14 @@ from state.keys import Keys
 from state.records.durability import Durability, DurabilityLevel, ServerDurability
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_client.function_library import library_code
-from state.redis_client.rights import COMMANDS, COMMANDS_ON_KEYS, COMMANDS_TO_VERIFY, acl_rules, require_all_rights
+from state.redis_client.rights import (
+    COMMANDS,
+    COMMANDS_OF_EXPIRING_FIELDS,
+    COMMANDS_ON_KEYS,
+    COMMANDS_TO_VERIFY,
+    acl_rules,
+    require_all_rights,
+)
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import VALUE_FIELD, StateKind, ValueType
@@ -104,6 +111,27 @@ def whole_life(url):
 def test_the_printed_rights_are_enough(limited, client):
     whole_life(limited)
     assert client.keys("*") == []
+
+
+def test_fields_that_expire_take_rights_of_their_own(client, url):
+    try:
+        client.execute_command("HPEXPIREAT", "none", "1", "FIELDS", "1", "f")
+    except redis.ResponseError:
+        with (
+            opened(url) as store,
+            pytest.raises(StateRefusedError, match="cannot have fields of a hash expire: it lacks HPEXPIREAT"),
+        ):
+            store.check_server(fields_expire=True)
+        return
+    for is_granted in (True, False):
+        client.execute_command("ACL", "SETUSER", "alice", *acl_rules(Keys("wc"), fields_expire=is_granted), ">canary")
+        with opened(url.replace("unix://", "unix://alice@") + "?password=canary") as store:
+            if is_granted:
+                store.check_server(fields_expire=True)
+            else:
+                with pytest.raises(StateRefusedError, match="grant what `txbatch acl wc --expiring-fields` prints"):
+                    store.check_server(fields_expire=True)
+    client.execute_command("ACL", "DELUSER", "alice")
 
 
 @pytest.mark.parametrize("command", [*COMMANDS_ON_KEYS, "FCALL", "FCALL_RO", "INFO"])
@@ -203,8 +231,10 @@ def test_every_command_of_the_library_is_among_the_rights():
     chosen = {
         name for name in re.findall(r"'([A-Z]{3,})'", library_code()) if name in ("ZMSCORE", "HMGET", "SMISMEMBER")
     }
-    of_an_import = {"LLEN", "RENAME"}
-    assert called | planned | chosen == {name.partition("|")[0] for name in COMMANDS_ON_KEYS} | of_an_import
+    of_an_import, of_fields = {"LLEN", "RENAME"}, {"HPEXPIREAT"}
+    on_keys = {name.partition("|")[0] for name in COMMANDS_ON_KEYS}
+    assert called | planned | chosen == on_keys | of_an_import | of_fields
+    assert of_fields <= set(COMMANDS_OF_EXPIRING_FIELDS)
     assert of_an_import <= set(COMMANDS_TO_VERIFY)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
+import redis
 
 from state import HashState, HyperLogLogState, ListState, SortedSetState, ValueState
 from state.commits.commit import CommitStatus
@@ -204,3 +206,151 @@ class TestSnapshot:
         found = snapshot(Busy(), "wc", [Kept.views])
         assert found.states == {"views": {f"d{day}": {"n": 1} for day in range(found.txid)}}
         assert found.txid == 4
+
+
+class Fading:
+    """Hashes of which fields expire, one with keys of its own for each day that expire, too."""
+
+    seen = HashState("seen", value=str, expires=True)
+    of_day = HashState("of_day", value=int, expires=True).per("day", expire_at=lambda _: FAR)
+
+
+SOON = datetime(2099, 12, 31, tzinfo=UTC)
+SOON_MS = FAR_MS - 86_400_000
+
+
+def commit_fading(store, txid, change, *more):
+    write_set = WriteSet()
+    for each in (change, *more):
+        write_set.then(WriteSet({**written(Fading(), each)}))
+    return store.commit(commit_of(write_set, *[attempt(txid + i) for i in range(1 + len(more))]))
+
+
+def left_of(client, key):
+    """Field -> value and when it goes; -1 for never."""
+    held = client.hgetall(key)
+    times = client.execute_command("HPEXPIRETIME", key, "FIELDS", len(held), *held) if held else []
+    return {field.decode(): (value.decode(), at) for (field, value), at in zip(held.items(), times, strict=True)}
+
+
+@pytest.fixture
+def fading(store, client):
+    """A store on a server that can have fields expire; Redis before 7.4 cannot."""
+    try:
+        client.execute_command("HPEXPIREAT", "none", "1", "FIELDS", "1", "f")
+    except redis.ResponseError:
+        pytest.skip("this server lacks HPEXPIREAT")
+    return store
+
+
+class TestExpiringFields:
+    def test_a_field_goes_at_the_time_of_its_last_put(self, fading, client):
+        def first(own):
+            own.seen.put("a", "1", expire_at=FAR)
+            own.seen.put_many(["b", "c"], ["2", "3"], expire_at=FAR_MS // 1000)
+            own.seen.put("d", "4")
+            own.of_day["mon"].put("n", 5, expire_at=SOON.date())
+
+        assert commit_fading(fading, 1, first).status is CommitStatus.OK
+        assert left_of(client, "{wc}:seen") == {
+            "a": ("1", FAR_MS),
+            "b": ("2", FAR_MS),
+            "c": ("3", FAR_MS),
+            "d": ("4", -1),
+        }
+        assert left_of(client, "{wc}:of_day:mon") == {"n": ("5", SOON_MS)}
+        assert client.pexpiretime("{wc}:of_day:mon") == FAR_MS
+
+        def second(own):
+            own.seen.put("a", "5", expire_at=SOON)
+            own.seen.put("b", "6")
+            own.seen.put_many({"d": "7"}, expire_at=SOON)
+            own.seen.delete("c")
+
+        assert commit_fading(fading, 2, second).status is CommitStatus.OK
+        assert left_of(client, "{wc}:seen") == {"a": ("5", SOON_MS), "b": ("6", -1), "d": ("7", SOON_MS)}
+
+    def test_what_had_expired_when_it_was_written_is_gone_and_counted(self, fading, client):
+        def change(own):
+            own.seen.put_many(["a", "b"], ["1", "2"], expire_at=PAST)
+            own.seen.put("c", "3", expire_at=FAR)
+            own.of_day["mon"].put("n", 5, expire_at=PAST)
+
+        assert commit_fading(fading, 1, change).expired_count == 3
+        assert left_of(client, "{wc}:seen") == {"c": ("3", FAR_MS)}
+        assert client.exists("{wc}:of_day:mon") == 0
+
+    def test_more_fields_and_times_than_a_section_holds(self, fading, client):
+        count = 2 * SECTION_LIMIT + 5
+
+        def change(own):
+            own.seen.put_many([f"a{i}" for i in range(count)], ["x"] * count, expire_at=FAR)
+            for i in range(count):
+                own.seen.put(f"b{i}", "y", expire_at=FAR_MS // 1000 - i)
+
+        assert commit_fading(fading, 1, change).status is CommitStatus.OK
+        left = left_of(client, "{wc}:seen")
+        assert len(left) == 2 * count
+        assert all(left[f"a{i}"] == ("x", FAR_MS) and left[f"b{i}"] == ("y", FAR_MS - 1000 * i) for i in range(count))
+
+    def test_a_repeated_commit_changes_nothing_of_it(self, fading, client):
+        def change(own):
+            own.seen.put("a", "1", expire_at=FAR)
+
+        with unanswered(fading):
+            assert commit_fading(fading, 1, change).status is CommitStatus.OK
+        assert commit_fading(fading, 1, change).status is CommitStatus.ALREADY
+        assert left_of(client, "{wc}:seen") == {"a": ("1", FAR_MS)}
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_groups_make_no_difference_to_it(self, fading, client, seed):
+        random = Random(seed)
+
+        def change():
+            calls = [
+                (
+                    random.choice("abcd"),
+                    str(random.randint(0, 9)),
+                    random.choice([None, None, FAR, SOON, PAST, "delete"]),
+                )
+                for _ in range(random.randint(1, 5))
+            ]
+
+            def make(own):
+                for field, value, at in calls:
+                    if at == "delete":
+                        own.seen.delete(field)
+                    elif random.random() < 0.5:
+                        own.seen.put(field, value, expire_at=at)
+                    else:
+                        own.seen.put_many([field], [value], expire_at=at)
+
+            return make
+
+        changes = [change() for _ in range(6)]
+        assert commit_fading(fading, 1, *changes).status is CommitStatus.OK
+        together = left_of(client, "{wc}:seen")
+        client.delete("{wc}:seen")
+        for number, each in enumerate(changes):
+            assert commit_fading(fading, 7 + number, each).status is CommitStatus.OK
+        assert left_of(client, "{wc}:seen") == together
+
+    def test_a_time_that_says_nothing_is_refused(self):
+        def put(state, at):
+            return lambda own: getattr(own, state).put("a", Decimal(1) if state == "money" else "1", expire_at=at)
+
+        refused = {
+            FAR.replace(tzinfo=None): "without a time zone",
+            "2100": "give a date, a datetime with a time zone",
+            FAR_MS: "if these are milliseconds",
+            0: "before 1970",
+        }
+        for at, sentence in refused.items():
+            with pytest.raises((TypeError, ValueError), match=sentence):
+                written(Fading(), put("seen", at))
+        with pytest.raises(TypeError, match="its fields do not expire; declare it with expires=True"):
+            written(Kept(), put("money", FAR))
+        with pytest.raises(TypeError, match=r"its fields expire: .* or count in parts that expire"):
+            written(Fading(), lambda own: own.of_day["mon"].increment("n"))
+        with pytest.raises(TypeError, match=r"its fields expire: .* or count in parts that expire"):
+            written(Fading(), lambda own: own.of_day["mon"].increment_many({"n": 1}))

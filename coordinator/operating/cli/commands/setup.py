@@ -48,11 +48,14 @@ def acl(
             "--functions/--no-functions", help="Whether the user may load the function library, or finds it loaded."
         ),
     ] = True,
+    expiring_fields: Annotated[
+        bool, typer.Option("--expiring-fields", help="Fields of its hashes expire, which takes Redis 7.4 or Valkey 9.")
+    ] = False,
     durability: Level = None,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     level = durability or DurabilityLevel.MEMORY
-    rules = acl_rules(Keys(topology_id), loads_functions=functions, level=level)
+    rules = acl_rules(Keys(topology_id), loads_functions=functions, level=level, fields_expire=expiring_fields)
     name = topology_id if user is None else check_name("user name", user)
     say(f"user {name} {' '.join(rules)} >PASSWORD")  # without the leading ``user``, for ACL SETUSER
 

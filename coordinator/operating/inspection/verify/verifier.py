@@ -183,12 +183,12 @@ class Verifier:
         changed = check_same_topology(changes(records.control["topology"], described(topology)))
         if has_failed(changed):
             return changed, False
-        expiring = sorted(name for name, state in states.items() if state.expires)
+        expiring = sorted(name for name, state in states.items() if not state.is_lasting)
         if expiring:
-            why = "what a key holds that expires depends on the time at which it is looked at"
+            why = "what is left of what expires depends on the time at which it is looked at"
             found = f"{', '.join(map(repr, expiring))} not compared"
             changed = [*changed, warn("refold", found, why, "compare what you need before it expires")]
-        compared = [state for state in states.values() if not state.expires]
+        compared = [state for state in states.values() if state.is_lasting]
         stored = self._stored.image(compared)
         return [*changed, *compare(self._keys, stored, refold(stored, compared))], True
 

@@ -1,0 +1,41 @@
+"""When something goes, as users give it: a date, a time or seconds since 1970, in milliseconds since 1970. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time
+from typing import Any, TypeAlias
+
+from state.values.state_kind import MAX_INTEGER
+
+When: TypeAlias = date | datetime | int
+"""A date, which is its start in UTC; a datetime with a time zone; or whole seconds since 1970."""
+MILLISECONDS_FROM = 100_000_000_000
+"""What is not less is taken for milliseconds: of the year 1973, as seconds of the year 5138."""
+
+
+def expiry_ms(given: Any, said: str) -> int:
+    """Returns milliseconds since 1970.
+
+    Args:
+        given: the `When` that a user gave.
+        said: the beginning of a sentence that names it, as in ``expire_at of state 'views' returned 3``.
+
+    Raises:
+        TypeError, ValueError: it is something else, or too far from now.
+    """
+    if isinstance(given, datetime):
+        if given.tzinfo is None:
+            raise ValueError(f"{said}, a time without a time zone; give one, as in tzinfo=datetime.UTC")
+        seconds = given.timestamp()
+    elif isinstance(given, date):
+        seconds = datetime.combine(given, time(), UTC).timestamp()
+    elif type(given) is int:
+        seconds = given
+    else:
+        raise TypeError(f"{said}; give a date, a datetime with a time zone, or whole seconds since 1970")
+    expires_ms = round(seconds * 1000)
+    if type(given) is int and given >= MILLISECONDS_FROM:
+        raise ValueError(f"{said}, which is after the year 5000; if these are milliseconds, give seconds")
+    if not 0 < expires_ms <= MAX_INTEGER:
+        raise ValueError(f"{said}, which is before 1970 or too far in the future")
+    return expires_ms
