@@ -81,6 +81,26 @@ local function stage(keys, argv)
   return {'OK', ''}
 end
 
+-- When a key goes, in milliseconds since 1970, or an empty text; and whether it may have gone with the last of its fields.
+local function expiry_in(text)
+  local mark, expiry = string.match(text, '^(~?)(%d*)$')
+  if not expiry or (expiry ~= '' and not parse_integer(expiry)) then
+    error('malformed expiry')
+  end
+  return expiry, mark ~= ''
+end
+
+local function put_into_place(staged, target, expiry)
+  if redis.call('EXISTS', staged) == 0 then
+    redis.call('UNLINK', target)
+    return
+  end
+  redis.call('RENAME', staged, target)
+  if expiry ~= '' then
+    redis.call('PEXPIREAT', target, expiry)
+  end
+end
+
 --[[ Puts what an import has staged into the place of everything the topology owned: in one step, or not at all.
      KEYS control staging staged... target... old...
      ARGV nonce generation previous_fence previous_revision calls groups staged_count expiry... (control field, value)...
@@ -112,12 +132,9 @@ local function restore(keys, argv)
   for i = 3, 2 + count do
     require_rights(keys[i], 'RENAME')
     require_rights(keys[i + count], 'RENAME', 'PEXPIREAT')
-    if redis.call('EXISTS', keys[i]) == 0 and string.sub(argv[5 + i], 1, 1) ~= '~' then
+    local _, may_be_gone = expiry_in(argv[5 + i])
+    if redis.call('EXISTS', keys[i]) == 0 and not may_be_gone then
       return {'REGRESSED', 'the server has lost a part of this import'}
-    end
-    local expiry = string.gsub(argv[5 + i], '^~', '')
-    if expiry ~= '' and not parse_integer(expiry) then
-      error('malformed expiry')
     end
   end
   local is_old, is_target = {}, {}
@@ -145,15 +162,7 @@ local function restore(keys, argv)
     end
   end
   for i = 3, 2 + count do
-    local expiry = string.gsub(argv[5 + i], '^~', '')
-    if redis.call('EXISTS', keys[i]) == 0 then
-      redis.call('UNLINK', keys[i + count])
-    else
-      redis.call('RENAME', keys[i], keys[i + count])
-      if expiry ~= '' then
-        redis.call('PEXPIREAT', keys[i + count], expiry)
-      end
-    end
+    put_into_place(keys[i], keys[i + count], expiry_in(argv[5 + i]))
   end
   redis.call('UNLINK', staging)
   delete_fields(control, stale, 1, #stale)
