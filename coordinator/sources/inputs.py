@@ -20,7 +20,9 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuples import Tuple
+from coordinator.sources.partitioned_input import PartitionedInput
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator, SpoutEmitter
@@ -41,24 +43,28 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
     source that has ended does not end the others. Between runs, sources may be added or left out if that is accepted.
 
     Args:
-        sources: name -> source; each cuts its batches on the driver, as files, tables and `KafkaTransactionalSpout`
-            do. `KafkaOpaqueSpout` and `RedisStreams`, which are cut where they are read, stand alone.
+        sources: name -> source whose replays are exact: files, tables, `KafkaTransactionalSpout`, `RedisStreams`, or
+            your own. An opaque one, as `KafkaOpaqueSpout` is, stands alone: it would make all of them opaque.
 
     Raises:
-        TopologyError: no source is given, or one cuts its batches elsewhere.
+        TopologyError: no source is given, or one is opaque.
     """
 
-    def __init__(self, **sources: ITransactionalSpout) -> None:
+    def __init__(self, **sources: ITransactionalSpout | IPartitionedTransactionalSpout) -> None:
         if not sources:
             raise TopologyError("Inputs has no source; name some, as in Inputs(orders=CsvFiles(...))")
+        self.sources: dict[str, ITransactionalSpout] = {}
         for name, source in sources.items():
-            if not isinstance(source, ITransactionalSpout) or isinstance(source, Inputs):
+            if isinstance(source, IPartitionedTransactionalSpout):
+                self.sources[name] = PartitionedInput(source)
+            elif isinstance(source, ITransactionalSpout) and not isinstance(source, Inputs):
+                self.sources[name] = source
+            else:
                 raise TopologyError(
-                    f"input {name!r} is a {type(source).__name__}, but Inputs takes sources that cut whole batches on "
-                    "the driver (files, tables, KafkaTransactionalSpout); give it a topology of its own, or copy "
-                    "what it reads to files"
+                    f"input {name!r} is a {type(source).__name__}, but Inputs takes sources whose replays are exact "
+                    "(files, tables, KafkaTransactionalSpout, RedisStreams); give it a topology of its own, or, for "
+                    "KafkaOpaqueSpout, take KafkaTransactionalSpout"
                 )
-        self.sources = sources
 
     @property
     def destruction(self) -> str:  # type: ignore[override] # of what it is made of

@@ -16,7 +16,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
 from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
-from coordinator.sources.redis_streams.redis_streams import RedisStreams
+from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
@@ -253,9 +253,9 @@ def test_several_inputs_can_be_proved(folder: Path) -> None:
 def test_what_is_no_input_is_refused(folder: Path) -> None:
     with pytest.raises(TopologyError, match="Inputs has no source"):
         Inputs()
-    streams: Any = RedisStreams("s", fields=["a"], url="redis://h")
-    with pytest.raises(TopologyError, match="'clicks' is a RedisStreams, but Inputs takes sources that cut whole"):
-        Inputs(clicks=streams)
+    rows: Any = OpaqueMemoryTransactionalSpout([[["a"]]], ["a"], 1)
+    with pytest.raises(TopologyError, match=r"'rows' is a Opaque.* but Inputs takes sources whose replays are exact"):
+        Inputs(rows=rows)
     with pytest.raises(TopologyError, match="input 'inner' is a Inputs"):
         Inputs(inner=Inputs(lines=TextFiles(str(folder / "*.csv"))))
 

@@ -6,12 +6,14 @@ import datetime as dt
 import json
 from collections import Counter
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 import redis
 
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.sources import Inputs
 from coordinator.sources.records.record_format import BadRecordError, RecordFormat
 from coordinator.sources.redis_streams import stream_reader
 from coordinator.sources.redis_streams.redis_streams import RedisStreams
@@ -21,6 +23,8 @@ from state.errors import ReplayLimitError, SourceError, StateRefusedError, Topol
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend, redis_program, running_server, valkey_program
 from tests.coordinator.sources.contract import TOPOLOGY_ID, Keep, SourceContract, SourceWorld, by_content
+from tests.support.cli.processes import killed_and_ended
+from tests.support.sources.file_worlds import TextWorld
 
 pytestmark = pytest.mark.redis
 
@@ -58,7 +62,7 @@ class HatesFive(Keep):
     """Raises at the sixth entry."""
 
     def execute(self, tup):
-        if tup["clicks"] == 5:
+        if tup.values[-1] == 5:
             raise ValueError("five")
         super().execute(tup)
 
@@ -88,6 +92,114 @@ class TestRedisStreamsThatAreTrimmed(SourceContract):
     @pytest.fixture
     def world(self, redis_backend: Backend) -> StreamWorld:
         return TrimmedWorld(redis_backend, trim=True)
+
+
+class AmongInputs(StreamWorld):
+    """A stream that is trimmed, and lines of text, in one topology; both grow."""
+
+    is_ordered: ClassVar[bool] = False
+    removes: ClassVar[bool] = True
+    adopt: ClassVar[bool | str] = TextWorld.adopt
+
+    def __init__(self, backend: Backend, folder: Path) -> None:
+        super().__init__(backend, trim=True)
+        self.text = TextWorld(folder)
+
+    def add(self, count: int) -> None:
+        entries = self.rows[len(self.text.rows) :]
+        self.rows = entries
+        super().add(count - count // 3)
+        self.text.add(max(1, count // 3))
+        self.rows = [*self.text.rows, *self.rows]
+
+    def spout(self) -> Inputs:  # type: ignore[override]
+        return Inputs(text=self.text.spout(), clicks=super().spout())
+
+    def other_spout(self) -> Inputs:  # type: ignore[override]
+        return Inputs(text=self.text.spout(), clicks=super().other_spout())
+
+
+class TestRedisStreamsAmongInputs(SourceContract):
+    """The contract holds for several inputs of which one is cut by partitions."""
+
+    @pytest.fixture
+    def world(self, redis_backend: Backend, tmp_path: Path) -> AmongInputs:
+        return AmongInputs(redis_backend, tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_input_is_trimmed_when_it_is_durable_and_kept_while_a_batch_of_it_is_quarantined(
+    redis_backend, tmp_path, seed
+):
+    world = AmongInputs(redis_backend, tmp_path)
+    world.add(36)
+    with LocalCluster(seed=seed) as cluster:
+        builder = TransactionalTopologyBuilder(TOPOLOGY_ID, "source", world.spout(), parallelism=2)
+        builder.set_committer_bolt("keep", HatesFive()).global_grouping("source", "clicks").global_grouping(
+            "source", "text"
+        )
+        topology, options = builder.build(), RunOptions(on_poison="quarantine", max_attempts=1)
+        run = cluster.submit(topology, options=options)
+        run.run_until_idle()
+        assert run.statistics.quarantined == [2]
+        assert world.client.xlen(STREAM) >= 20, "the batch can be read again"
+        store = RedisStore("redis://memory", TOPOLOGY_ID, client=cluster.client)
+        assert store.discard(store.quarantined()[0])
+        world.add(6)
+        cluster.submit(builder.build(), options=options).run_until_idle()
+        assert world.client.xlen(STREAM) == 0
+
+
+JOB = """
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import TransactionalTopologyBuilder
+from coordinator.sources import Inputs, RedisStreams, TextFiles
+from state import HashState
+
+
+class Count(BaseBatchBolt, ICommitter):
+    counts = HashState[int]("counts")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.keys = []
+
+    def execute(self, tup):
+        self.keys.append(f"{tup.stream_id} {tup.values[0]}")
+
+    def finish_batch(self):
+        for key in self.keys:
+            self.counts.increment(key)
+
+
+def topology(url):
+    clicks = RedisStreams("orders", fields={"page": str}, take=50, url=url, trim=True)
+    builder = TransactionalTopologyBuilder("both", "in", Inputs(clicks=clicks, text=TextFiles("in/*.txt", 20)))
+    count = builder.set_committer_bolt("count", Count())
+    count.fields_grouping("in", ["page"], "clicks").fields_grouping("in", ["line"], "text")
+    return builder.build()
+"""
+
+
+@pytest.mark.chaos
+@pytest.mark.slow
+def test_a_run_over_a_stream_and_files_that_is_killed_is_continued_exactly(redis_backend, tmp_path):
+    client = redis_backend.client()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines.txt").write_text("".join(f"l{number % 30}\n" for number in range(20_000)))
+    for start in range(0, 30_000, 1000):
+        pipeline = client.pipeline()
+        for number in range(start, start + 1000):
+            pipeline.xadd("orders", {"page": f"p{number % 70}"})
+        pipeline.execute()
+    (tmp_path / "jobs.py").write_text(JOB)
+    url = str(redis_backend.url)
+    killed_and_ended(tmp_path, client, "both", "jobs.py:topology", "-p", f"url={url}", "--redis", url)
+    found = {key.decode(): int(count) for key, count in client.hgetall("{both}:counts").items()}
+    assert found == Counter(
+        [f"clicks p{number % 70}" for number in range(30_000)] + [f"text l{number % 30}" for number in range(20_000)]
+    )
+    assert client.xlen("orders") == 0
 
 
 @pytest.fixture(autouse=True)

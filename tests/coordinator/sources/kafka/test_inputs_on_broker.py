@@ -99,5 +99,5 @@ def test_topics_that_are_followed_go_on_one_by_one(broker, make_topic):
 
 def test_an_opaque_topic_stands_alone(broker):
     spout: Any = KafkaOpaqueSpout(KafkaTopic(broker.address, "t", TextLine("value")))
-    with pytest.raises(TopologyError, match="'t' is a KafkaOpaqueSpout, but Inputs takes sources that cut whole"):
+    with pytest.raises(TopologyError, match="'t' is a KafkaOpaqueSpout, but Inputs takes sources whose replays"):
         Inputs(t=spout)
