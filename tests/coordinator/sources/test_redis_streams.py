@@ -194,7 +194,8 @@ def test_a_run_over_a_stream_and_files_that_is_killed_is_continued_exactly(redis
         pipeline.execute()
     (tmp_path / "jobs.py").write_text(JOB)
     url = str(redis_backend.url)
-    killed_and_ended(tmp_path, client, "both", "jobs.py:topology", "-p", f"url={url}", "--redis", url)
+    more = ("-p", f"url={url}", "--redis", url, "--durability", "memory")
+    killed_and_ended(tmp_path, client, "both", "jobs.py:topology", *more)
     found = {key.decode(): int(count) for key, count in client.hgetall("{both}:counts").items()}
     assert found == Counter(
         [f"clicks p{number % 70}" for number in range(30_000)] + [f"text l{number % 30}" for number in range(20_000)]
