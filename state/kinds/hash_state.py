@@ -24,8 +24,8 @@ class HashState(KeyedState[Value]):
         field: type of the fields, ``str``, ``int`` or ``bytes``, or its name.
         scale: of Decimals, the digits after the point; they are kept as integers of the smallest unit, so that any
             client reads 12.34 as 1234.
-        expires: whether fields may be given a time at which they go, see `put`. That takes Redis 7.4 or Valkey 9, and
-            fields cannot be incremented then, since what is added to may be gone.
+        fields_expire: whether fields may be given a time at which they go, see `put`. That takes Redis 7.4 or Valkey 9,
+            and fields cannot be incremented then, since what is added to may be gone.
     """
 
     kind = StateKind.HASH
@@ -38,7 +38,7 @@ class HashState(KeyedState[Value]):
         field: type | str = str,
         *,
         scale: int | None = None,
-        expires: bool = False,
+        fields_expire: bool = False,
     ) -> None: ...
 
     @overload
@@ -49,7 +49,7 @@ class HashState(KeyedState[Value]):
         field: type | str = str,
         *,
         scale: int | None = None,
-        expires: bool = False,
+        fields_expire: bool = False,
     ) -> None: ...
 
     def __init__(
@@ -59,12 +59,12 @@ class HashState(KeyedState[Value]):
         field: type | str = str,
         *,
         scale: int | None = None,
-        expires: bool = False,
+        fields_expire: bool = False,
     ) -> None:
         super().__init__(name)
         self._declare_value("value", value, scale)
         self.field_type = declared_type(f"field of state {name!r}", field, FIELD_TYPES)
-        self.expires = expires
+        self.fields_expire = fields_expire
         self._is_counting = False
         self._counts: dict[Any, int] | None = None
         self._is_text = self.field_type is ValueType.STR
@@ -73,7 +73,7 @@ class HashState(KeyedState[Value]):
     def attach(self, write_set: WriteSet) -> None:
         """Called by the session when it opens."""
         self._write_set = write_set
-        self._is_counting = self.value_type is ValueType.INT and not self.expires
+        self._is_counting = self.value_type is ValueType.INT and not self.fields_expire
 
     def detach(self) -> None:
         """Called by the session when it closes."""
@@ -105,7 +105,7 @@ class HashState(KeyedState[Value]):
             if not self._is_text or field.isascii():  # type: ignore[union-attr] # it is a str
                 counts[field] = by
                 return
-        if self.expires:
+        if self.fields_expire:
             raise TypeError(
                 f"state {self.name!r} was given an increment, but its fields expire: what it is added to may be gone; "
                 "put values, or count in parts that expire, as in per(...)"
@@ -183,8 +183,8 @@ class HashState(KeyedState[Value]):
 
     def _expiry_ms(self, expire_at: When) -> int:
         said = f"state {self.name!r} was given expire_at {expire_at!r:.100}"
-        if not self.expires:
-            raise TypeError(f"{said}, but its fields do not expire; declare it with expires=True")
+        if not self.fields_expire:
+            raise TypeError(f"{said}, but its fields do not expire; declare it with fields_expire=True")
         return expiry_ms(expire_at, said)
 
     def delete(self, field: Field | SupportsIndex) -> None:

@@ -102,9 +102,9 @@ class StateFamily(Generic[Handle]):
         return self.template.field_type
 
     @property
-    def expires(self) -> bool:
+    def fields_expire(self) -> bool:
         """Whether fields of a part expire by themselves."""
-        return self.template.expires
+        return self.template.fields_expire
 
     def bind(self, session: StateSession) -> Self:
         """Returns a live copy that follows `session`; called by the executor for every instance."""

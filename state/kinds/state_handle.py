@@ -71,7 +71,7 @@ class StateHandle(Generic[Declared]):
     field_type: ValueType
     scale = 0
     retention: Retention = KEEP_ALL
-    expires = False
+    fields_expire = False
     """Whether its fields may be given a time at which they go."""
     prefetched_by: tuple[str, ...] = ()
     """Names of the tuple fields that hold keys to be read; see `KeyedState.prefetch`."""

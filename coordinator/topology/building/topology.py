@@ -160,4 +160,4 @@ class Topology(ComponentGraph):
     @property
     def fields_expire(self) -> bool:
         """Whether a state of it has fields that expire."""
-        return any(state.expires for state in self.states)
+        return any(state.fields_expire for state in self.states)

@@ -156,7 +156,7 @@ def _of_state(declared: DeclaredState, component: Component) -> dict[str, Any]:
         described["scale"] = handle.scale
     if handle.retention.side is not None:
         described["keep"] = f"{handle.retention.side.value} {handle.retention.most}"
-    if handle.expires:
+    if handle.fields_expire:
         described["fields_expire"] = True
     if isinstance(declared, StateFamily):
         described["parts"] = declared.part_type.value

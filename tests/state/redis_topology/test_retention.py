@@ -211,8 +211,8 @@ class TestSnapshot:
 class Fading:
     """Hashes of which fields expire, one with keys of its own for each day that expire, too."""
 
-    seen = HashState("seen", value=str, expires=True)
-    of_day = HashState("of_day", value=int, expires=True).per("day", expire_at=lambda _: FAR)
+    seen = HashState("seen", value=str, fields_expire=True)
+    of_day = HashState("of_day", value=int, fields_expire=True).per("day", expire_at=lambda _: FAR)
 
 
 SOON = datetime(2099, 12, 31, tzinfo=UTC)
@@ -348,7 +348,7 @@ class TestExpiringFields:
         for at, sentence in refused.items():
             with pytest.raises((TypeError, ValueError), match=sentence):
                 written(Fading(), put("seen", at))
-        with pytest.raises(TypeError, match="its fields do not expire; declare it with expires=True"):
+        with pytest.raises(TypeError, match="its fields do not expire; declare it with fields_expire=True"):
             written(Kept(), put("money", FAR))
         with pytest.raises(TypeError, match=r"its fields expire: .* or count in parts that expire"):
             written(Fading(), lambda own: own.of_day["mon"].increment("n"))

@@ -37,7 +37,7 @@ ROWS = [["a", FAR_S], ["b", 0], ["c", PAST_S], ["d", FAR_S + 1], ["a", 0], ["b",
 class Sessions(BaseBatchBolt, ICommitter):
     """Keeps when each key was seen last, until the row's time; for ever if that is 0. Reads, too."""
 
-    seen = HashState("seen", value=int, expires=True)
+    seen = HashState("seen", value=int, fields_expire=True)
     found = HashState("found")
 
     def prepare(self, conf, context, collector, attempt):
