@@ -60,8 +60,8 @@ class ICommitterTransactionalSpout(ABC):
 
     Attributes:
         destruction: what the committer destroys of its input, as a clause such as "done files are deleted"; "" if its
-            input can still be read again. A run on Spark that destroys input waits for durability fsync unless its user
-            names a level, since a power cut could otherwise take what was committed of that input.
+            input can still be read again. A run that destroys input, on Spark or without, waits for durability fsync
+            unless its user names a level: a power cut could otherwise take what was committed of that input.
 
     Source: backtype.storm.transactional.ICommitterTransactionalSpout.
     Differs from Storm: partitioned and opaque spouts may use it too.

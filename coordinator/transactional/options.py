@@ -77,7 +77,8 @@ class RunOptions:
             trimmed, files removed, a micro-batch is returned to Spark, and the run says it is done. "memory": the
             server has answered. "fsync": it is on the server's disk. "replica": replicas have received it. "service":
             the server has answered, and by the contract of its service that lasts; nobody checks that. None is fsync
-            for a run on Spark that destroys input, such as one that deletes files, and memory for any other.
+            for a run that destroys input, such as one that deletes files, and memory for any other; on LocalCluster it
+            is memory for all.
         durability_replicas: how many replicas have to confirm, for durability "replica".
         early_commit: run committers that only write in the job that processes their wave: one job for both phases
             instead of two. Nothing is published earlier. A run uses two jobs if a committer reads state, has external

@@ -79,7 +79,7 @@ def state_not_as_left(reply: CommitReply) -> str:
         )
     if reply.status is CommitStatus.REGRESSED:
         return (
-            "the server has returned to an earlier state (a restored backup, a lagging replica, a lost last second); "
-            "this run stops and has changed nothing since; run again to continue from what the server holds now"
+            "the server has returned to an earlier state (a restored backup, a lagging replica, its last second or two "
+            "lost); this run stops and has changed nothing since; run again to continue from what the server holds now"
         )
     return "the state in Redis is not the one this run left; find out what changed it before you run again"
