@@ -23,7 +23,7 @@ from committers import ICommitter
 from coordinated_bolt import BaseBatchBolt
 from coordinator import RunOptions, TransactionalTopologyBuilder, exactly_once, run_bolt
 from coordinator.operating.cli.app import app
-from coordinator.sources import Batches, ColumnRanges, DataFrameBatches, MicroBatches, RedisStreams
+from coordinator.sources import Batches, ColumnRanges, DataFrameBatches, RedisStreams
 from coordinator.sources.kafka import KafkaTransactionalSpout
 from state import HashState
 from tests.support.case_names import shown
@@ -290,17 +290,14 @@ def test_sources_spark_but_for_the_query() -> None:
 
     names: dict[str, Any] = {
         "TransactionalTopologyBuilder": TransactionalTopologyBuilder,
-        "MicroBatches": MicroBatches,
         "DataFrameBatches": DataFrameBatches,
         "ColumnRanges": ColumnRanges,
         "Batches": Batches,
-        "CountPages": Adds,
         "AddAmounts": Adds,
         "client": SimpleNamespace(pages=lambda start: [[{"customer": "a", "amount": 5}]][start:]),
     }
-    assert executed("docs/sources-spark.md", 1, dict(names))["builder"].build().topology_id == "clicks"
-    assert executed("docs/sources-spark.md", 2, dict(names))["topology"]("orders.parquet").topology_id == "orders"
-    made = executed("docs/sources-spark.md", 3, dict(names))
+    assert executed("docs/sources-spark.md", 1, dict(names))["topology"]("orders.parquet").topology_id == "orders"
+    made = executed("docs/sources-spark.md", 2, dict(names))
     assert list(made["batches"](0)) == [[["a", 5]]]
     assert list(made["batches"](1)) == []
 

@@ -1,4 +1,4 @@
-"""The page on the examples shows code that is there, pictures of what runs, and answers that come out."""
+"""docs/examples.md shows code that is there, pictures of what runs, and answers that come out."""
 
 from __future__ import annotations
 
@@ -94,13 +94,6 @@ def test_the_answers_of_a_page_are_those_of_a_plain_loop(name, tmp_path, monkeyp
         assert len(page.shown()) > 0
         for shown in page.shown():
             assert replied(client, shown) == shown.values()
-
-
-def test_the_index_reads_the_private_server(tmp_path, monkeypatch, capsys):
-    (block,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8").partition("\n## ")[0], re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    exec(compile(block, "docs/examples.md", "exec"), {"__name__": "index"})
-    assert capsys.readouterr().out == "{}\n"
 
 
 @pytest.mark.spark

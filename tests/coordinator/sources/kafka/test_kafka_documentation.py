@@ -1,9 +1,8 @@
-"""What the page on Kafka shows is what happens."""
+"""What the page on Kafka, and the section on its example, show is what happens."""
 
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import redis
 
+from tests.support.examples.page import Section
 from tests.support.kafka.messages import produce
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -32,19 +32,21 @@ def test_every_block_of_the_page_runs():
 @pytest.mark.redis
 @pytest.mark.spark
 @pytest.mark.slow
-def test_the_example_counts_as_the_page_shows(broker, make_topic, redis_backend):
+def test_the_example_counts_as_its_section_shows(broker, make_topic, redis_backend):
     topic = make_topic(3)
     for partition in range(3):
         produce(broker.address, topic, [page.encode() for page in PAGES[partition::3]], partition)
-    run, read = (line for line in PAGE.splitlines() if line.startswith(("txbatch run", "redis-cli")))
+    section = Section("kafka_to_redis")
+    (run,) = section.commands("txbatch")
+    (read,) = section.shown()
     places = {"servers=localhost:9092": f"servers={broker.address}", "topic=page_views": f"topic={topic}"}
-    shown = [places.get(word, word) for word in shlex.split(run)]
-    assert set(places.values()) <= set(shown)
+    given = [places.get(word, word) for word in run]
+    assert set(places.values()) <= set(given)
     command = [
         sys.executable,
         "-m",
         "coordinator.operating.cli",
-        *shown[1:],
+        *given[1:],
         "--redis",
         redis_backend.url,
         "--master",
@@ -53,6 +55,7 @@ def test_the_example_counts_as_the_page_shows(broker, make_topic, redis_backend)
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert ended.returncode == 0, ended.stderr
     with redis.Redis.from_url(redis_backend.url, decode_responses=True, protocol=2) as client:
-        stored: Any = client.execute_command(*shlex.split(read)[1:])
-    found = dict(zip(stored[::2], stored[1::2], strict=True)) if isinstance(stored, list) else stored
+        _, command, key, page = read.command
+        assert (command, page) == ("HGET", PAGES[0])
+        found: Any = client.hgetall(key)
     assert {page: int(views) for page, views in found.items()} == Counter(PAGES)
