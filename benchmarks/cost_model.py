@@ -235,10 +235,9 @@ def described(results: Results, corpus: Corpus) -> str:
         "|---|---:|---:|---:|---:|",
         *(_cost_row(role, costs) for role, costs in _with_sum(model)),
         "",
-        "| run | | measured, ms a transaction | predicted | error |",
-        "|---|---|---:|---:|---:|",
-        *(_error_row(model, entry, "fitted") for entry in fitted),
-        *(_error_row(model, entry, "held back") for entry in held_back),
+        "| run held back | measured, ms a transaction | predicted | error |",
+        "|---|---:|---:|---:|",
+        *(_error_row(model, entry) for entry in held_back),
         "",
         f"On {CORES} cores, with {CORES} tasks and waves of 0.3 s:",
         "",
@@ -259,9 +258,9 @@ def _cost_row(role: str, costs: Coefficients) -> str:
     return f"| {role} | {1e3 * wave:.1f} | {1e3 * attempt:.2f} | {1e6 * tuple_:.2f} | {1e6 * key:.2f} |"
 
 
-def _error_row(model: CostModel, entry: Point, part: str) -> str:
+def _error_row(model: CostModel, entry: Point) -> str:
     measured, predicted = 1e3 * entry.total_s, 1e3 * model.predicted_s(entry.amounts)
-    return f"| {entry.name} | {part} | {measured:.2f} | {predicted:.2f} | {model.error(entry):+.0%} |"
+    return f"| {entry.name} | {measured:.2f} | {predicted:.2f} | {model.error(entry):+.0%} |"
 
 
 def _limit_row(model: CostModel, lines: int, keys: float) -> str:
