@@ -26,6 +26,7 @@ DOCUMENTS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "benchmarks/README.md",
+    "tests/simulation/mutants/README.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md")),
 )
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)

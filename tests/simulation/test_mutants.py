@@ -1,11 +1,12 @@
 """Planted bugs die: the quickest in every run of the tests, all of them with TXBATCH_MUTANTS=all.
 
-``python -m tests.simulation.mutants`` hunts any of them and makes docs/mutants.md.
+``python -m tests.simulation.mutants`` hunts any of them and makes mutants/README.md.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -123,7 +124,7 @@ def test_what_is_planted_together_is_planted_alone_too():
 
 
 def test_the_documentation_lists_them_all():
-    text = (ROOT / "docs" / "mutants.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "mutants" / "README.md").read_text(encoding="utf-8")
     assert [name for name in MUTANTS if f"| **{name}** |" not in text] == []
     assert text.count("| **") == len(MUTANTS)
 

@@ -1,4 +1,5 @@
-"""Hunts mutants: ``python -m tests.simulation.mutants --seeds 200 --processes 2 --markdown docs/mutants.md``.
+"""Hunts mutants: ``python -m tests.simulation.mutants --seeds 200 --processes 2 --markdown
+tests/simulation/mutants/README.md``.
 
 Each mutant is hunted where it has to die: in the simulation, seed after seed until one fails, or by the test that it
 names. Mutants that the simulation spares are played there too, to show that it does, and their test has to fail.

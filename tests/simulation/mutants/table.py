@@ -13,9 +13,9 @@ FOUND_SHOWN = 45
 """Most characters of a violation that the table shows."""
 
 OPENING = """
-[Reliability](reliability.md#planted-bugs) says what planted bugs are for. `python -m tests.simulation.mutants` hunts
-them and makes this table; with `--results` it keeps what earlier rounds have found, so a figure is that of the
-simulation as it was in its round. A seed counts only if it passes without the bug.
+[Reliability](../../../docs/reliability.md#planted-bugs) says what planted bugs are for.
+`python -m tests.simulation.mutants` hunts them and makes this table; with `--results` it keeps what earlier rounds have
+found, so a figure is that of the simulation as it was in its round. A seed counts only if it passes without the bug.
 
 Of {total} mutants the simulation finds {found}, half of them within {median} seeds. It spares {spared}, each for the
 reason given; the test in italics finds it. {together} are bugs planted together (a + b), because one check hides the
