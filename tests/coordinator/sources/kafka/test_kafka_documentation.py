@@ -55,7 +55,7 @@ def test_the_example_counts_as_its_section_shows(broker, make_topic, redis_backe
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_TIMEOUT_S, check=False)
     assert ended.returncode == 0, ended.stderr
     with redis.Redis.from_url(redis_backend.url, decode_responses=True, protocol=2) as client:
-        _, command, key, page = read.command
-        assert (command, page) == ("HGET", PAGES[0])
+        _, verb, key, page = read.command
+        assert (verb, page) == ("HGET", PAGES[0])
         found: Any = client.hgetall(key)
     assert {page: int(views) for page, views in found.items()} == Counter(PAGES)
