@@ -249,9 +249,10 @@ class InputsCoordinator(SpoutCoordinator):
         return all(each.is_finite() for each in self._coordinators.values())
 
     def progress(self) -> float | None:
+        """That of the source which has most before it: a transaction takes a part of each."""
         found = [each.progress() for each in self._informed().values()]
         known = [each for each in found if each is not None]
-        return sum(known) / len(found) if len(known) == len(found) else None
+        return min(known) if len(known) == len(found) else None
 
     def estimated_bytes(self, metadata: Any) -> int:
         return sum(coordinator.estimated_bytes(part) for _, coordinator, part in self._read_by(metadata))

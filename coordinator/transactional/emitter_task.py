@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import pickle
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -159,7 +158,7 @@ class EmitterTask:
             self._new_outbox(attempt).close()
             return None
         if self._context.counters:
-            self._context.counters = Counter()
+            self._context.counters.clear()  # and not another one: a spout may have made contexts of this one
         outbox = self._new_outbox(attempt)
         collector = AttemptCollector(self._wiring, attempt, outbox, self._observer)
         result = AttemptResult(attempt, metrics={component_id: metrics})

@@ -13,10 +13,12 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
+from coordinator import run
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
 from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
 from coordinator.spouts.memory import OpaqueMemoryTransactionalSpout
+from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
@@ -243,6 +245,34 @@ def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster
     assert len(run.dead_letters()) == (not is_heard)
     if is_heard:
         assert run.state("places") == ["orders_dead_letters b'six,ann,1'"]
+
+
+@pytest.mark.parametrize("engine", ["cluster", "waves"])
+def test_bad_records_of_every_attempt_are_counted(folder: Path, tmp_path: Path, engine: str) -> None:
+    rows = "".join(f"{'six' if number % 10 == 0 else number},ann,1\n" for number in range(400))
+    (folder / "orders.csv").write_text("order,customer,cents\n" + rows)
+    topology = balances(Inputs(orders=orders(folder, on_bad_record="skip"), returns=returns(folder)))
+    if engine == "cluster":
+        with LocalCluster(seed=1) as cluster:
+            run_of_it = cluster.submit(topology)
+            run_of_it.run_until_idle()
+            statistics = run_of_it.statistics
+    else:
+        statistics = run(topology, engine="local", data_dir=tmp_path / "data")
+    assert statistics.bad_records.count == 40
+
+
+def test_progress_is_that_of_the_source_with_most_before_it(folder: Path) -> None:
+    (folder / "orders.csv").write_text("order,customer,cents\n" + "1,ann,5\n" * 40)
+    context = TopologyContext("balances", "inputs", 0, 1, 1, {"inputs": (1,)})
+    coordinator = both(folder).get_coordinator({}, context)
+    metadata = None
+    for txid in (1, 2, 3, 4):
+        assert coordinator.is_ready()
+        metadata = coordinator.initialize_transaction(txid, metadata)
+        coordinator.run_so_far = RunSoFar(txid, metadata, txid)
+    assert coordinator.progress() == pytest.approx(0.2, abs=0.05)
+    coordinator.close()
 
 
 def test_several_inputs_can_be_proved(folder: Path) -> None:
