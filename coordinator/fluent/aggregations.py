@@ -66,6 +66,11 @@ class Aggregation(ABC):
         if into.kind not in self.kinds or into.value_type not in self.value_types:
             kinds, types = (", ".join(each) for each in (self.kinds, self.value_types))
             raise self.wrong(f"{into!r} is a {into.kind} of {into.value_type} values; give a {kinds} of {types} values")
+        if into.fields_expire:
+            raise self.wrong(
+                f"fields of {into!r} expire at times that only a class can give, in put(..., expire_at=...); commit "
+                "one, or give a state whose fields stay, or whose parts expire, as in .per(...)"
+            )
         if (into.kind is StateKind.VALUE) is not (key is None):
             raise self.wrong(f"key {key!r} does not fit {into!r}; only a ValueState has, and needs, the key None")
         return read_ahead(into, key) if self.reads else into
@@ -122,6 +127,15 @@ class Summing(Aggregation):
     kinds = (StateKind.HASH, StateKind.VALUE, StateKind.SORTED_SET)
     value_types: ClassVar[tuple[ValueType, ...]] = _NUMBERS
     reads = False
+
+    def fitted(self, into: DeclaredState, key: str | None) -> DeclaredState:
+        handle = into.template if isinstance(into, StateFamily) else into
+        if handle.retention.is_ranked:
+            raise self.wrong(
+                f"{into!r} keeps its best members only, so the sum of another may be gone; leave its limit out: what "
+                "is added up is ranked all the same"
+            )
+        return super().fitted(into, key)
 
     def start(self) -> Any:
         return defaultdict(int)

@@ -41,6 +41,11 @@ COMMANDS_TO_VERIFY = (
 them."""
 
 
+def commands_on_keys(*, fields_expire: bool) -> tuple[str, ...]:
+    """Returns what a run calls on keys; `fields_expire` says whether fields of a state may."""
+    return (*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ()))
+
+
 def require_all_rights(
     connection: RedisConnection,
     keys: Keys,
@@ -52,7 +57,7 @@ def require_all_rights(
 
     The message names everything that is lacking, and the command that grants it at this level of durability.
     """
-    wanted = [*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ())]
+    wanted = commands_on_keys(fields_expire=fields_expire)
     lacking = [text_of(name) for name in connection.function("lacking", "1", keys.control, *wanted, read_only=True)]
     if lacking and set(lacking) <= set(COMMANDS_OF_EXPIRING_FIELDS):
         raise StateRefusedError(
@@ -60,7 +65,7 @@ def require_all_rights(
             "user may not run it; nothing was written; take Redis 7.4, Valkey 9 or later, grant what `txbatch acl "
             f"{keys.topology_id} --expiring-fields` prints, or have parts expire, as in HashState(...).per('day', "
             "date, expire_at=...)"
-        ).about(Trouble.SERVER_RIGHTS)
+        ).about(Trouble.SERVER_UNFIT)
     if lacking:
         option = f" --durability {level.value}" if level in COMMANDS_OF_LEVEL else ""
         option += " --expiring-fields" if fields_expire else ""
@@ -83,8 +88,12 @@ def acl_rules(
     Without `loads_functions`, another user loads the function library, which this one then cannot change. A server
     that lacks the commands of `fields_expire` refuses rules that name them.
     """
-    commands = [*COMMANDS_ON_KEYS, *(COMMANDS_OF_EXPIRING_FIELDS if fields_expire else ())]
-    commands += [*COMMANDS, *COMMANDS_TO_VERIFY, *COMMANDS_OF_LEVEL.get(level, ())]
+    commands = [
+        *commands_on_keys(fields_expire=fields_expire),
+        *COMMANDS,
+        *COMMANDS_TO_VERIFY,
+        *COMMANDS_OF_LEVEL.get(level, ()),
+    ]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
     return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]

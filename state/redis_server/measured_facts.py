@@ -13,7 +13,7 @@ from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection, holds_code, text_of, texts_by_name
 from state.redis_client.function_library import LIBRARY_NAME, library_code
-from state.redis_client.rights import COMMANDS_ON_KEYS
+from state.redis_client.rights import commands_on_keys
 
 
 class LibraryState(Enum):
@@ -87,8 +87,10 @@ def measure(
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
     timeout_s: float,
+    fields_expire: bool = False,
 ) -> ServerFacts:
     """Measures a server for a user that is to run this topology (driver); the first call waits `timeout_s`."""
+    wanted = commands_on_keys(fields_expire=fields_expire)
     info = connection.call("INFO", timeout_s=timeout_s)
     library = _library(connection)
     return ServerFacts(
@@ -98,7 +100,7 @@ def measure(
         library=library,
         may_load=_may(connection, "FUNCTION", "LOAD", NO_LIBRARY),
         lacking=tuple(name for name, command in _direct(keys).items() if not _may(connection, *command)),
-        lacking_on_keys=_lacking_on_keys(connection, keys, library),
+        lacking_on_keys=_lacking_on_keys(connection, keys, library, wanted),
         topology_id=keys.topology_id,
         round_trips_ms=tuple(_round_trip_ms(connection, keys, clock) for _ in range(ROUND_TRIPS)),
         clock_ahead_s=_clock_ahead_s(connection, wall_clock),
@@ -146,15 +148,17 @@ def _settings(connection: RedisConnection) -> Mapping[str, str]:
     return found
 
 
-def _lacking_on_keys(connection: RedisConnection, keys: Keys, library: LibraryState) -> tuple[str, ...] | None:
+def _lacking_on_keys(
+    connection: RedisConnection, keys: Keys, library: LibraryState, wanted: tuple[str, ...]
+) -> tuple[str, ...] | None:
     try:
         if library is LibraryState.LOADED:
-            reply = connection.function("lacking", "1", keys.control, *COMMANDS_ON_KEYS, read_only=True)
+            reply = connection.function("lacking", "1", keys.control, *wanted, read_only=True)
         else:
-            reply = connection.call("EVAL_RO", LACKING_SCRIPT, "1", keys.control, *COMMANDS_ON_KEYS)
+            reply = connection.call("EVAL_RO", LACKING_SCRIPT, "1", keys.control, *wanted)
     except StateRefusedError as error:
         is_key = isinstance(error.__cause__, NoPermissionError) and "key" in str(error.__cause__).lower()
-        return COMMANDS_ON_KEYS if is_key else None
+        return wanted if is_key else None
     return tuple(text_of(name) for name in reply)
 
 

@@ -74,7 +74,7 @@ def make_topology(factory: Factory, name: str, given: Mapping[str, str]) -> Topo
     if not isinstance(made, (Topology, PlainTopology)):
         raise _refused(
             f"factory {name!r} returned {made!r}; return the result of build(), of a TransactionalTopologyBuilder or "
-            "TopologyBuilder"
+            "TopologyBuilder, or of topology(id), of a stream"
         )
     return made
 

@@ -68,8 +68,11 @@ def examine(
     if load is not None:
         findings, topology, module = _examine_code(target, load)
     if not isinstance(topology, PlainTopology):
-        topology_id, expires = (STAND_IN_ID, None) if topology is None else (topology.topology_id, topology.expires)
-        findings += examine_server(server, topology_id, expires=expires)
+        if topology is None:
+            findings += examine_server(server, STAND_IN_ID)
+        else:
+            expiry = {"expires": topology.expires, "fields_expire": topology.fields_expire}
+            findings += examine_server(server, topology.topology_id, **expiry)
     findings += _examine_machine(server, master, conf, os.environ)
     if master is not None:
         findings += _examine_spark(master, conf, topology, module)
@@ -102,17 +105,19 @@ def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology |
     return [*findings, ok("input", f"the spout finds its input: {fingerprint}")], topology, module
 
 
-def examine_server(choice: ServerChoice, topology_id: str, *, expires: bool | None = None) -> list[Finding]:
+def examine_server(
+    choice: ServerChoice, topology_id: str, *, expires: bool | None = None, fields_expire: bool = False
+) -> list[Finding]:
     """Examines the server that a choice names, as one that is to hold that topology.
 
-    `expires` says whether a state of it may expire, None if that is not known.
+    `expires` says whether a state of it may expire, None if that is not known; `fields_expire` whether fields may.
     """
     if choice.redis_url is None:
         return _examine_private(choice.data_dir, topology_id)
     encryption = check_encryption(choice.redis_url, allow_plaintext=choice.allow_plaintext)
     if encryption.weight == "fail":
         return [encryption]  # not even the password is sent
-    return [encryption, *_examine_url(choice.redis_url, topology_id, expires=expires)]
+    return [encryption, *_examine_url(choice.redis_url, topology_id, expires=expires, fields_expire=fields_expire)]
 
 
 def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
@@ -136,11 +141,14 @@ def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
     return ok("encryption", f"the connection uses {how}")
 
 
-def _examine_url(url: str, topology_id: str, *, expires: bool | None = None) -> list[Finding]:
+def _examine_url(
+    url: str, topology_id: str, *, expires: bool | None = None, fields_expire: bool = False
+) -> list[Finding]:
     keys = Keys(topology_id)
     connection = RedisConnection(connect(url, key=keys.control), redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
-        facts = measure(connection, keys, clock=time.monotonic, wall_clock=time.time, timeout_s=ANSWER_TIMEOUT_S)
+        clocks = {"clock": time.monotonic, "wall_clock": time.time}
+        facts = measure(connection, keys, **clocks, timeout_s=ANSWER_TIMEOUT_S, fields_expire=fields_expire)
     except StateError as error:
         return [from_error("reachable", error, "every transaction is committed there")]
     finally:

@@ -13,7 +13,7 @@ import pytest
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
-from coordinator import run
+from coordinator import run, stream
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
 from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
@@ -121,8 +121,8 @@ def returns(folder: Path, **more: Any) -> JsonLines:
 def balances(inputs: Inputs) -> Topology:
     builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
     keep = builder.set_committer_bolt("balance", Balance())
-    for stream in inputs.sources:
-        keep.global_grouping("inputs", stream)
+    for name in inputs.sources:
+        keep.global_grouping("inputs", name)
     return builder.build()
 
 
@@ -236,8 +236,8 @@ def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster
     inputs = both(folder, on_bad_record="dead_letter")
     builder = TransactionalTopologyBuilder("balances", "inputs", inputs)
     keep = builder.set_committer_bolt("balance", Balance())
-    for stream in inputs.sources:
-        keep.global_grouping("inputs", stream)
+    for name in inputs.sources:
+        keep.global_grouping("inputs", name)
     if is_heard:
         builder.set_committer_bolt("bad", Bad()).global_grouping("inputs", "orders_dead_letters")
     run = cluster.submit(builder.build())
@@ -245,6 +245,11 @@ def test_bad_records_of_an_input_are_on_its_stream_of_them(cluster: LocalCluster
     assert len(run.dead_letters()) == (not is_heard)
     if is_heard:
         assert run.state("places") == ["orders_dead_letters b'six,ann,1'"]
+
+
+def test_a_stream_of_several_inputs_is_asked_for_by_the_name_of_one(folder: Path) -> None:
+    with pytest.raises(TopologyError, match=r"on its default stream; name another by .*: 'orders', 'returns'"):
+        stream(both(folder)).count_by("order", into=HashState("counts"))
 
 
 @pytest.mark.parametrize("engine", ["cluster", "waves"])

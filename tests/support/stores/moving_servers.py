@@ -81,9 +81,17 @@ class MovingServers:
         self._folder = tempfile.TemporaryDirectory(prefix="txbatch-")
         self.nodes: list[Node] = []
         self.others: list[Node] = []
+        self._ports: set[int] = set()
+
+    def _port(self) -> int:
+        """Returns a port that was not given to another: what has not started yet listens on none."""
+        while (port := free_port()) in self._ports:
+            pass
+        self._ports.add(port)
+        return port
 
     def node(self, *options: str) -> Node:
-        port = free_port()
+        port = self._port()
         folder = Path(self._folder.name, str(port))
         common = ["--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]
         common += ["--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"]
@@ -170,7 +178,7 @@ class WatchedServers(MovingServers):
         return bool(found["role"] == "master") and sum(each["state"] == "online" for each in lines) >= replicas
 
     def _sentinel(self, primary_port: int, down_after_ms: int) -> Node:
-        port = free_port()
+        port = self._port()
         folder = Path(self._folder.name, f"sentinel-{port}")
         file = Path(self._folder.name, f"{port}.conf")
         file.write_text(
@@ -192,7 +200,7 @@ class ClusteredServers(MovingServers):
         super().__init__(program)
         options = ["--cluster-enabled", "yes", "--cluster-node-timeout", str(node_timeout_ms)]
         options += ["--cluster-replica-validity-factor", "0"]
-        buses = [str(free_port()) for _ in range(6)]
+        buses = [str(self._port()) for _ in range(6)]
         nodes = [self.node(*options, "--cluster-port", bus) for bus in buses]
         primaries, replicas = nodes[:3], nodes[3:]
         for each in self.nodes:

@@ -138,7 +138,7 @@ def import_states(
                 "--rename if that is what you want"
             ).about(Trouble.IMPORT_REFUSED)
         with server.store(topology_id, may_create=True) as store:
-            store.check_server()
+            store.check_server(fields_expire=any(state.fields_expire for state in export.states.values()))
             target = store.importer()
             if target.existing() and not replace:
                 raise TopologyError(

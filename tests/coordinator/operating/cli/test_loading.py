@@ -117,7 +117,7 @@ def test_a_file_whose_name_cannot_be_imported(folder: JobFolder, name: str) -> N
         (
             "def topology(): return 'lines'\n",
             r"factory 'job_bad:topology' returned 'lines'; return the result of build\(\), of a "
-            r"TransactionalTopologyBuilder or TopologyBuilder",
+            r"TransactionalTopologyBuilder or TopologyBuilder, or of topology\(id\), of a stream",
         ),
     ],
     ids=[

@@ -85,6 +85,18 @@ def test_a_library_is_told_from_one_of_another_build(server):
 
 
 @pytest.mark.redis
+def test_a_server_that_cannot_have_fields_expire_is_found(server):
+    rights = {each.subject: each for each in examine_server(choice(server.url), "words", fields_expire=True)}["rights"]
+    try:
+        server.client().execute_command("HPEXPIREAT", "none", "1", "FIELDS", "1", "f")
+    except redis.ResponseError:
+        assert rights.weight is Weight.FAIL
+        assert "HPEXPIREAT, HPEXPIRETIME on keys '{words}:*', or the server lacks them" in rights.found
+    else:
+        assert rights.weight is Weight.OK
+
+
+@pytest.mark.redis
 def test_the_printed_user_lacks_nothing_but_the_view_of_settings_and_time(server):
     admin = server.client()
     admin.execute_command("ACL", "SETUSER", "alice", *acl_rules(Keys("words")), ">canary")
