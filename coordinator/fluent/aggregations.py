@@ -15,6 +15,7 @@ from heapq import nlargest
 from itertools import repeat
 from typing import Any, ClassVar
 
+from coordinated_bolt.streams.tuples import cut
 from coordinator.fluent.row_steps import ColumnLists
 from coordinator.fluent.user_function import UserFunction
 from state.errors import TopologyError
@@ -141,8 +142,14 @@ class Summing(Aggregation):
         return defaultdict(int)
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
-        for key, value in zip(self._groups(group), values[0], strict=False):
-            combined[key] += value
+        try:
+            for key, value in zip(self._groups(group), values[0], strict=False):
+                combined[key] += value
+        except TypeError as error:
+            summand, total = cut(value), cut(combined[key])
+            raise TypeError(
+                f"{summand} cannot be added to {total}; map field {self.takes[0]!r} to numbers of one type"
+            ) from error
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         if isinstance(state, ValueState):
