@@ -24,7 +24,7 @@ check:  ## in a minute, while you write: lint, types, architecture, and the test
 
 test:  ## what every change must pass, in a quarter of an hour on two cores: make test ARGS='-k commit'
 	@tools/bootstrap.sh java redis-server maven prometheus go spin
-	TXBATCH_SIMULATION_SEEDS=150 TXBATCH_RANDOM_RUNS=1000 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile \
+	TXBATCH_SIMULATION_SEEDS=100 TXBATCH_RANDOM_RUNS=1000 $(PYTHON_ENV) -m pytest -n 2 --dist loadfile \
 		--no-loadscope-reorder --hypothesis-profile=change -m "not nightly and not browser" $(ARGS)
 
 nightly:  ## all tests and all evidence at length, in two hours: before an issue is closed, and every night

@@ -42,9 +42,8 @@ class LedgerOnBoth(Ledger):
         return self.site.finish(*self._second)
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("spark", "local"), pytest.param("local", "spark", marks=pytest.mark.nightly)]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize(("first", "second"), [("spark", "local"), ("local", "spark")])
 def test_a_run_killed_on_one_engine_is_continued_on_the_other(tmp_path: Path, first: str, second: str) -> None:
     outcome = play(LedgerOnBoth(tmp_path, first, second), kills=1)
     (kill,) = outcome.kills

@@ -41,6 +41,7 @@ def assert_nothing_suffered(record: Record, arena: Arena) -> None:
     assert record.totals["states seen by them"] > record.totals["topologies"], "somebody looked on"
 
 
+@pytest.mark.nightly
 def test_no_transaction_suffers_from_kills_cuts_restored_copies_and_zombies():
     record = Record()
     with opened("process", find_server_program()) as arena:

@@ -35,7 +35,13 @@ EXAMPLES: dict[str, Callable[[Path], Topology]] = {
 }
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+QUICK = ("ledger", "word_count")
+"""One that reads and one that only writes; the others are proved every night."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in EXAMPLES]
+)
 def test_an_example_leaves_the_same_state_under_every_schedule(name: str, tmp_path: Path) -> None:
     proof = prove(EXAMPLES[name](tmp_path), seeds=SEEDS)
     assert proof.holds, proof

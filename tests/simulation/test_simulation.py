@@ -225,6 +225,7 @@ def test_waves_that_are_never_released_are_found():
         assert any("waves of the engine" in simulate(Scenario.of(seed, "cut")).violation for seed in range(LOOK_FOR))
 
 
+@pytest.mark.nightly
 def test_a_failing_seed_is_made_small():
     """All faults that are left are needed, and the violation is the same; of a long story that takes a minute."""
     with believing:

@@ -70,6 +70,7 @@ def test_a_library_that_executors_lack_is_named_first(site, tmp_path, monkeypatc
     assert "name the right interpreter in PYSPARK_PYTHON; `txbatch explain spark` says what executors need" in sentence
 
 
+@pytest.mark.nightly
 def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):
     monkeypatch.setenv("PYSPARK_PYTHON", "/none/python")
 
@@ -79,6 +80,7 @@ def test_a_python_that_executors_do_not_find_is_named_first(site, monkeypatch):
     assert "name one that is there in PYSPARK_PYTHON" in sentence
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_named_with_the_setting(site, tmp_path):
     """It has room for one copy of the code, and Spark makes a second one."""
     small = tmp_path / "small"

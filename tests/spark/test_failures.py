@@ -315,6 +315,7 @@ def test_a_bolt_that_no_signal_reaches_is_cancelled_after_the_message_timeout_an
     assert cluster.hash("{numbers}:counts") == exact_counts(2)
 
 
+@pytest.mark.nightly
 def test_a_bolt_that_always_hangs_ends_the_run_with_its_txid_and_line_though_spark_tries_its_task_again(
     cluster_that_retries,
 ):

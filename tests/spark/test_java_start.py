@@ -57,10 +57,12 @@ def said(master: str, *settings: str, files: int | None = None, **environment: s
     return done.stderr.splitlines()
 
 
+@pytest.mark.nightly
 def test_a_run_shows_what_its_tasks_write_and_not_a_line_of_sparks_own():
     assert said("local[1]") == ["started", "bolt 1", "bolt 0", "raised", "stopped"]
 
 
+@pytest.mark.nightly
 def test_a_user_who_asks_for_sparks_log_gets_it():
     lines = said("local[1]", "spark.log.level=ERROR")
 

@@ -84,6 +84,7 @@ def test_batches_that_waited_for_executors_are_neither_failed_nor_quarantined(cl
     assert (found.committed, found.quarantined, found.failed_attempts) == (4, [], 0)
 
 
+@pytest.mark.nightly
 def test_messages_of_a_plain_topology_that_waited_for_executors_are_not_failed(cluster, occupied):
     Feed.told.clear()
     path = cluster.notes / "seen"

@@ -23,6 +23,7 @@ def command_line(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
 
 
+@pytest.mark.nightly
 def test_words_are_counted_exactly_and_doctor_finds_nothing_to_fix(redis_backend, tmp_path):
     (tmp_path / "text.txt").write_text(TEXT)
     target = [str(ROOT / "examples" / "word_count.py") + ":topology", "-p", "input=text.txt", "-p", "lines_per_batch=2"]

@@ -298,6 +298,7 @@ def test_what_is_no_input_is_refused(folder: Path) -> None:
 @pytest.mark.redis
 @pytest.mark.chaos
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_of_several_inputs_that_is_killed_is_continued_exactly(redis_backend: Backend, tmp_path: Path) -> None:
     client: Any = redis_backend.client()
     orders_given, returns_given = range(60_000), range(0, 60_000, 7)

@@ -45,7 +45,7 @@ def reference():
         yield client
 
 
-@pytest.mark.parametrize("name", ["valkey", "redis"])
+@pytest.mark.parametrize("name", ["valkey", pytest.param("redis", marks=pytest.mark.nightly)])
 def test_random_commits_agree_with_fakeredis(name, request, reference):
     url = request.getfixturevalue("valkey_url" if name == "valkey" else "redis_server_url")
     seen: set[str] = set()
@@ -62,7 +62,7 @@ def test_random_commits_agree_with_fakeredis(name, request, reference):
     assert seen == {"OK", "ALREADY", "CONFLICT", "FENCED", "ORDER", "TYPE", "REGRESSED", "VERSION", "LIMIT"}
 
 
-@pytest.mark.parametrize("name", ["valkey", "redis"])
+@pytest.mark.parametrize("name", ["valkey", pytest.param("redis", marks=pytest.mark.nightly)])
 def test_random_calls_of_every_function_agree_with_fakeredis(name, request, reference):
     url = request.getfixturevalue("valkey_url" if name == "valkey" else "redis_server_url")
     count = 0

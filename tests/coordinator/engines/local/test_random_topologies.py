@@ -144,6 +144,7 @@ PLANTED: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("bug", PLANTED)
+@pytest.mark.nightly
 def test_a_planted_bug_is_found(bug):
     with ExitStack() as planted:
         for patch in PLANTED[bug]:

@@ -133,6 +133,7 @@ def test_a_word_count_ends_in_one_line_of_json_and_exact_counts(folder: JobFolde
     assert [line for line in said.splitlines() if not line.startswith("word_count: ")] == []
 
 
+@pytest.mark.nightly
 def test_a_drained_run_says_so_and_the_next_one_goes_on(job: JobFolder) -> None:
     given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
     with started(job, *given) as command:
@@ -166,6 +167,7 @@ def test_a_continuous_run_ends_well_by_a_signal(job: JobFolder) -> None:
     assert stored(job, "{numbers}:lines") == {"all": json.loads(output)["last_txid"]}
 
 
+@pytest.mark.nightly
 def test_of_two_runs_at_once_the_older_ends_fenced(job: JobFolder) -> None:
     given = ["job_of_lines:slow", "--commit-group-max", "4", "--max-pending", "8", "--json"]
     with started(job, *given) as older:

@@ -127,6 +127,7 @@ def stop(command: Command) -> dict[str, Any]:
     return figures
 
 
+@pytest.mark.nightly
 def test_a_service_stopped_under_load_and_started_again_loses_nothing_and_prometheus_counts_it_all(
     job: JobFolder, tmp_path
 ):

@@ -21,7 +21,7 @@ from state.errors import SourceError
 from tests.support.sources.addresses import Address
 from tests.support.sources.growing_folder import Keep, submit
 
-SEEDS = int(os.environ.get("TXBATCH_ROTATION_SEEDS", "40"))
+SEEDS = int(os.environ.get("TXBATCH_ROTATION_SEEDS", "20"))
 STEPS = 25
 ERRORS = 5
 PAD = "x" * 200

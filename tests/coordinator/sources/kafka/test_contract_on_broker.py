@@ -71,6 +71,7 @@ class TestOnePartition(SourceContract):
         return KafkaWorld(broker, make_topic, 1)
 
 
+@pytest.mark.nightly
 class TestSeveralPartitions(SourceContract):
     @pytest.fixture
     def world(self, broker, make_topic):

@@ -87,7 +87,9 @@ def test_a_mistake_ends_with_1_and_its_line(folder: JobFolder, capsys) -> None:
     assert folder.path.joinpath(file).read_text().splitlines()[int(line) - 1] == "    known = 0"
 
 
-@pytest.mark.parametrize("target", ["job_of_lines:hashes", "job_of_lines.py:hashes"])
+@pytest.mark.parametrize(
+    "target", [pytest.param("job_of_lines:hashes", marks=pytest.mark.nightly), "job_of_lines.py:hashes"]
+)
 def test_a_result_that_depends_on_the_hash_seed_is_found(folder: JobFolder, capsys, target: str) -> None:
     folder.write_job(more=KEEPING)
     assert ended(target) == 1

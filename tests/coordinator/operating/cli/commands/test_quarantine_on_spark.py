@@ -47,6 +47,7 @@ def counted(folder: Path) -> int:
         return int(client.hget("{lines}:lines", "all") or 0)
 
 
+@pytest.mark.nightly
 def test_poison_is_quarantined_and_republished_with_fixed_code(tmp_path: Path) -> None:
     folder = JobFolder(tmp_path)
     folder.write_job(more=JOB)

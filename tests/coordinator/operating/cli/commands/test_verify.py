@@ -88,6 +88,7 @@ def test_mistakes_are_usage_errors(url, capsys, arguments: tuple[str, ...], said
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_of_files_verifies_against_its_refold_until_a_value_is_altered(
     folder: JobFolder, redis_backend: Backend, capsys
 ):
