@@ -42,18 +42,18 @@ def pieces_of(records: RedisRecords, states: Mapping[str, DescribedState]) -> It
     expiring = {name for name, state in states.items() if state.fields_expire}
     sought = records.sought(state for _, state in sorted(states.items()))
     sought = replace(sought, kinds={**OWN_KINDS, **sought.kinds})
-    if records.entry_count(sought) > AT_ONCE_MAX:
-        control: Mapping[str, str] = dict(records.records().control)
-        since, pieces = sought.since, _one_by_one(records, sought)
-    else:
+    is_read_at_once = records.entry_count(sought) <= AT_ONCE_MAX
+    if is_read_at_once:
         control, read = records.at_moment(sought, WHOLE_COMMANDS)
         since, pieces = moment_of(control), _at_once(read)
-    yield dict(control)
+    else:
+        control = dict(records.records().control)
+        since, pieces = sought.since, _one_by_one(records, sought)
+    yield control
     yield from (
         _with_expiries(records, piece) if split_member(piece.name)[0] in expiring else piece for piece in pieces
     )
-    is_of_many_calls = expiring or since is sought.since
-    if is_of_many_calls and not moment_of(control) == since == records.moment():
+    if (expiring or not is_read_at_once) and not moment_of(control) == since == records.moment():
         raise MovedError("a run has committed while the state was read")
 
 
@@ -80,6 +80,6 @@ def _with_expiries(records: RedisRecords, piece: StoredPiece) -> StoredPiece:
 def busy_error(topology_id: str) -> StateRefusedError:
     """Returns the error for a topology that could not be read at one moment."""
     return StateRefusedError(
-        f"topology {topology_id!r} was written during each of {TRIES} readings, and more than {AT_ONCE_MAX:,} entries "
-        "cannot be read at one moment; stop its run, export, and start it again"
+        f"topology {topology_id!r} was written during each of {TRIES} readings, and neither more than {AT_ONCE_MAX:,} "
+        "entries nor fields that expire can be read at one moment; stop its run, export, and start it again"
     )
