@@ -170,7 +170,8 @@ class CsvKind(RecordKind):
                 ) from None
             raise SourceError(
                 f"input file {path!r} begins with the row {shown!r}, which cannot be its header, because the fields "
-                f"{list(wanted)} are wanted of it: {error}{hint}; fix the file, or leave it out"
+                f"{list(wanted)} are wanted of it: {error}{hint}; name its columns in fields, fix the file, or leave "
+                "it out"
             ) from None
         return tuple(names)
 
