@@ -224,6 +224,13 @@ class Ranking(Aggregation):
             return bounded.per(into.part_name, into.part_type.value, expire_at=into.expire_at)
         return bounded
 
+    def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
+        rows = dict(zip(self._groups(group), values[0], strict=False))
+        if combined or len(rows) < len(values[0]):
+            super().add(combined, group, values)
+        else:  # each member once, as is usual
+            combined.update(rows)
+
     def merged(self, one: Any, other: Any) -> Any:
         return max(one, other)
 
@@ -237,9 +244,14 @@ class Ranking(Aggregation):
             member = key[1] if len(self.group) == 2 else key
             return combined[key], member if isinstance(member, bytes) else str(member).encode()
 
-        return Aggregation.columns(
-            self, {key: combined[key] for keys in parts.values() for key in nlargest(self.most, keys, rank)}
-        )
+        best = (nlargest(self.most, self._candidates(combined, keys), rank) for keys in parts.values())
+        return Aggregation.columns(self, {key: combined[key] for keys in best for key in keys})
+
+    def _candidates(self, combined: Any, keys: list[Any]) -> list[Any]:
+        """Returns the keys that have a score of the best, of which there are few: their members have to be compared."""
+        lowest = nlargest(self.most, map(combined.__getitem__, keys))[-1]
+        found = [key for key in keys if combined[key] >= lowest]
+        return found if len(found) >= self.most else keys
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         best: dict[Any, Any] = {}
