@@ -179,12 +179,13 @@ class SortedComparison(FileComparison):
                 return  # it cannot have grown, and to count its content it would have to be unpacked
             if mark is None and not known and self._is_empty(file):
                 return
-            size = file.byte_count
+            size = file.byte_count if file.is_compressed else min(file.byte_count, self._sizes[path])
             if size > read:
                 what = f"bytes {read} to {size} of file {path!r} lie" if read else f"file {path!r} ({size} bytes) lies"
                 self._skipped.append(f"{what} before the position, in file {self._position!r}, and would never be read")
             if size > read or mark is None:
-                self._notes[path] = whole_mark(file).to_plain()
+                whole = whole_mark(file) if size == file.byte_count else marks_at(file, {size})[size]
+                self._notes[path] = replace(whole, is_whole=True).to_plain()  # what grows meanwhile is for the next run
 
 
 class GrowingComparison(FileComparison):
