@@ -128,9 +128,7 @@ plans = st.lists(
 @pytest.mark.parametrize("pack", [bytes, zipped])
 @given(plan=plans, way=st.sampled_from(WAYS))
 @example(plan=[Struck(0, Lie.APPEARS), Struck(1, Lie.GROWS)], way="to its end")  # before the fingerprint is taken
-@example(
-    plan=[Struck(23, Lie.CRASHES), Struck(2, Lie.GROWS)], way="to its end"
-)  # before it is compared
+@example(plan=[Struck(23, Lie.CRASHES), Struck(2, Lie.GROWS)], way="to its end")  # before it is compared
 def test_no_line_counts_twice_and_nothing_wrong_is_silent(pack, plan, way):
     play(plan, way, pack)
 
