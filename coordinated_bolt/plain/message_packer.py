@@ -1,8 +1,8 @@
 """What one task of a plain topology sends during one wave: tuples and messages, collected per target and framed.
 
-Small tuples are packed in portions, as stretches, since packing one costs more than all of its values. What ackers are
-told travels as two columns, roots and edges, and a frame tells an acker of each root at most once: the xor of all
-acks of a task, which is all that an acker makes of them.
+Small tuples are packed in portions, as stretches, since packing one costs more than all of its values. Acks travel as
+two columns, roots and edges, with at most one entry a root: the xor of all acks of a task, which is all that an acker
+makes of them.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class Ranking(Aggregation):
         return Aggregation.columns(self, {key: combined[key] for keys in best for key in keys})
 
     def _candidates(self, combined: Any, keys: list[Any]) -> list[Any]:
-        """Returns the keys that have a score of the best, of which there are few: their members have to be compared."""
+        """Returns the keys whose scores may be among the best: only of these the members have to be compared."""
         lowest = nlargest(self.most, map(combined.__getitem__, keys))[-1]
         found = [key for key in keys if combined[key] >= lowest]
         return found if len(found) >= self.most else keys

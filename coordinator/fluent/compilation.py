@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from coordinated_bolt.components.component import streams_of
 from coordinated_bolt.streams.declared import DEFAULT_STREAM
 from coordinated_bolt.streams.groupings import FieldsGrouping, GlobalGrouping, Grouping, ShuffleGrouping
 from coordinator.fluent.aggregations import Aggregation
@@ -89,6 +90,15 @@ class StreamNode:
         if isinstance(self.what, PassedBy):
             return None if self.children else self.what.kept
         return self.what if isinstance(self.what, KeptIn) else None
+
+    def without_rows(self) -> str:
+        """Returns that it emits nothing, and what the user can do about it."""
+        if not isinstance(self.what, ReadFrom | SentTo):
+            return f"{self.said} emits nothing"
+        if streams := sorted(streams_of(self.what.bolt, self.label)):
+            shown = ", ".join(map(repr, streams))
+            return f"{self.said} emits nothing on its default stream; name another by .output(...): {shown}"
+        return f"{self.said} emits nothing; set its output_fields"
 
     def is_fused(self) -> bool:
         """Whether it runs, at least by half, where its parent's rows are."""

@@ -369,22 +369,13 @@ class Stream:
     def _given(self, names: Fields | None) -> tuple[str, ...]:
         """Returns the fields that are named, or else all."""
         if not self.fields:
-            raise self._wrong(f"there are no rows: {self._node.said} emits nothing{self._instead()}")
+            raise self._wrong(f"there are no rows: {self._node.without_rows()}")
         given = self.fields if names is None else (names,) if isinstance(names, str) else tuple(names)
         if unknown := [name for name in given if name not in self.fields]:
             raise self._wrong(f"fields {unknown} are unknown; the stream has {list(self.fields)}")
         if not given:
             raise self._wrong("no field is named; leave `of` out for all of them")
         return given
-
-    def _instead(self) -> str:
-        """Returns what to do where the default stream has no fields."""
-        what = self._node.what
-        if not isinstance(what, ReadFrom | SentTo):
-            return ""
-        if streams := sorted(streams_of(what.bolt, self._node.label)):
-            return f" on its default stream; name another by .output(...): {', '.join(map(repr, streams))}"
-        return "; set its output_fields"
 
     def _function(self, function: Callable[..., Any]) -> UserFunction:
         if not callable(function):

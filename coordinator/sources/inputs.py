@@ -20,7 +20,7 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
 from coordinated_bolt.streams.records import EmittedRow
 from coordinated_bolt.streams.tuples import Tuple
-from coordinator.sources.partitioned_input import PartitionedInput
+from coordinator.sources.partitioned_input import as_whole
 from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
 from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
 from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
@@ -56,7 +56,7 @@ class Inputs(ITransactionalSpout, ICommitterTransactionalSpout):
         self.sources: dict[str, ITransactionalSpout] = {}
         for name, source in sources.items():
             if isinstance(source, IPartitionedTransactionalSpout):
-                self.sources[name] = PartitionedInput(source)
+                self.sources[name] = as_whole(source)
             elif isinstance(source, ITransactionalSpout) and not isinstance(source, Inputs):
                 self.sources[name] = source
             else:

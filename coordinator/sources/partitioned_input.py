@@ -27,12 +27,16 @@ Positions = dict[int, tuple[int, Any]]
 """Partition -> number of the transaction that was cut of it last, and its metadata."""
 
 
-class PartitionedInput(ITransactionalSpout, ICommitterTransactionalSpout):
-    """Cuts the batches of a partitioned source whole; made by `Inputs` of each such source."""
+def as_whole(source: IPartitionedTransactionalSpout) -> PartitionedInput:
+    """Returns a source as one that `Inputs` can cut (driver)."""
+    return CommittedPartitionedInput(source) if SpoutKind(source).has_committer else PartitionedInput(source)
+
+
+class PartitionedInput(ITransactionalSpout):
+    """Cuts the batches of a partitioned source whole."""
 
     def __init__(self, source: IPartitionedTransactionalSpout) -> None:
         self.source = source
-        self.destruction = SpoutKind(source).destruction
 
     def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
         self.source.declare_output_fields(declarer)
@@ -49,9 +53,6 @@ class PartitionedInput(ITransactionalSpout, ICommitterTransactionalSpout):
             cast(PartitionedCoordinator, coordinator), self.source.get_emitter(conf, context)
         )
 
-    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
-        return PartitionedInputCommitter(SpoutKind(self.source).committer(conf, context))
-
     def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutEmitter:
         return PartitionedInputEmitter(self.source.get_emitter(conf, context), context)
 
@@ -61,6 +62,20 @@ class PartitionedInput(ITransactionalSpout, ICommitterTransactionalSpout):
     def describe(self, metadata: Positions) -> Sequence[str]:
         newest = max((number for number, _ in metadata.values()), default=0)
         return [line for each in _cut_for(metadata, newest) for line in self.source.describe(*each)]
+
+
+class CommittedPartitionedInput(PartitionedInput, ICommitterTransactionalSpout):
+    """The same of a source that has a committer."""
+
+    @property
+    def destruction(self) -> str:  # type: ignore[override] # of what it is made of
+        """What the source destroys of its input."""
+        return SpoutKind(self.source).destruction
+
+    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
+        committer = SpoutKind(self.source).committer(conf, context)
+        assert committer is not None, "it has one"
+        return PartitionedInputCommitter(committer)
 
 
 def _cut_for(metadata: Positions, number: int) -> list[tuple[int, Any]]:
@@ -166,26 +181,22 @@ class PartitionedInputEmitter(SpoutEmitter):
 
 
 class PartitionedInputCommitter(SpoutCommitter):
-    """Tells the committer of the source, if it has one, which knows batches as positions by partition."""
+    """Tells the committer of the source, which knows batches as positions by partition."""
 
-    def __init__(self, committer: SpoutCommitter | None) -> None:
+    def __init__(self, committer: SpoutCommitter) -> None:
         self._committer = committer
 
     def commit(self, attempt: TransactionAttempt) -> None:
-        if self._committer is not None:
-            self._committer.commit(attempt)
+        self._committer.commit(attempt)
 
     def keep(self, batches: Collection[Any]) -> None:
-        if self._committer is not None:
-            self._committer.keep([positions_in(metadata) for metadata in batches])
+        self._committer.keep([positions_in(metadata) for metadata in batches])
 
     def cleanup_before(self, txid: int) -> None:
-        if self._committer is not None:
-            self._committer.cleanup_before(txid)
+        self._committer.cleanup_before(txid)
 
     def close(self) -> None:
-        if self._committer is not None:
-            self._committer.close()
+        self._committer.close()
 
 
 class DroppingCollector:

@@ -71,8 +71,9 @@ def examine(
         if topology is None:
             findings += examine_server(server, STAND_IN_ID)
         else:
-            expiry = {"expires": topology.expires, "fields_expire": topology.fields_expire}
-            findings += examine_server(server, topology.topology_id, **expiry)
+            findings += examine_server(
+                server, topology.topology_id, expires=topology.expires, fields_expire=topology.fields_expire
+            )
     findings += _examine_machine(server, master, conf, os.environ)
     if master is not None:
         findings += _examine_spark(master, conf, topology, module)
@@ -147,8 +148,14 @@ def _examine_url(
     keys = Keys(topology_id)
     connection = RedisConnection(connect(url, key=keys.control), redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
-        clocks = {"clock": time.monotonic, "wall_clock": time.time}
-        facts = measure(connection, keys, **clocks, timeout_s=ANSWER_TIMEOUT_S, fields_expire=fields_expire)
+        facts = measure(
+            connection,
+            keys,
+            clock=time.monotonic,
+            wall_clock=time.time,
+            timeout_s=ANSWER_TIMEOUT_S,
+            fields_expire=fields_expire,
+        )
     except StateError as error:
         return [from_error("reachable", error, "every transaction is committed there")]
     finally:

@@ -41,6 +41,8 @@ class StateTotals:
             shown["keeps"] = state.keep
         if self.part_count is not None:
             shown |= {"parts": self.part_count, "expires": state.expires}
+        if self.state.fields_expire:
+            shown["fields_expire"] = True
         return {**shown, "entries": self.entry_count}
 
     def as_row(self) -> tuple[str, str, str, str]:

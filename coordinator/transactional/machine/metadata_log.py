@@ -101,7 +101,7 @@ class MetadataLog:
         """Has notes stored, or forgotten where they are None, in place of those of everything cut so far.
 
         They tell how things are now; metadata that earlier runs have cut tells how they were then. So they are stored
-        with the last of that metadata, and win over it. A run that dies before is followed by one that compares anew.
+        with the last of that metadata, and win over it. If the run dies first, the next one compares again.
         """
         self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
 

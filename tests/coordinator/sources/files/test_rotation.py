@@ -34,6 +34,14 @@ def started(cluster: LocalCluster, inbox: Any, pattern: str = "*.log*", **more: 
     return submit(cluster, inbox, pattern=pattern, **more)
 
 
+def commit_two(run: TransactionalRun) -> None:
+    for _ in range(10_000):  # bounded: far more steps than two transactions take
+        if run.statistics.committed >= 2:
+            return
+        run.tick()
+    raise AssertionError("two transactions were not committed")
+
+
 def local(inbox: Any) -> Path:
     return Path(str(inbox).removeprefix("file://"))
 
@@ -152,10 +160,7 @@ def test_a_new_file_under_the_name_of_a_renamed_one_is_read(cluster, inbox, betw
 def test_a_file_is_read_to_its_end_under_its_new_name(cluster, tmp_path, rotate) -> None:
     write(tmp_path / "app.log", *LONG)
     run = started(cluster, tmp_path)
-    for _ in range(10_000):  # bounded: far more steps than two transactions take
-        if run.statistics.committed >= 2:
-            break
-        run.tick()
+    commit_two(run)
     run.close()
     rotate(tmp_path)
     run = started(cluster, tmp_path)
@@ -167,10 +172,7 @@ def test_a_file_is_read_to_its_end_under_its_new_name(cluster, tmp_path, rotate)
 def test_a_log_that_is_cut_off_and_written_again_while_it_is_read_stops_the_run(cluster, tmp_path, count) -> None:
     write(tmp_path / "app.log", *LONG)
     run = started(cluster, tmp_path)
-    for _ in range(10_000):  # bounded: far more steps than two transactions take
-        if run.statistics.committed >= 2:
-            break
-        run.tick()
+    commit_two(run)
     copy_and_cut_off(tmp_path)
     newer = [f"newer {number}: {line}" for number, line in enumerate((LONG * 2)[:count])]
     write(tmp_path / "app.log", *newer)

@@ -57,6 +57,11 @@ def test_a_level_that_waits_takes_one_right_more(redis_backend: Backend, capsys,
     client.execute_command("ACL", "DELUSER", "alice")
 
 
+def test_fields_that_expire_take_two_rights_more(capsys) -> None:
+    more = set(printed(capsys, "words", "--expiring-fields")) - set(printed(capsys, "words"))
+    assert more == {"+hpexpireat", "+hpexpiretime"}
+
+
 @pytest.mark.parametrize("arguments", [("wo rds",), ("words", "--user", "a b")])
 def test_a_name_out_of_rule_is_a_usage_error(arguments: tuple[str, ...], capsys) -> None:
     assert txbatch("acl", *arguments) == 2
