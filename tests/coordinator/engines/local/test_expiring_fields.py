@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+import redis
 
 from committers.committer import ICommitter
 from coordinated_bolt.components.batch_bolts import BaseBatchBolt
@@ -28,6 +29,7 @@ from state import HashState
 from state.redis_topology import exporting as redis_export
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
+from tests.support.cli.in_process import txbatch
 
 pytestmark = pytest.mark.redis
 FAR_S, PAST_S = 4_102_444_800, 1_000_000_000
@@ -139,6 +141,19 @@ def test_what_expires_on_its_way_is_left_out(client):
     put_back(client, sealed([line for line in lines if (line.get("state"), line.get("field")) != ("seen", "a")]))
     assert client.exists("{s}:seen") == 0
     assert len(client.hgetall("{s}:found")) == 4
+
+
+def test_a_server_that_cannot_is_refused_before_anything_is_staged(client, redis_server_url, tmp_path, capsys):
+    run(client)
+    (tmp_path / "s.jsonl").write_bytes(exported(client))
+    with redis.Redis.from_url(redis_server_url) as other:
+        other.flushall()
+        status = txbatch("state", "import", "s", str(tmp_path / "s.jsonl"), "--redis", redis_server_url)
+        if other.info("server")["redis_version"].startswith("7.0"):
+            assert (status, other.keys("*")) == (4, [])
+            assert "cannot have fields of a hash expire: it lacks HPEXPIREAT" in capsys.readouterr().err
+        else:
+            assert (status, left_of(other)) == (0, LEFT)
 
 
 def test_a_write_between_the_values_and_their_times_is_noticed(client):
