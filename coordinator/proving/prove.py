@@ -122,6 +122,7 @@ class _Proving:
         self._topology, self._given = topology, given
         self._limit_s = max(topology.message_timeout_s, DEFAULT_MESSAGE_TIMEOUT_S)
         self._batches, self._keep_tasks = batches, keep_tasks
+        self._last_txid: int | None = None
         self._is_whole, self._expired_parts, self._same_hashes = True, 0, ""
         self._by_stages: Kept | None = None
 
@@ -169,11 +170,13 @@ class _Proving:
                 f"{counted(self._batches, 'transaction')} of {topology.topology_id!r} changed no state: nothing can be "
                 f"compared, so nothing is proved; tuples emitted: {_emitted(runs.first)}"
             )
-        if not self._is_whole and SpoutKind(topology.spout.spec).is_opaque:
+        is_opaque = SpoutKind(topology.spout.spec).is_opaque
+        if is_opaque and not self._is_whole:
             raise TopologyError(
                 f"the input of {topology.topology_id!r} has more than {self._batches} batches, and its spout is "
                 "opaque: what the first ones hold depends on what failed; give a smaller input, or more batches"
             )
+        self._last_txid = None if is_opaque else self._batches  # which the rest is in then depends on what fails
         if cut := self._cut_otherwise(runs.first, other):
             raise TopologyError(
                 f"{cut}; a run stores what was cut, but a proof has to compare the same batches: {PROVE_INSTEAD}"
@@ -247,8 +250,8 @@ class _Proving:
 
     def _play(self, schedule: Schedule) -> Played:
         if schedule.is_by_stages:
-            return self._in_a_copy(lambda: StagePlay(self._topology, schedule, self._batches).play())
-        return self._in_a_copy(partial(play_by_tuples, self._topology, schedule, self._batches))
+            return self._in_a_copy(lambda: StagePlay(self._topology, schedule, self._last_txid).play())
+        return self._in_a_copy(partial(play_by_tuples, self._topology, schedule, self._last_txid))
 
     def _in_a_copy(self, run: Callable[[], ResultT], *, slower: float = 1) -> ResultT:
         return in_a_copy(run, returns_within_s=slower * self._limit_s)
@@ -299,7 +302,9 @@ class _Proving:
         names = {name for name, _ in found.differing}
         for seed in range(TRIES):
             shaken = replace(found.schedule, seed=seed, exactly=frozenset({Strike(OTHER_ORDER, 0)}))
-            played = self._in_a_copy(partial(play_by_tuples, self._topology, shaken, self._batches, keeps_order=False))
+            played = self._in_a_copy(
+                partial(play_by_tuples, self._topology, shaken, self._last_txid, keeps_order=False)
+            )
             if names <= {name for name, _ in self._compared(played, quiet, is_rearranged=True)}:
                 return True
         return False
@@ -352,8 +357,10 @@ def _shown(transaction: QuietTransaction) -> str:
     return one_line(", ".join(map(repr, transaction.metadata.values())))
 
 
-def play_by_tuples(topology: Topology, schedule: Schedule, batches: int, *, keeps_order: bool = True) -> Played:
-    """Plays a schedule up to that transaction on a `LocalCluster`: tuples of different tasks come in any order."""
+def play_by_tuples(
+    topology: Topology, schedule: Schedule, last_txid: int | None, *, keeps_order: bool = True
+) -> Played:
+    """Plays a schedule on a `LocalCluster`, to a transaction or the end: rows of different tasks come in any order."""
     faults, draw = schedule.plan(), Random(f"{schedule.seed} tuples")
     story, seed = ["tuple by tuple"], 0
     if faults.strikes(OTHER_ORDER):
@@ -365,7 +372,7 @@ def play_by_tuples(topology: Topology, schedule: Schedule, batches: int, *, keep
     options = RunOptions(
         max_spout_pending=draw.choice([1, 2, 4]),
         commit_group_max=draw.choice([1, 3, 8]),
-        last_txid=batches,
+        last_txid=last_txid,
         tells_spout=False,
     )
     try:

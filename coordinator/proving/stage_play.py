@@ -56,10 +56,10 @@ SAID = {
 
 
 class StagePlay:
-    """One schedule, played up to the transaction `batches`."""
+    """One schedule, played up to a transaction, or to the end of the input."""
 
-    def __init__(self, topology: Topology, schedule: Schedule, batches: int) -> None:
-        self._topology, self._schedule, self._batches = topology, schedule, batches
+    def __init__(self, topology: Topology, schedule: Schedule, last_txid: int | None) -> None:
+        self._topology, self._schedule, self._last_txid = topology, schedule, last_txid
         self._timeline = Timeline(HAPPENINGS_MAX)
         self._faults = schedule.plan()
         self._faults.tell = self._note
@@ -122,7 +122,7 @@ class StagePlay:
                 random=Random(f"{self._schedule.seed} {name}"),
                 pickle_spec=pickle_spec,
                 ended=self._ended,
-                options={"last_txid": self._batches, "tells_spout": False, "history": 0},
+                options={"last_txid": self._last_txid, "tells_spout": False, "history": 0},
             )
         )
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from coordinator.sources.files.follow import Follow
     from coordinator.sources.files.line_files import JsonLines, TextFiles
     from coordinator.sources.files.parquet_files import ParquetFiles
-    from coordinator.sources.inputs import Inputs
     from coordinator.sources.micro_batches import MicroBatches
     from coordinator.sources.records.csv_fields import CsvFields
     from coordinator.sources.records.json_fields import JsonFields
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from coordinator.sources.records.record_format import BadRecordError, RecordFormat
     from coordinator.sources.records.record_output import DEAD_LETTER_STREAM
     from coordinator.sources.redis_streams.redis_streams import RedisStreams
+    from coordinator.sources.several.inputs import Inputs
 
 hand_on_lazily(__name__)
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from coordinated_bolt.user_traceback import WrongAnswerError
+from coordinator.spouts.partition_cut import is_partition_scope, partition_scope
 from coordinator.spouts.run_so_far import InputChange
 from state.codec import pack_exact
 from state.errors import SourceError
@@ -52,13 +53,20 @@ def expect_count(answer: Any) -> int:
 
 
 def expect_positions(answer: Any) -> Mapping[int, Any]:
-    if not isinstance(answer, Mapping) or not all(type(each) is int and each >= 0 for each in answer):
+    if not isinstance(answer, Mapping) or not all(map(_is_partition, answer)):
         raise WrongAnswerError(
             f"first_positions returned {answer!r}; return a mapping from numbers of partitions, from 0, to positions"
         )
     for position in answer.values():
         pack_exact(position)
     return answer
+
+
+def _is_partition(answer: Any) -> bool:
+    """Returns whether an answer names a partition: a number, or of several sources what `of_source` returns."""
+    if isinstance(answer, str):
+        return "." in answer and is_partition_scope(partition_scope(answer))
+    return type(answer) is int and answer >= 0
 
 
 def expect_tasks(answer: Any, task_count: int) -> Collection[int]:

@@ -128,9 +128,10 @@ def new_coordinator(
     quarantined: Callable[[], Collection[QuarantineRecord]] = tuple,
 ) -> Coordinator:
     """Connects the machine with its driver, tells the spout where earlier runs stopped, and that the run begins."""
-    run_spout = RunSpout(spout, start.calls, around.clock, _run_so_far(taken))
+    run_spout = RunSpout(spout, start.calls, around.clock, _run_so_far(taken), has_partitions=start.kind.has_partitions)
+    run_plan = _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around)
     machine = RunMachine(
-        _run_plan(topology, plan, engine, publisher, kind=start.kind, around=around),
+        run_plan,
         options,
         taken.metadata,
         committed_txid=taken.committed_txid,
@@ -151,7 +152,7 @@ def new_coordinator(
             batch_number=taken.metadata.batch_number,
             untold=untold,
             quarantined_txids=lambda: found.union(machine.statistics.quarantined),
-            quarantined_batches=lambda: [to_keep(each.batch, is_opaque=start.kind.is_opaque) for each in quarantined()],
+            quarantined_batches=lambda: [to_keep(each.batch, run_plan) for each in quarantined()],
         ),
         engine=engine,
         publisher=publisher,
@@ -206,6 +207,7 @@ def _run_plan(
         spout_id=topology.spout.component_id,
         has_partitions=kind.has_partitions,
         is_opaque=kind.is_opaque,
+        is_mixed=kind.is_mixed,
         may_commit_early=plan.has_flat_commit_phase(),
         engine_overlaps=engine.overlaps,
         engine_queues=engine.queues and plan.has_independent_batches,

@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from coordinator.spouts.answers import expect_positions, expect_truth
 from coordinator.spouts.partition_cut import partition_of, partition_scope
@@ -50,6 +50,7 @@ class RunSpout:
         calls: calls it.
         clock: seconds, monotonic.
         run_so_far: where earlier runs stopped.
+        has_partitions: it is told where each partition stands, and asked whether it has ended before it cuts.
 
     Attributes:
         draining: True stops cutting for the rest of the run; set by any thread.
@@ -61,9 +62,16 @@ class RunSpout:
     how_far: HowFar
 
     def __init__(
-        self, spout: SpoutCoordinator, calls: SpoutCalls, clock: Callable[[], float], run_so_far: RunSoFar
+        self,
+        spout: SpoutCoordinator,
+        calls: SpoutCalls,
+        clock: Callable[[], float],
+        run_so_far: RunSoFar,
+        *,
+        has_partitions: bool,
     ) -> None:
         self._spout, self._calls, self._clock = spout, calls, clock
+        self._has_partitions = has_partitions
         self._so_far = run_so_far
         self._packed_last: bytes | None = None  # `last` of that, once this run has cut it
         self._started = run_so_far.last_txid
@@ -78,10 +86,11 @@ class RunSpout:
         """Returns, once, where partitions begin that were never read; None if there are none, or the spout fails."""
         if self._has_first_positions or self.error is not None:
             return None
-        spout, given = self.informed(), dict[int, Any]()
-        if isinstance(spout, PartitionedCoordinator):
+        spout, given = self.informed(), dict[Any, Any]()
+        if self._has_partitions:
+            ask = cast(PartitionedCoordinator, spout).first_positions
             try:
-                given = dict(self._asked("first_positions", lambda: expect_positions(spout.first_positions())))
+                given = dict(self._asked("first_positions", lambda: expect_positions(ask())))
             except FailedException:
                 return None  # it is asked again in the next turn, and nothing is cut before
         self._has_first_positions = True
@@ -126,8 +135,8 @@ class RunSpout:
 
     def informed(self) -> SpoutCoordinator:
         """Sets the spout's `run_so_far` to copies, which it may change, and returns it."""
-        so_far, positions, ahead = self._so_far, dict[int, Any](), 0
-        if isinstance(self._spout, PartitionedCoordinator):
+        so_far, positions, ahead = self._so_far, dict[Any, Any](), 0
+        if self._has_partitions:
             last = self.how_far.last_positions()
             positions = {partition_of(scope): own_copy(position) for scope, position in last.items()}
             ahead = max(0, self._started - self.how_far.last_cut_number())
@@ -142,7 +151,7 @@ class RunSpout:
         if not may_cut:
             return False
         spout = self.informed()
-        if isinstance(spout, PartitionedCoordinator) and self._truth("is_exhausted", spout.is_exhausted):
+        if self._has_partitions and self._truth("is_exhausted", spout.is_exhausted):
             return False
         return self._truth("is_ready", spout.is_ready)
 

@@ -14,6 +14,7 @@ from coordinator.sources.files import record_ranges
 from coordinator.sources.redis_streams import stream_range
 from coordinator.spouts import memory, memory_input
 from coordinator.spouts.partition_cut import is_partition_scope, partition_of
+from coordinator.spouts.several import SeveralSources
 from coordinator.transactional.machine.metadata_log import COORDINATOR_SCOPE
 from state.errors import TransactionError
 from state.printable import one_line
@@ -69,6 +70,11 @@ def words_of_spout(spec: Any, metadata: Mapping[str, Any]) -> dict[str, list[str
 
     def words(scope: str, value: Any) -> list[str]:
         try:
+            if isinstance(spec, SeveralSources):
+                is_part = is_partition_scope(scope)
+                return list(
+                    map(str, spec.describe_partition(partition_of(scope), value) if is_part else spec.describe(value))
+                )
             if not partitioned:
                 return list(map(str, spec.describe(value)))
             return list(map(str, spec.describe(partition_of(scope), value))) if is_partition_scope(scope) else []

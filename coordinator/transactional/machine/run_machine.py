@@ -96,7 +96,7 @@ class RunMachine:
         transactions = TransactionRecords(
             stored if earlier is None else earlier, committed_txid=committed_txid, new_attempt_id=new_attempt_id
         )
-        self._plan = plan
+        self._plan, self._is_contiguous = plan, not plan.cuts_anew
         self._books = RunBooks(
             plan=plan,
             options=options,
@@ -331,7 +331,7 @@ class RunMachine:
             AssertionError: one is violated.
         """
         active = list(self._transactions.active())
-        self._transactions.validate(window=self._books.waves.size.window_max(), is_contiguous=not self._plan.is_opaque)
+        self._transactions.validate(window=self._books.waves.size.window_max(), is_contiguous=self._is_contiguous)
         self._books.waves.validate({record.attempt: record.wave_id for record in active if record.wave_id})
         self._failures.validate([record.attempt.txid for record in active])
         self._commits.validate()

@@ -29,6 +29,7 @@ from coordinator.proving.evidence import sentence_of
 from coordinator.proving.forked import in_a_copy
 from coordinator.proving.mistakes import Proof
 from coordinator.sources import Follow, TextFiles
+from state.attempt import TransactionAttempt
 from state.errors import FailedException, TopologyError, TransactionError, UserCodeError
 from state.printable import said_by
 from tests.support import faulty_topologies
@@ -594,6 +595,17 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "no batch": (lambda: over(FixedBatchesSpout([], ["line"])), "the input of 'words' has no batch"),
 }
+
+
+def away_at_first(attempt: TransactionAttempt) -> list[int]:
+    """Depends on the attempt, so each schedule takes another number of transactions."""
+    return [attempt.attempt_id % 2] if attempt.attempt_id % 3 else []
+
+
+def test_every_schedule_of_an_opaque_input_is_played_to_its_end() -> None:
+    """Played as far as a quiet run came, the rest of a partition that was away would be missing."""
+    proof = prove(over(OpaqueMemoryTransactionalSpout(ROWS, ["line"], take=1, unavailable=away_at_first)), seeds=10)
+    assert proof.holds, proof
 
 
 @pytest.mark.parametrize("name", REFUSED)

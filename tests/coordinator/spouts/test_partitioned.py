@@ -61,7 +61,7 @@ CALLS = SpoutCalls("log", tries=1, pause=lambda seconds: None)
 
 
 def guarded(user: PartitionedCoordinator, last_txid: int = 0, **positions: Any) -> tuple[RunSpout, Known]:
-    made = RunSpout(user, CALLS, lambda: 0.0, RunSoFar(last_txid))
+    made = RunSpout(user, CALLS, lambda: 0.0, RunSoFar(last_txid), has_partitions=True)
     made.how_far = known = Known(last_txid, **positions)
     return made, known
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from committers.committer import ICommitter
@@ -17,7 +15,6 @@ from coordinator.sources.records.plain_formats import TextLine
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.transactional.options import RunOptions
 from state import HashState
-from state.errors import TopologyError
 from tests.support.kafka.messages import numbers, produce, run_until
 
 pytestmark = pytest.mark.kafka
@@ -97,7 +94,46 @@ def test_topics_that_are_followed_go_on_one_by_one(broker, make_topic):
         assert run.state("counts") == once(first=range(3), second=range(5))
 
 
-def test_an_opaque_topic_stands_alone(broker):
-    spout: Any = KafkaOpaqueSpout(KafkaTopic(broker.address, "t", TextLine("value")))
-    with pytest.raises(TopologyError, match="'t' is a KafkaOpaqueSpout, but Inputs takes sources whose replays"):
-        Inputs(t=spout)
+def test_an_opaque_topic_among_others_is_counted_once_over_several_runs(broker, make_topic, tmp_path):
+    opaque, exact = make_topic(3), make_topic()
+    (tmp_path / "lines.txt").write_text("".join(f"{number}\n" for number in range(9)))
+
+    def inputs():
+        topic = KafkaTopic(broker.address, opaque, TextLine("value"))
+        return Inputs(
+            opaque=KafkaOpaqueSpout(topic, messages_per_partition=2),
+            exact=spout_of(broker, exact),
+            lines=TextFiles(str(tmp_path / "*.txt"), lines_per_batch=2),
+        )
+
+    produce(broker.address, opaque, numbers(0, 17))
+    produce(broker.address, exact, numbers(0, 6))
+    with LocalCluster(seed=1) as cluster:
+        cluster.submit(counting(inputs()), options=RunOptions(last_txid=2)).run_until_idle()
+        produce(broker.address, opaque, numbers(17, 23))
+        run = cluster.submit(counting(inputs()))
+        for txid in (3, 4):
+            run.hold("processing", txid)
+            run.run_until_idle()
+            run.fail(txid)
+            run.release("processing", txid)
+        run.run_until_idle()
+        assert run.is_done
+        assert run.state("counts") == once(opaque=range(23), exact=range(6), lines=range(9))
+        again = cluster.submit(counting(inputs()))
+        again.run_until_idle()
+        assert again.statistics.committed == 0
+
+
+def test_an_opaque_topic_that_is_followed_goes_on_beside_one_that_ends(broker, make_topic, tmp_path):
+    topic = make_topic(2)
+    (tmp_path / "lines.txt").write_text("0\n1\n2\n")
+    followed = KafkaOpaqueSpout(KafkaTopic(broker.address, topic, TextLine("value")), continuous=True)
+    with LocalCluster(seed=2) as cluster:
+        run = cluster.submit(counting(Inputs(lines=TextFiles(str(tmp_path / "*.txt")), topic=followed)))
+        run_until(run, lambda: len(run.state("counts")) == 3)
+        produce(broker.address, topic, numbers(0, 5))
+        run_until(run, lambda: len(run.state("counts")) == 8)
+        produce(broker.address, topic, numbers(5, 9))
+        run_until(run, lambda: len(run.state("counts")) == 12)
+        assert run.state("counts") == once(lines=range(3), topic=range(9))

@@ -171,7 +171,7 @@ def test_a_source_that_has_raised_is_not_asked_for_replays_either():
             raise ValueError("mine")
 
     calls = SpoutCalls("lines", tries=1, pause=lambda seconds: None)
-    spout = RunSpout(Broken(3), calls, lambda: 0.0, RunSoFar())
+    spout = RunSpout(Broken(3), calls, lambda: 0.0, RunSoFar(), has_partitions=True)
     for _ in range(3):
         with pytest.raises(FailedException, match="raised"):
             spout.initialize_transaction(2, None)

@@ -1,0 +1,1 @@
+"""Several sources as one spout, whatever kind each of them is."""

@@ -1,0 +1,245 @@
+"""Several sources as one: a transaction is a part of each, and each has a stream of its own.
+
+A transaction's metadata names the part of every source, with the number of the transaction that it was cut for; that of
+a source which had nothing to give is carried on, so that its next part begins where the last one ended. The order of
+the sources within a transaction is that in which they were given, in every run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from coordinated_bolt.components.component import streams_of
+from coordinated_bolt.components.context import TopologyContext
+from coordinated_bolt.streams.declared import DEFAULT_STREAM, OutputFieldsDeclarer
+from coordinated_bolt.streams.records import EmittedRow
+from coordinated_bolt.streams.tuples import Tuple
+from coordinator.sources.several.inputs_coordinator import InputsCoordinator, close_all, cut_for, newest
+from coordinator.sources.several.partitioned_input import as_whole
+from coordinator.spouts.committing import ICommitterTransactionalSpout, SpoutCommitter
+from coordinator.spouts.opaque import IOpaquePartitionedTransactionalSpout
+from coordinator.spouts.partition_cut import source_of
+from coordinator.spouts.partitioned import IPartitionedTransactionalSpout
+from coordinator.spouts.several import CountingCollector, SeveralEmitter, SeveralSources, SourcePart
+from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.spouts.transactional import ITransactionalSpout, SpoutCoordinator
+from state.attempt import TransactionAttempt
+from state.errors import SourceError, TopologyError
+
+Source = ITransactionalSpout | IOpaquePartitionedTransactionalSpout
+Made = TypeVar("Made")
+
+
+class Inputs(SeveralSources, ICommitterTransactionalSpout):
+    """Reads several sources in one topology: ``Inputs(orders=CsvFiles(…), returns=JsonLines(…))``.
+
+    The tuples of a source are on the stream of its name, ``.shuffle_grouping("inputs", "orders")``; its bad records, if
+    they are emitted, on ``"orders_dead_letters"``. A transaction takes a part of every source that has one ready, and a
+    source that has ended does not end the others. Between runs, sources may be added or left out if that is accepted.
+
+    Args:
+        sources: name -> source: files, tables, topics, `RedisStreams`, or your own. An opaque one, such as
+            `KafkaOpaqueSpout`, makes transactions opaque: a replay reads the same of all others, and cuts it again.
+
+    Raises:
+        TopologyError: no source is given, or one is not a transactional spout.
+    """
+
+    def __init__(
+        self, **sources: ITransactionalSpout | IPartitionedTransactionalSpout | IOpaquePartitionedTransactionalSpout
+    ) -> None:
+        if not sources:
+            raise TopologyError("Inputs has no source; name some, as in Inputs(orders=CsvFiles(...))")
+        self.sources = {name: _as_source(name, source) for name, source in sources.items()}
+        self.has_opaque = any(map(_is_opaque, self.sources.values()))
+
+    @property
+    def destruction(self) -> str:  # type: ignore[override] # of what it is made of
+        """What its sources destroy of their input."""
+        return "; ".join(filter(None, (kind.destruction for kind in self._kinds().values())))
+
+    def declare_output_fields(self, declarer: OutputFieldsDeclarer) -> None:
+        for name, source in self.sources.items():
+            for stream in streams_of(source, name).values():
+                declarer.declare_stream(stream_of(name, stream.stream_id), stream.fields, direct=stream.direct)
+
+    def get_component_configuration(self) -> Mapping[str, Any]:
+        return {
+            key: value for each in self.sources.values() for key, value in each.get_component_configuration().items()
+        }
+
+    def fingerprint(self) -> str:
+        return json.dumps({name: source.fingerprint() for name, source in self.sources.items()}, ensure_ascii=False)
+
+    def get_coordinator(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCoordinator:
+        coordinators = _made_all(self._kinds(), lambda kind: kind.coordinator(conf, context))
+        return InputsCoordinator(coordinators, {name: each.fingerprint() for name, each in self.sources.items()})
+
+    def get_committer(self, conf: Mapping[str, Any], context: TopologyContext) -> SpoutCommitter:
+        committers = _made_all(self._kinds(), lambda kind: kind.committer(conf, context))
+        return InputsCommitter({name: each for name, each in committers.items() if each is not None})
+
+    def get_emitter(self, conf: Mapping[str, Any], context: TopologyContext) -> SeveralEmitter:
+        emitters: dict[str, Any] = {}
+        for name, source in self.sources.items():
+            heard = {each: context.subscribers.get(stream_of(name, each), ()) for each in streams_of(source, name)}
+            emitters[name] = source.get_emitter(conf, replace(context, subscribers=heard))
+        return InputsEmitter(self.sources, emitters, context)
+
+    def emitting_tasks(self, txid: int, metadata: Any, task_count: int) -> Collection[int]:
+        parts = cut_for(metadata, txid)
+        if gone := [name for name, _ in parts if name not in self.sources]:
+            raise SourceError(
+                f"the batch has a part of {gone}, which these inputs lack; run it with inputs of these names"
+            )
+        return {task for name, part in parts for task in tasks_of(self.sources[name], txid, part, task_count)}
+
+    def describe(self, metadata: Any) -> Sequence[str]:
+        found = []
+        for name, part in newest(metadata):
+            source = self.sources[name]
+            if isinstance(source, ITransactionalSpout):
+                found += [f"{name}: {line}" for line in source.describe(part)]
+        return found
+
+    def describe_partition(self, partition: str, metadata: Any) -> Sequence[str]:
+        """Returns what a transaction has read of a partition of an opaque source; see `describe`."""
+        name, number = source_of(partition)
+        source = self.sources[name]
+        assert isinstance(source, IOpaquePartitionedTransactionalSpout), "only these have partitions here"
+        return source.describe(number, metadata)
+
+    def _kinds(self) -> dict[str, SpoutKind]:
+        return {name: SpoutKind(source) for name, source in self.sources.items()}
+
+
+def _as_source(name: str, given: Any) -> Source:
+    """Returns a source as it is asked for parts.
+
+    Raises:
+        TopologyError: it is none, or one that cannot be among others.
+    """
+    if isinstance(given, Inputs):
+        raise TopologyError(f"input {name!r} has several sources itself; name each of them as one of these inputs")
+    if isinstance(given, IPartitionedTransactionalSpout):
+        return as_whole(given)
+    if isinstance(given, ITransactionalSpout):
+        return given
+    if not isinstance(given, IOpaquePartitionedTransactionalSpout):
+        raise TopologyError(
+            f"input {name!r} is a {type(given).__name__}, which is no transactional spout; Inputs takes files, tables, "
+            "KafkaTransactionalSpout, KafkaOpaqueSpout, RedisStreams and spouts of your own"
+        )
+    if isinstance(given, ICommitterTransactionalSpout):
+        raise TopologyError(
+            f"input {name!r} is a {type(given).__name__}, an opaque source with a committer, which Inputs cannot tell "
+            "what is kept; give it a topology of its own"
+        )
+    return given
+
+
+def _is_opaque(source: Source) -> bool:
+    return isinstance(source, IOpaquePartitionedTransactionalSpout)
+
+
+def tasks_of(source: Source, txid: int, part: Any, task_count: int) -> Collection[int]:
+    """Returns the indexes of the tasks that have a share of a source's part."""
+    if isinstance(source, ITransactionalSpout):
+        return source.emitting_tasks(txid, part, task_count)
+    return range(min(part, task_count))
+
+
+def stream_of(name: str, stream_id: str) -> str:
+    """Returns the stream for a source's tuples: its name, followed by its own stream's if that is not the default."""
+    return name if stream_id == DEFAULT_STREAM else f"{name}_{stream_id}"
+
+
+def _made_all(given: Mapping[str, Any], make: Callable[[Any], Made]) -> dict[str, Made]:
+    """Makes something of each source; if one raises, what was made before is closed."""
+    made: dict[str, Made] = {}
+    with ExitStack() as opened:
+        for name, each in given.items():
+            made[name] = make(each)
+            opened.callback(getattr(made[name], "close", int))
+        opened.pop_all()
+    return made
+
+
+class InputsEmitter(SeveralEmitter):
+    """Emits this task's share of each part, one source after the other.
+
+    Args:
+        sources: source -> its spec, which says which tasks have a share.
+        emitters: source -> its emitter.
+        context: of the task.
+    """
+
+    def __init__(self, sources: Mapping[str, Source], emitters: Mapping[str, Any], context: TopologyContext) -> None:
+        self._sources, self._emitters = sources, emitters
+        self._task_index, self._task_count = context.task_index, context.task_count
+        self.opaque = {name: each for name, each in emitters.items() if _is_opaque(sources[name])}
+
+    def parts(self, attempt: TransactionAttempt, metadata: Any, collector: CountingCollector) -> Iterator[SourcePart]:
+        for name, part in cut_for(metadata, attempt.txid):
+            if self._task_index in tasks_of(self._sources[name], attempt.txid, part, self._task_count):
+                yield SourcePart(name, self._emitters[name], part, SourceCollector(name, collector))
+
+    def close(self) -> None:
+        close_all(self._emitters.values())
+
+
+class SourceCollector:
+    """Emits the tuples of one source on its streams.
+
+    Args:
+        name: of the source.
+        collector: of the whole spout.
+    """
+
+    def __init__(self, name: str, collector: CountingCollector) -> None:
+        self._name, self._collector = name, collector
+
+    @property
+    def emitted_count(self) -> int:
+        return self._collector.emitted_count
+
+    def emit(self, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> list[int]:
+        return self._collector.emit(values, stream_of(self._name, stream_id))
+
+    def emit_all(self, rows: Iterable[EmittedRow], stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_all(rows, stream_of(self._name, stream_id))
+
+    def emit_batch(self, batch: Any, stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_batch(batch, stream_of(self._name, stream_id))
+
+    def emit_direct(self, task_id: int, values: EmittedRow, stream_id: str = DEFAULT_STREAM) -> None:
+        self._collector.emit_direct(task_id, values, stream_of(self._name, stream_id))
+
+    def dead_letter(self, tup: Tuple | EmittedRow | Mapping[str, Any], reason: str) -> None:
+        self._collector.dead_letter(tup, reason)
+
+
+class InputsCommitter(SpoutCommitter):
+    """Tells the committers of the sources that have one, in their order."""
+
+    def __init__(self, committers: Mapping[str, SpoutCommitter]) -> None:
+        self._committers = committers
+
+    def commit(self, attempt: TransactionAttempt) -> None:
+        for committer in self._committers.values():
+            committer.commit(attempt)
+
+    def keep(self, batches: Collection[Any]) -> None:
+        for name, committer in self._committers.items():
+            committer.keep([part for metadata in batches for own, part in newest(metadata) if own == name])
+
+    def cleanup_before(self, txid: int) -> None:
+        for committer in self._committers.values():
+            committer.cleanup_before(txid)
+
+    def close(self) -> None:
+        close_all(self._committers.values())

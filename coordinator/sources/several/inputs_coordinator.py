@@ -1,0 +1,247 @@
+"""The coordinator of several sources: cuts a part of each one that is ready, and compares each with earlier runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import fields, replace
+from itertools import chain
+from typing import Any
+
+from coordinator.spouts.answers import expect_positions
+from coordinator.spouts.partition_cut import of_source, positions_of
+from coordinator.spouts.partitioned import PartitionedCoordinator
+from coordinator.spouts.run_so_far import FormerInput, InputChange, RunSoFar
+from coordinator.spouts.transactional import SpoutCoordinator
+from state.errors import FailedException, SourceError
+from state.troubles import Trouble
+
+Parts = dict[str, tuple[int, Any]]
+"""Source -> number of the transaction that its part was cut for, and that part; without sources that gave none yet.
+
+The part of an opaque source is the number of its partitions.
+"""
+
+
+def cut_for(metadata: Parts, number: int) -> list[tuple[str, Any]]:
+    """Returns the parts that a transaction reads, in the order of the sources."""
+    return [(name, part) for name, (own_number, part) in metadata.items() if own_number == number]
+
+
+def newest(metadata: Parts) -> list[tuple[str, Any]]:
+    """Returns the parts that a transaction reads, if its number is not known: at least one source gave it one."""
+    return cut_for(metadata, max(number for number, _ in metadata.values()))
+
+
+def close_all(made: Iterable[Any]) -> None:
+    """Closes all, even if one raises."""
+    with ExitStack() as opened:
+        for each in made:
+            opened.callback(each.close)
+
+
+class InputsCoordinator(SpoutCoordinator):
+    """Cuts a part of each source that is ready.
+
+    Args:
+        coordinators: source -> its coordinator.
+        fingerprints: source -> its fingerprint.
+    """
+
+    def __init__(self, coordinators: Mapping[str, SpoutCoordinator], fingerprints: Mapping[str, str]) -> None:
+        self._coordinators, self._fingerprints = coordinators, fingerprints
+        self._cut: tuple[int, Parts] = 0, {}  # what is cut of a transaction already, should another source raise
+        self._sources_of: dict[int, frozenset[str]] = {}  # number of a transaction -> those that it has a part of
+        self._noted: Mapping[str, Any] = {}
+        self._notes: dict[str, dict[str, Any]] = {name: {} for name in coordinators}
+
+    def compare(self, former: FormerInput) -> InputChange | None:
+        known = _fingerprints_in(former.fingerprint)
+        if known is None:
+            single = "the topology has read a single source before, whose positions mean nothing to several"
+            return InputChange(impossible=(single,))
+        gone = [name for name in known if name not in self._coordinators]
+        first = former.last_txid - len(former.pending) + 1
+        waiting = [cut_for(metadata, number) for number, metadata in enumerate(former.pending, start=first)]
+        lost = sorted({name for parts in waiting for name, _ in parts if name in gone})
+        changes = [
+            InputChange(
+                changed=tuple(f"input {name!r} is not read any more" for name in gone),
+                impossible=tuple(f"input {name!r} is gone, and what was cut of it is not committed" for name in lost),
+            )
+        ]
+        for name, coordinator in self._coordinators.items():
+            number, part = (former.last or {}).get(name, (0, None))
+            if name not in known and not number:
+                read = [other for other, line in known.items() if line == self._fingerprints[name]]
+                sentences = (f"input {name!r} is what was read as {other!r}" for other in read)
+                changes.append(InputChange(again=tuple(sentences)))
+                continue
+            is_same = known.get(name) == self._fingerprints[name]
+            pending = tuple(part for parts in waiting for own, part in parts if own == name)
+            own = FormerInput(
+                last_txid=number,
+                last=part,
+                committed_txid=min(number, former.committed_txid),
+                notes=_own_notes(former, name),
+                fingerprint=known.get(name, ""),
+                is_same=is_same,
+                pending=pending,
+                positions=positions_of(name, former.positions),
+            )
+            change = coordinator.compare(own) if number else InputChange()
+            if change is not None:
+                changes.append(_named(name, change))
+            elif not is_same:
+                return None
+        return _joined(changes)
+
+    def is_empty(self) -> bool:
+        return all(each.is_empty() for each in self._informed().values())
+
+    def resume(self) -> None:
+        if not isinstance(self.run_so_far.last, dict | None):
+            raise SourceError(
+                f"stored metadata {self.run_so_far.last!r:.100} is not of several inputs: the topology has read a "
+                "single source before; drop it, or take another topology id"
+            ).about(Trouble.OTHER_SOURCE)
+        for coordinator in self._informed().values():
+            coordinator.resume()
+
+    def first_positions(self) -> Mapping[str, Any]:
+        """Where partitions of opaque sources begin; see `PartitionedCoordinator.first_positions`."""
+        return {
+            of_source(name, partition): position
+            for name, coordinator in self._informed().items()
+            if isinstance(coordinator, PartitionedCoordinator)
+            for partition, position in expect_positions(coordinator.first_positions()).items()
+        }
+
+    def is_ready(self) -> bool:
+        return any(map(_has_more, self._informed().values()))
+
+    def initialize_transaction(self, txid: int, previous: Any) -> Any:
+        if self._cut[0] != txid:
+            self._cut = txid, {}
+        before: Parts = previous or {}
+        parts: Parts = {}
+        for name, coordinator in self._informed().items():
+            last = before.get(name)
+            if name not in self._cut[1] and _has_more(coordinator):
+                part = coordinator.initialize_transaction(txid, None if last is None else last[1])
+                self._cut[1][name] = txid, part
+            if (found := self._cut[1].get(name, last)) is not None:
+                parts[name] = found
+        if not self._cut[1]:
+            raise FailedException(f"no input has anything for txid {txid} after all")
+        self._sources_of[txid] = frozenset(self._cut[1])
+        return {**parts, **{name: part for name, part in before.items() if name not in self._coordinators}}
+
+    def notes(self, metadata: Any) -> Mapping[str, Any]:
+        return {
+            f"{name}:{note}": value
+            for name, coordinator, part in self._read_by(metadata)
+            for note, value in coordinator.notes(part).items()
+        }
+
+    def position(self, metadata: Any) -> Any:
+        return {name: coordinator.position(part) for name, coordinator, part in self._read_by(metadata)}
+
+    def is_exhausted(self) -> bool:
+        return all(each.is_exhausted() for each in self._informed().values())
+
+    def is_finite(self) -> bool:
+        return all(each.is_finite() for each in self._coordinators.values())
+
+    def progress(self) -> float | None:
+        """That of the source which has most before it: a transaction takes a part of each."""
+        found = [each.progress() for each in self._informed().values()]
+        known = [each for each in found if each is not None]
+        return min(known) if len(known) == len(found) else None
+
+    def estimated_bytes(self, metadata: Any) -> int:
+        return sum(coordinator.estimated_bytes(part) for _, coordinator, part in self._read_by(metadata))
+
+    def deactivate(self) -> None:
+        for each in self._informed().values():
+            each.deactivate()
+
+    def activate(self) -> None:
+        for each in self._informed().values():
+            each.activate()
+
+    def close(self) -> None:
+        close_all(self._coordinators.values())
+
+    def _read_by(self, metadata: Parts) -> list[tuple[str, SpoutCoordinator, Any]]:
+        """Returns name, coordinator and part of each source that a transaction reads, without those left out."""
+        own = self._coordinators
+        return [(name, own[name], part) for name, part in newest(metadata) if name in own]
+
+    def _informed(self) -> Mapping[str, SpoutCoordinator]:
+        """Returns the coordinators, with the `run_so_far` of each one's source."""
+        so_far = self.run_so_far
+        if so_far.notes is not self._noted:  # they are those of earlier runs, and may be many
+            self._noted = so_far.notes
+            self._notes = {name: _own_notes(so_far, name) for name in self._coordinators}
+        for name, coordinator in self._coordinators.items():
+            number, part = (so_far.last or {}).get(name, (0, None))
+            own = RunSoFar(number, part, min(number, so_far.committed_txid), notes=self._notes[name])
+            if isinstance(coordinator, PartitionedCoordinator):
+                own = replace(own, positions=positions_of(name, so_far.positions), ahead=self._ahead(name))
+            coordinator.run_so_far = own
+        return self._coordinators
+
+    def _ahead(self, name: str) -> int:
+        """Returns how many transactions will read more of an opaque source, taking those of earlier runs for such."""
+        first = self.run_so_far.last_txid - self.run_so_far.ahead + 1
+        self._sources_of = {number: names for number, names in self._sources_of.items() if number >= first}
+        started = range(first, self.run_so_far.last_txid + 1)
+        return sum(number not in self._sources_of or name in self._sources_of[number] for number in started)
+
+
+def _has_more(coordinator: SpoutCoordinator) -> bool:
+    """Returns whether a source is ready for another transaction; an opaque one is asked first whether it has ended."""
+    if isinstance(coordinator, PartitionedCoordinator) and coordinator.is_exhausted():
+        return False
+    return coordinator.is_ready()
+
+
+def _own_notes(so_far: RunSoFar, name: str) -> dict[str, Any]:
+    """Returns what was noted of one source, by the names that it gave."""
+    start = f"{name}:"
+    return {note.removeprefix(start): value for note, value in so_far.notes.items() if note.startswith(start)}
+
+
+def _fingerprints_in(fingerprint: str) -> dict[str, str] | None:
+    """Returns source -> its fingerprint; None if this is not the fingerprint of several inputs."""
+    with suppress(ValueError):
+        found = json.loads(fingerprint)
+        if isinstance(found, dict):
+            return found
+    return None
+
+
+def _joined(changes: Sequence[InputChange]) -> InputChange:
+    """Returns the changes of all sources as one."""
+    joined: dict[str, Any] = {}
+    for each in fields(InputChange):
+        found = [getattr(change, each.name) for change in changes]
+        joined[each.name] = _merged(found) if isinstance(found[0], Mapping) else tuple(chain.from_iterable(found))
+    return InputChange(**joined)
+
+
+def _named(name: str, change: InputChange) -> InputChange:
+    """Returns the changes of one source, with its name in front of sentences and notes."""
+
+    def named(found: Any) -> Any:
+        if isinstance(found, Mapping):
+            return {f"{name}:{note}": value for note, value in found.items()}
+        return tuple(f"input {name!r}: {sentence}" for sentence in found)
+
+    return InputChange(**{each.name: named(getattr(change, each.name)) for each in fields(InputChange)})
+
+
+def _merged(mappings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: value for each in mappings for name, value in each.items()}
