@@ -14,6 +14,8 @@ from coordinated_bolt.components.batch_bolts import BaseBatchBolt
 from coordinated_bolt.components.context import TopologyContext
 from coordinator import run
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.inspection.wording import words_of_spout
 from coordinator.proving.prove import prove
 from coordinator.sources import Follow, Inputs, TextFiles
@@ -26,6 +28,9 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, ListState
 from state.attempt import TransactionAttempt
 from state.errors import TopologyError
+from state.redis_topology.topology import RedisTopology
+from tests.conftest import Backend
+from tests.support.cli.processes import killed_and_ended
 from tests.support.runs.quarantine_world import TOPOLOGY_ID, QuarantineWorld
 
 ROWS = {partition: [f"{partition}-{number}" for number in range(5 + partition)] for partition in range(3)}
@@ -229,6 +234,16 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
     assert first.statistics.quarantined == [1]
 
 
+def test_what_is_stored_of_them_is_sound_and_taken_over_whatever_the_names(cluster: LocalCluster, folder: Path) -> None:
+    named: dict[str, Any] = {"lines": lines(folder), "rows.of-3": rows(unavailable=away_at_first)}
+    for last_txid in (2, 5):
+        cluster.submit(counted(Inputs(**named)), options=RunOptions(last_txid=last_txid)).run_until_idle()
+        topology = RedisTopology("redis://fake", TOPOLOGY_ID, client=cluster.client)
+        assert {finding.weight for finding in Verifier(topology.records()).verify().findings} == {Weight.OK}
+        stored = cluster.client.hkeys(f"{{{TOPOLOGY_ID}}}:txbatch:metadata")
+        assert any(field.startswith(b"partition.rows.of-3.") for field in stored)
+
+
 def test_what_was_read_is_told_source_by_source(cluster: LocalCluster, folder: Path) -> None:
     class Said(OpaqueMemoryTransactionalSpout):
         def describe(self, partition: int, metadata: Any) -> list[str]:
@@ -261,3 +276,59 @@ def test_an_opaque_source_with_a_committer_is_refused() -> None:
         Inputs(rows=Told([[["a"]]], ["a"], 1))
     with pytest.raises(TopologyError, match="input 'rows' is a Counter, which is no transactional spout"):
         Inputs(rows=Counter())  # type: ignore[arg-type]
+
+
+JOB = """
+from collections import Counter
+
+from committers import ICommitter
+from coordinated_bolt import BaseBatchBolt
+from coordinator import OpaqueMemoryTransactionalSpout, TransactionalTopologyBuilder
+from coordinator.sources import Inputs, TextFiles
+from state import HashState
+
+
+def away(attempt):
+    return [attempt.attempt_id % 4]  # another partition in every attempt, or none
+
+
+class Count(BaseBatchBolt, ICommitter):
+    counts = HashState[int]("counts")
+
+    def prepare(self, conf, context, collector, attempt):
+        self.seen = []
+
+    def execute(self, tup):
+        self.seen.append(f"{tup.stream_id} {tup[0]}")
+
+    def finish_batch(self):
+        self.counts.increment_many(Counter(self.seen))
+
+
+def topology(folder):
+    rows = {partition: [[number] for number in range(partition, 30_000, 3)] for partition in range(3)}
+    inputs = Inputs(
+        lines=TextFiles(f"{folder}/in/*.txt", lines_per_batch=300),
+        rows=OpaqueMemoryTransactionalSpout(rows, ["row"], 100, unavailable=away),
+    )
+    builder = TransactionalTopologyBuilder("mixed", "inputs", inputs)
+    builder.set_committer_bolt("count", Count()).global_grouping("inputs", "lines").global_grouping("inputs", "rows")
+    return builder.build()
+"""
+
+
+@pytest.mark.redis
+@pytest.mark.chaos
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_a_run_with_an_opaque_source_that_is_killed_is_continued_exactly(
+    redis_backend: Backend, tmp_path: Path
+) -> None:
+    client: Any = redis_backend.client()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines.txt").write_text("".join(f"{number}\n" for number in range(20_000)))
+    (tmp_path / "jobs.py").write_text(JOB)
+    given = ("-p", f"folder={tmp_path}", "--redis", str(redis_backend.url))
+    killed_and_ended(tmp_path, client, "mixed", "jobs.py:topology", *given, after=5)
+    wanted = {f"lines {number}": 1 for number in range(20_000)} | {f"rows {number}": 1 for number in range(30_000)}
+    assert {name.decode(): int(count) for name, count in client.hgetall("{mixed}:counts").items()} == wanted
