@@ -88,15 +88,16 @@ def remedy_for(error: BaseException) -> str:
 def _leave_out_ours(story: traceback.TracebackException) -> None:
     """Cuts each stack of a chain to the frames from the first to the last that is not ours, if there is one.
 
-    An error that our own code raised explains itself, so its causes are left out.
+    An error that our own code raised explains itself, so its causes are left out; and all of its frames, if a note says
+    what the user has asked for.
     """
     link: traceback.TracebackException | None = story
     while link is not None:
         if link.stack and is_ours(link.stack[-1].filename):
             link.__cause__ = link.__context__ = None
         others = [place for place, frame in enumerate(link.stack) if not is_ours(frame.filename)]
-        if others:
-            link.stack = traceback.StackSummary.from_list(link.stack[others[0] : others[-1] + 1])
+        if others or link.__notes__:
+            link.stack = traceback.StackSummary.from_list(link.stack[others[0] : others[-1] + 1] if others else ())
         link = link.__cause__ or link.__context__
 
 

@@ -10,6 +10,7 @@ from coordinated_bolt.completeness.acker import ACKER_COMPONENT
 from coordinated_bolt.completeness.failure import Failure
 from coordinated_bolt.completeness.tracking import SourceArgs
 from coordinated_bolt.components.batch_bolts import IBatchBolt
+from coordinated_bolt.components.component import MadeOfFunctions
 from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.groupings import CustomGrouping, Grouping, LocalOrShuffleGrouping, ShippedGrouping
 from coordinated_bolt.streams.routing import OutputStream, Subscriber
@@ -40,9 +41,13 @@ def spec_pickler(dumps: Callable[[Any], bytes]) -> PickleSpec:
         try:
             packed = dumps(spec)
         except Exception as error:  # pickling runs user code
+            where, remedy = "", "open sockets, files, locks and clients in prepare, not in __init__"
+            if isinstance(spec, MadeOfFunctions):
+                where = f", made at {spec.made_at},"
+                remedy = "a function may not hold a socket, file, lock or client: open it in the prepare of a bolt"
             raise TopologyError(
-                f"component {component_id!r} cannot be shipped to executors: {type(error).__name__}: {error}; "
-                "open sockets, files, locks and clients in prepare, not in __init__"
+                f"component {component_id!r}{where} cannot be shipped to executors: {type(error).__name__}: {error}; "
+                f"{remedy}"
             ).about(Trouble.NOT_PICKLABLE) from error
         if len(packed) > SPEC_LIMIT_BYTES:
             raise TopologyError(

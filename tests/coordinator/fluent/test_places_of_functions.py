@@ -5,15 +5,21 @@ from __future__ import annotations
 import inspect
 import json
 import random
+import re
+import threading
+from decimal import Decimal
 from functools import partial
 from itertools import count
 
 import pytest
 
 from coordinator import Mistake, prove
-from coordinator.engines.spark.shipping import topology_modules
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.engines.spark.shipping import pickle_spec, topology_modules
 from coordinator.fluent.stream import Stream
+from coordinator.topology.planning.plan import make_plan
 from state import HashState, SetState, SortedSetState
+from state.errors import TopologyError, UserCodeError
 from tests.support.topologies.short_forms import rows
 
 LINES = [["to be"], ["or not"], ["to be"], ["that is"], ["the question"], ["is it"]]
@@ -85,3 +91,26 @@ def test_executors_get_the_modules_of_functions():
     assert topology_modules(s.topology("shipped")) == [__name__]
     s = lines().flat_map(str.split, to="word").count_by("word", into=HashState("counts"))
     assert topology_modules(s.topology("shipped")) == []
+
+
+def test_a_function_that_holds_a_lock_is_refused_by_the_line_of_its_step():
+    lock = threading.Lock()
+    words = lines().map(lambda line: len(line) if lock else 0, to="length")
+    made_at = inspect.currentframe().f_lineno - 1  # type: ignore[union-attr]
+    words.count_by("length", into=HashState("counts", field=int))
+    why = (
+        rf"component 'map', made at {re.escape(__file__)}:{made_at}, cannot be shipped .*: open it in the prepare of a"
+    )
+    with pytest.raises(TopologyError, match=why):
+        make_plan(words.topology("locked"), pickle_spec)
+
+
+def test_what_a_state_refuses_is_told_by_the_line_of_the_step_without_frames_of_ours():
+    words = lines().map(lambda line: (line, Decimal("1.5")), to=["line", "price"])
+    words.latest_by("line", "price", into=HashState("latest", "json"))
+    with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError) as raised:
+        cluster.submit(words.topology("prices")).run_until_idle()
+    assert "File " not in str(raised.value)
+    assert re.search(
+        r"\nTypeError: state 'latest' .*\nin latest_by at .*test_places_of_functions\.py:\d+", str(raised.value)
+    )
