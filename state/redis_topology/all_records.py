@@ -8,7 +8,7 @@ values are checked as they are met, in pieces that block the server for a moment
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -26,6 +26,7 @@ from state.records.stored_records import (
     Entries,
     StateImage,
     StoredKey,
+    StoredPiece,
     StoredRecords,
 )
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of, texts_by_name
@@ -143,11 +144,14 @@ class RedisRecords:
         """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
         return _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
 
-    def field_expiries(self, name: str, fields: Sequence[bytes]) -> dict[bytes, int | None]:
-        """Returns field -> when it goes, in milliseconds since 1970, None if it stays; of those that are there now."""
-        key, count = self.keys.state(name), str(len(fields))
+    def with_expiries(self, piece: StoredPiece) -> StoredPiece:
+        """Returns the entries of a hash whose fields expire that are left by now, with when they go."""
+        fields = [field for field, _ in piece.entries]
+        key, count = self.keys.state(piece.name), str(len(fields))
         replies = self._connection.call("HPEXPIRETIME", key, "FIELDS", count, *fields) or ()
-        return {field: _expiry(at) for field, at in zip(fields, replies, strict=False) if int(at) != NO_FIELD}
+        found = {field: _expiry(at) for field, at in zip(fields, replies, strict=False) if int(at) != NO_FIELD}
+        entries = [entry for entry in piece.entries if entry[0] in found]
+        return replace(piece, entries=entries, expiries={field: at for field, at in found.items() if at is not None})
 
     def has_keys(self, pattern: str) -> bool:
         return any(self._connection.scanned("SCAN", match=pattern))

@@ -50,9 +50,7 @@ def pieces_of(records: RedisRecords, states: Mapping[str, DescribedState]) -> It
         control = dict(records.records().control)
         since, pieces = sought.since, _one_by_one(records, sought)
     yield control
-    yield from (
-        _with_expiries(records, piece) if split_member(piece.name)[0] in expiring else piece for piece in pieces
-    )
+    yield from (records.with_expiries(piece) if split_member(piece.name)[0] in expiring else piece for piece in pieces)
     if (expiring or not is_read_at_once) and not moment_of(control) == since == records.moment():
         raise MovedError("a run has committed while the state was read")
 
@@ -68,13 +66,6 @@ def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[StoredPiece]:
     for name, kind in sought.kinds.items():
         expires_ms = records.expires_ms(name)
         yield from (StoredPiece(name, kind, entries, expires_ms) for entries in records.entries(name, kind) if entries)
-
-
-def _with_expiries(records: RedisRecords, piece: StoredPiece) -> StoredPiece:
-    """Returns the entries that are left by now, with when they go."""
-    found = records.field_expiries(piece.name, [field for field, _ in piece.entries])
-    entries = [entry for entry in piece.entries if entry[0] in found]
-    return replace(piece, entries=entries, expiries={field: at for field, at in found.items() if at is not None})
 
 
 def busy_error(topology_id: str) -> StateRefusedError:

@@ -109,7 +109,6 @@ def lines_of_state(
     Members of a sorted set have the order of their scores: the best ones first if it keeps only those, else the
     highest. Of a HyperLogLog its count is shown. With `is_raw`, what it holds is yielded instead.
     """
-    states = {chosen.state.name: chosen.state}
     if not chosen.has_part:
         for name in records.names_of(chosen.state):
             yield {"state": chosen.state.name, "part": split_member(name)[1]}
@@ -122,7 +121,7 @@ def lines_of_state(
             yield {"state": state} | ({} if part is None else {"part": part}) | {"count": count}
             return
     for entries in _pieces(records, chosen, from_lowest=from_lowest):
-        for line in lines_of(StoredPiece(chosen.name, chosen.state.kind, entries), states):
+        for line in _lines(records, chosen, entries):
             is_missing = False
             yield line
     if is_missing:  # a part that is empty has no key
@@ -149,8 +148,16 @@ def field_line(records: RedisRecords, chosen: ChosenState, field: str) -> dict[s
     stored = records.entry(chosen.name, kind, field.encode())
     if stored is None:
         raise TopologyError(f"state {chosen.name!r} has no entry {field!r}")
-    (line,) = lines_of(StoredPiece(chosen.name, kind, [(field.encode(), stored)]), {chosen.state.name: chosen.state})
-    return line
+    for line in _lines(records, chosen, [(field.encode(), stored)]):
+        return line
+    raise TopologyError(f"entry {field!r} of state {chosen.name!r} has expired")
+
+
+def _lines(records: RedisRecords, chosen: ChosenState, entries: Entries) -> Iterator[dict[str, Any]]:
+    piece = StoredPiece(chosen.name, chosen.state.kind, entries)
+    if chosen.state.fields_expire:
+        piece = records.with_expiries(piece)
+    return lines_of(piece, {chosen.state.name: chosen.state})
 
 
 def _holds(state: DescribedState) -> str:

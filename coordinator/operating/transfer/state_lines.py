@@ -26,7 +26,7 @@ from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
-_FIELD_EXPIRES = "field_expires_ms"
+FIELD_EXPIRES = "field_expires_ms"
 _COLUMNS = {
     StateKind.HASH: ("field", "value"),
     StateKind.SORTED_SET: ("member", "score"),
@@ -59,7 +59,7 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
             stored = _score(value) if piece.kind is StateKind.SORTED_SET else value
             line[second] = to_json(stored, value_type, scale)
         if field in piece.expiries:
-            line[_FIELD_EXPIRES] = piece.expiries[field]
+            line[FIELD_EXPIRES] = piece.expiries[field]
         yield line
 
 
@@ -101,7 +101,7 @@ class LineReader:
             value = _packed_entry(line[second], value_type, scale)
         else:
             value = from_json(line[second], value_type, scale) if second else b""
-        expiries = {field: _whole(_FIELD_EXPIRES, line)} if _FIELD_EXPIRES in line else {}
+        expiries = {field: _whole(FIELD_EXPIRES, line)} if FIELD_EXPIRES in line else {}
         return StoredPiece(name, kind, [(field, value)], self._expiries.get(name), expiries)
 
     def _name(self, line: Mapping[str, Any]) -> str:

@@ -15,10 +15,12 @@ import typer
 
 from coordinator.operating.cli.command import AsJson, ServerOptions, TopologyId, command, command_group
 from coordinator.operating.cli.commands.drop import keys_left
+from coordinator.operating.cli.run_lines import moment
 from coordinator.operating.cli.terminal import copy_out, say, say_json, table_lines
 from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
 from state.troubles import Trouble
@@ -168,8 +170,10 @@ def _show(line: dict[str, Any], *, as_json: bool, alone: bool = False) -> None:
         say_json(line)
         return
     head = ("state",) if line.keys() == {"state", "part"} else ("state", "part")
-    values = [value for name, value in line.items() if name not in head]
+    values = [value for name, value in line.items() if name not in {*head, FIELD_EXPIRES}]
     shown = values[-1:] if alone else values
+    if FIELD_EXPIRES in line and not alone:
+        shown = [*shown, f"until {moment(line[FIELD_EXPIRES] / 1000)}"]
     say("\t".join(printable(value) if isinstance(value, str) else json_line(value) for value in shown))
 
 

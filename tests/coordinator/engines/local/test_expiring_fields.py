@@ -19,13 +19,15 @@ from coordinator.operating.inspection.verify.refold import refold
 from coordinator.operating.inspection.verify.verifier import Verifier
 from coordinator.operating.transfer.exporting import LineWriter, export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
-from coordinator.operating.transfer.looking import state_totals
+from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.proving.prove import prove
 from coordinator.spouts.memory import MemoryTransactionalSpout
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
 from coordinator.topology.building.topology_description import changes, described
 from coordinator.transactional.options import RunOptions
 from state import HashState
+from state.errors import TopologyError
+from state.records.stored_records import StoredPiece
 from state.redis_topology import exporting as redis_export
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.topology import RedisTopology
@@ -159,17 +161,28 @@ def test_a_server_that_cannot_is_refused_before_anything_is_staged(client, redis
 def test_a_write_between_the_values_and_their_times_is_noticed(client):
     run(client)
     records = records_of(client)
-    times, seen = records.field_expiries, list[int]()
+    times, seen = records.with_expiries, list[int]()
 
-    def racing(name: str, fields: Any) -> Any:
+    def racing(piece: StoredPiece) -> StoredPiece:
         if not seen:
             seen.append(client.hincrby("{s}:txbatch:control", "revision", 1))
-        return times(name, fields)
+        return times(piece)
 
-    records.field_expiries = racing  # type: ignore[method-assign]
+    records.with_expiries = racing  # type: ignore[method-assign]
     out = io.BytesIO()
     export_state(records, out)
     assert (len(seen), out.getvalue()) == (1, exported(client))
+
+
+def test_whoever_looks_at_entries_sees_when_they_go(client):
+    run(client)
+    records = records_of(client)
+    chosen = chosen_state(records, "seen")
+    lines = {line["field"]: line.get("field_expires_ms") for line in lines_of_state(records, chosen)}
+    assert lines == {"a": None, "b": FAR_S * 1_000, "d": (FAR_S + 1) * 1_000}
+    assert field_line(records, chosen, "d")["field_expires_ms"] == lines["d"]
+    with pytest.raises(TopologyError, match="has no entry 'c'"):
+        field_line(records, chosen, "c")
 
 
 def test_that_fields_expire_is_part_of_what_is_declared():
