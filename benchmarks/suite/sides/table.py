@@ -97,6 +97,16 @@ SIDES: Mapping[str, Side] = {
         requires="bytewax",
         remedy="pip install 'txbatch[bench]', on a Python that it supports",
     ),
+    "pathway": Side(
+        title="Pathway",
+        module="benchmarks.suite.sides.pathway_flow",
+        workloads=WORD_COUNT,
+        has_latency=False,
+        uses_tasks=False,
+        promise="none as configured here, without persistence; at least once with it",
+        requires="pathway",
+        remedy="pip install pathway",
+    ),
     "redis_pipeline": Side(
         title="redis-py pipeline",
         module="benchmarks.suite.sides.redis_pipeline",
