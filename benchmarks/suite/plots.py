@@ -19,7 +19,7 @@ from benchmarks.suite.tables import Figures
 from benchmarks.suite.workloads.table import TITLES
 from state.printable import counted
 
-MARKS = "osD^vP*X"
+MARKS = "osD^vP*Xh"
 SIZE_INCHES = (7.2, 4.8)
 DOTS_PER_INCH = 130
 
@@ -48,14 +48,14 @@ LIGHT = Theme(
     "#ffffff",
     "#1f2328",
     "#d0d7de",
-    ("#0550ae", "#1b7c83", "#bc4c00", "#9a6700", "#8250df", "#bf3989", "#4d7c0f", "#57606a"),
+    ("#0550ae", "#1b7c83", "#bc4c00", "#9a6700", "#8250df", "#bf3989", "#4d7c0f", "#a40e26", "#57606a"),
 )
 DARK = Theme(
     "dark",
     "#0d1117",
     "#e6edf3",
     "#30363d",
-    ("#79c0ff", "#56d4dd", "#ffa657", "#e3b341", "#d2a8ff", "#ff9bce", "#a3e635", "#9da7b3"),
+    ("#79c0ff", "#56d4dd", "#ffa657", "#e3b341", "#d2a8ff", "#ff9bce", "#a3e635", "#ff7b72", "#9da7b3"),
 )
 Point = tuple[float, Spread]
 

@@ -49,7 +49,8 @@ class WaveEngine(ABC):
         self._private = tempfile.TemporaryDirectory(prefix="txbatch-run-")
         self._reading = Reading(save_redis_url(redis_url, Path(self._private.name)), nonce)
         self._waves: dict[int, Wave[Any]] = {}
-        self._events: queue.SimpleQueue[Event | EngineError] = queue.SimpleQueue()
+        # not a SimpleQueue: its `get` waits for ever if the handler of a signal outlasts the timeout
+        self._events: queue.Queue[Event | EngineError] = queue.Queue()
         self._processed_s = 0.0
 
     @abstractmethod
