@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from coordinator import LocalCluster, RunOptions
+from coordinator import LocalCluster, Mistake, RunOptions, TransactionalTopologyBuilder, prove
+from state.errors import SourceError
 
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "writing-a-source.md"
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -36,6 +37,10 @@ def table_rows(guide, folder):
     return guide.TableRows(folder / "log.db", rows_per_batch=7)
 
 
+def counted_rows(guide, folder):
+    return guide.CountedRows(table_rows(guide, folder).path, rows_per_batch=7)
+
+
 def three_files(folder):
     paths = [folder / f"{number}.log" for number in range(3)]
     for number, path in enumerate(paths):
@@ -57,8 +62,8 @@ def inbox(guide, folder):
     return guide.Inbox(folder)
 
 
-KINDS = [table_rows, log_files, growing_files, inbox]
-EXACT = [table_rows, log_files]
+KINDS = [table_rows, counted_rows, log_files, growing_files, inbox]
+EXACT = [table_rows, counted_rows, log_files]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -127,3 +132,34 @@ def test_the_inbox_deletes_what_is_durable_and_nothing_else(guide, tmp_path):
         run = cluster.submit(guide.topology(guide.Inbox(tmp_path)))
         run.run_until_idle()
         assert run.state("seen") == {**EXPECTED, "one more": 1}
+
+
+def test_a_source_that_compares_refuses_rows_that_are_gone_until_that_is_accepted_once(guide, tmp_path):
+    rows = counted_rows(guide, tmp_path)
+    with LocalCluster(seed=3) as cluster:
+        cluster.submit(guide.topology(rows)).run_until_idle()
+        with closing(sqlite3.connect(rows.path)) as table, table:
+            table.execute("DELETE FROM log WHERE id IN (3, 30)")
+        with pytest.raises(SourceError, match="2 of the rows up to 60 are gone"):
+            cluster.submit(guide.topology(rows))
+        for adopt in ("changed", False):
+            run = cluster.submit(guide.topology(rows), options=RunOptions(adopt=adopt))
+            run.run_until_idle()
+            assert (run.is_done, run.statistics.committed) == (True, 0)
+        assert run.state("seen") == EXPECTED
+
+
+def test_a_source_may_connect_and_a_bolt_may_not_when_it_is_proved(guide, tmp_path):
+    rows = table_rows(guide, tmp_path)
+    proof = prove(lambda: guide.topology(guide.TableRows(rows.path, rows_per_batch=20)), seeds=5)
+    assert proof.holds, proof
+
+    class Connects(guide.CountLines):  # type: ignore[name-defined]
+        def finish_batch(self):
+            with closing(sqlite3.connect(rows.path)):
+                super().finish_batch()
+
+    builder = TransactionalTopologyBuilder("sources", "lines", rows)
+    builder.set_committer_bolt("count", Connects()).fields_grouping("lines", ["line"])
+    (mistake,) = prove(builder.build(), seeds=1).mistakes
+    assert (mistake.mistake, mistake.component_id) == (Mistake.EFFECT, "count")

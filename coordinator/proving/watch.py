@@ -19,6 +19,9 @@ from typing import Any, NamedTuple, Self
 from coordinated_bolt.batches.attempt_collector import AttemptCollector
 from coordinated_bolt.batches.batch_bolt_executor import BatchBoltExecutor
 from coordinated_bolt.user_code import is_ours, is_users
+from coordinator.spouts.batch_emitters import BatchEmitter
+from coordinator.spouts.spout_kind import SpoutKind
+from coordinator.transactional.spout_calls import SpoutCalls
 from state.kinds.session import StateSession
 from state.values.own_copy import own_copy
 
@@ -51,6 +54,9 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 EFFECTS = ("os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.truncate", "os.system")
 CREATING, REMOVING = ("open", "os.mkdir"), ("os.remove", "os.rmdir")
 CONNECTIONS = ("socket.connect", "socket.sendto", "subprocess.Popen", "sqlite3.connect")
+"""Effects, but for a spout, which has to reach its input."""
+CALLS_OF_SPOUTS = (SpoutKind, SpoutCalls, BatchEmitter)
+"""What calls the code of a spout."""
 
 
 class Sighting(NamedTuple):
@@ -135,7 +141,7 @@ class Watch:
         what = self._is_on and _effect(event, arguments)
         if what:
             user, _ = _caller(sys._getframe(1))  # noqa: SLF001 - the way to a caller's line
-            if user is not None:
+            if user is not None and not (event in CONNECTIONS and _held_by(user, *CALLS_OF_SPOUTS)):
                 _note(self._effects_on(event, arguments), self._sighting(what, user))
 
     def _effects_on(self, event: str, arguments: tuple[Any, ...]) -> list[Sighting]:
@@ -170,14 +176,24 @@ class Watch:
 
     def _component(self, frame: FrameType | None) -> str:
         """Returns the component whose code is in the stack: the bolt of the innermost task, or else by its class."""
+        executor = _held_by(frame, BatchBoltExecutor)
+        if executor is not None:
+            return str(executor.component_id)
         found = ""
-        while frame is not None:
-            own = frame.f_locals.get("self")
-            if isinstance(own, BatchBoltExecutor):
-                return own.component_id
-            found = found or self._components.get(type(own), "")
+        while frame is not None and not found:
+            found = self._components.get(type(frame.f_locals.get("self")), "")
             frame = frame.f_back
         return found
+
+
+def _held_by(frame: FrameType | None, *kinds: type) -> Any:
+    """Returns the innermost object of these kinds whose method is in the stack; None if there is none."""
+    while frame is not None:
+        own = frame.f_locals.get("self")
+        if isinstance(own, kinds):
+            return own
+        frame = frame.f_back
+    return None
 
 
 def drawn_by(function: Callable[..., Any]) -> str:

@@ -18,7 +18,7 @@ from state.codec import digest64, pack
 
 UNCHAINED = -1
 """In place of a link: what is stored with a batch and follows from none before it; no link is negative."""
-_SCOPE = re.compile(r"partition\.(.+\.)?(0|[1-9][0-9]*)")
+_SCOPE = re.compile(r"partition\.([^0-9].*\.)?(0|[1-9][0-9]*)")
 
 
 @dataclass(frozen=True, slots=True)

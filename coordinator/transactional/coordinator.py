@@ -172,7 +172,7 @@ class Coordinator:
         limit = None if self._commit_limit is None else self._commit_limit(machine.currtx, machine.commit_group_max)
         self._handle(Turn(clock(), limit, is_awaited))
         if self._is_done:
-            self._publisher.finish(self.statistics.released_txid)
+            self._publisher.finish(self.statistics.released_txid, machine.unstored_notes())
             self._note_absences()
             return True
         event = self._next_event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from state.errors import (
     TransactionError,
     TransactionTooLargeError,
 )
+from state.metadata import MetadataChanges
 from state.printable import counted, one_line
 from state.redis_server.fitness import ServerWatch
 from state.redis_topology.refusals import state_not_as_left, trouble_of
@@ -41,8 +42,8 @@ _LOG = logging.getLogger("txbatch")
 class Store(Protocol):
     """The part of `RedisStore` that a run uses once it owns the topology."""
 
-    def store_metadata(self, entries: Mapping[str, Any]) -> None:
-        """Stores metadata, fenced."""
+    def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
+        """Stores metadata and deletes fields of it, fenced."""
 
     def commit(self, commit: Commit) -> CommitReply:
         """Publishes a group and returns the store's reply."""
@@ -236,8 +237,15 @@ class Publisher:
         """
         self._store.confirm()
 
-    def finish(self, released_txid: int) -> None:
-        """Checks the store once more, and stores how durable everything is; called when the run is done."""
+    def finish(self, released_txid: int, notes: MetadataChanges) -> None:
+        """Stores what no commit has, and how durable everything is, and checks the store; called when the run is done.
+
+        Args:
+            released_txid: the last transaction that was released.
+            notes: what the user has accepted of a changed input, if nothing was committed since.
+        """
+        if notes:
+            self._store.store_metadata(notes.puts, notes.forgets)
         self.confirm()
         if self._barriers is not None and released_txid:
             self._barriers.note_durable(released_txid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.keys import RESERVED_NAME
@@ -79,11 +80,19 @@ OWN_KINDS: Mapping[str, StateKind] = {
 """What txbatch keeps for a topology, apart from the control hash: name -> kind. It is exported as it is stored."""
 
 
+class StreamPosition(NamedTuple):
+    """How far a stream is: the last id that it was given, and how many entries it was given in all."""
+
+    last_id: str
+    added: int
+
+
 @dataclass(frozen=True, slots=True)
 class StoredPiece:
     """Some entries of one key; `name` is that of a state, or of one part of it, as `Keys.state` takes it.
 
     `expires_ms` is when the key goes, in milliseconds since 1970; None if it stays. `expiries` has the fields that go.
+    `position` follows the last entry of a stream.
     """
 
     name: str
@@ -91,3 +100,4 @@ class StoredPiece:
     entries: Entries
     expires_ms: int | None = None
     expiries: Mapping[bytes, int] = field(default_factory=dict)
+    position: StreamPosition | None = None

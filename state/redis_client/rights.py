@@ -35,7 +35,7 @@ COMMANDS_OF_EXPIRING_FIELDS = ("HPEXPIREAT", "HPEXPIRETIME")
 
 COMMANDS_TO_VERIFY = (
     *("DBSIZE", "EXEC", "HSCAN", "KEYS", "LLEN", "LRANGE", "MULTI", "PEXPIRETIME", "PFCOUNT", "PTTL", "RENAME"),
-    *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "XLEN", "XRANGE", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
+    *("SCARD", "SISMEMBER", "SMEMBERS", "SSCAN", "XLEN", "XRANGE", "XSETID", "ZCARD", "ZRANGE", "ZSCAN", "ZSCORE"),
 )
 """Commands that `txbatch verify` and `txbatch state` send and no run does; a run starts without the right to use
 them."""

@@ -28,6 +28,7 @@ from state.records.stored_records import (
     StoredKey,
     StoredPiece,
     StoredRecords,
+    StreamPosition,
 )
 from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
@@ -66,6 +67,8 @@ TRIES = 5
 """How often keys are looked for again because a run has added some."""
 SEARCHED_KEYS_MAX = 1_000_000
 """Most keys on a server that KEYS may go through: it blocks the server for half a second then."""
+NO_KEY = "no such key"
+"""What XINFO says of a stream that is not there."""
 NO_FIELD = -2
 """What HPEXPIRETIME replies of a field that is not there."""
 _ENTRY = {StateKind.HASH: "HGET", StateKind.SET: "SISMEMBER", StateKind.SORTED_SET: "ZSCORE"}
@@ -89,11 +92,15 @@ class Sought:
 
 @dataclass(frozen=True, slots=True)
 class WholeReply:
-    """The reply about one whole state; `expires_ms` is when its key goes, in milliseconds since 1970, None if never."""
+    """The reply about one whole state; `expires_ms` is when its key goes, in milliseconds since 1970, None if never.
+
+    `position` is that of a stream that is there.
+    """
 
     kind: StateKind
     reply: Any
     expires_ms: int | None
+    position: StreamPosition | None = None
 
 
 class RedisRecords:
@@ -143,6 +150,11 @@ class RedisRecords:
     def expires_ms(self, name: str) -> int | None:
         """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
         return _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
+
+    def position(self, name: str) -> StreamPosition | None:
+        """Returns how far a stream is; None if it is not there."""
+        (reply,) = self.at_once([("XINFO", "STREAM", self.keys.state(name))])
+        return _position(reply)
 
     def with_expiries(self, piece: StoredPiece) -> StoredPiece:
         """Returns the entries of a hash whose fields expire that are left by now, with when they go."""
@@ -240,17 +252,23 @@ class RedisRecords:
             for name, kind in kinds.items():
                 head, tail = commands[kind]
                 asked += [(*head, self.keys.state(name), *tail), ("PEXPIRETIME", self.keys.state(name))]
+            streams = [name for name, kind in kinds.items() if kind is StateKind.STREAM]
+            asked += [("XINFO", "STREAM", self.keys.state(name)) for name in streams]
             replies = self.at_once(asked)
             for reply in replies:
-                if isinstance(reply, redis.RedisError):
+                if isinstance(reply, redis.RedisError) and NO_KEY not in str(reply):
                     raise stop_error(reply, self._connection.server) from reply
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
+            at = {name: _position(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
             found: dict[str, StateKind] = {}
             for state, each in zip(searched, replies[1:], strict=False):
                 found |= dict.fromkeys(parts_among(self.keys, state, each), state.kind)
             if not growing or (found.keys() <= kinds.keys() if number else moment_of(control) == sought.since):
-                read = zip(kinds.items(), contents[::2], contents[1::2], strict=True)
-                return control, {name: WholeReply(kind, reply, _expiry(at)) for (name, kind), reply, at in read}
+                read = zip(kinds.items(), contents[::2], contents[1::2], strict=False)
+                return control, {
+                    name: WholeReply(kind, reply, _expiry(expires), at.get(name))
+                    for (name, kind), reply, expires in read
+                }
             kinds |= found
             if int(self._connection.call("DBSIZE")) > SEARCHED_KEYS_MAX:
                 break
@@ -313,6 +331,15 @@ def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
 
 def _expiry(reply: Any) -> int | None:
     return int(reply) if int(reply) >= 0 else None
+
+
+def _position(reply: Any) -> StreamPosition | None:
+    """Returns what XINFO STREAM tells of a stream."""
+    if isinstance(reply, redis.RedisError):
+        return None
+    facts = {text_of(name): value for name, value in pairs_of(reply)}
+    position = StreamPosition(text_of(facts["last-generated-id"]), int(facts.get("entries-added", facts["length"])))
+    return position if position.added else None
 
 
 def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:

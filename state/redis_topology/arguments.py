@@ -166,13 +166,16 @@ def _expiries(head: list[Argument], writes: StateWrites) -> list[Argument]:
 
 
 def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:
-    """Returns the sections that append items to a list; or one for each entry of a stream that stays, by their ids."""
+    """Returns the sections that append items to a list; or one for each entry of a stream, by their ids.
+
+    A stream is given also what the same commit cuts off again: whoever reads it tells what is missing by its counter.
+    """
     content: list[Argument] = []
     if writes.kind is StateKind.LIST:
         for part in _parts(writes.appends):
             content += [*head, "append", str(len(part)), *_values(part, writes.value_type)]
         return content
-    for txid, number, *fields in sorted(writes.appends, key=itemgetter(0, 1))[-writes.retention.most :]:
+    for txid, number, *fields in sorted(writes.appends, key=itemgetter(0, 1)):
         names, values = fields[::2], _values(fields[1::2], writes.value_type)
         pairs = chain.from_iterable(zip(names, values, strict=True))
         content += [*head, "append", str(len(names)), f"{txid}-{number}", *pairs]

@@ -24,6 +24,7 @@ from state.redis_topology.all_records import (
     entries_of,
     moment_of,
 )
+from state.values.state_kind import StateKind
 
 AT_ONCE_MAX = 100_000
 """Most entries that are read by one MULTI, which blocks the server for a tenth of a second then."""
@@ -60,12 +61,16 @@ def _at_once(read: Mapping[str, WholeReply]) -> Iterator[StoredPiece]:
         entries = entries_of(whole.kind, whole.reply)
         for start in range(0, len(entries), ENTRIES_AT_ONCE):
             yield StoredPiece(name, whole.kind, entries[start : start + ENTRIES_AT_ONCE], whole.expires_ms)
+        if whole.position is not None:
+            yield StoredPiece(name, whole.kind, [], whole.expires_ms, position=whole.position)
 
 
 def _one_by_one(records: RedisRecords, sought: Sought) -> Iterator[StoredPiece]:
     for name, kind in sought.kinds.items():
         expires_ms = records.expires_ms(name)
         yield from (StoredPiece(name, kind, entries, expires_ms) for entries in records.entries(name, kind) if entries)
+        if kind is StateKind.STREAM and (position := records.position(name)) is not None:
+            yield StoredPiece(name, kind, [], expires_ms, position=position)
 
 
 def busy_error(topology_id: str) -> StateRefusedError:

@@ -76,6 +76,9 @@ class RedisImport:
                 items = [part for member, score in piece.entries for part in (score, member)]
             case StateKind.SET:
                 items = [member for member, _ in piece.entries]
+            case StateKind.STREAM if piece.position is not None:
+                self._stage(known[0], "position", [piece.position.last_id.encode(), b"%d" % piece.position.added])
+                return
             case StateKind.STREAM:
                 items = []
                 for entry_id, packed in piece.entries:

@@ -94,15 +94,18 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
         if number == 1 or "end" in line:
             continue
         piece = _read(reader, line, number)
-        if not piece.entries:
+        if not piece.entries and piece.position is None:
             continue
-        if last is not None and (piece.name != last.name or len(entries) == ENTRIES_AT_ONCE):
+        is_full = len(entries) == ENTRIES_AT_ONCE or piece.position is not None
+        if last is not None and entries and (piece.name != last.name or is_full):
             yield replace(last, entries=entries, expiries=expiries)
             entries, expiries = [], {}
+        if piece.position is not None:
+            yield piece
         entries += piece.entries
         expiries |= piece.expiries
         last = piece
-    if last is not None:
+    if last is not None and entries:
         yield replace(last, entries=entries, expiries=expiries)
 
 

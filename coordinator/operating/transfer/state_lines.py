@@ -18,7 +18,7 @@ from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, member_name, split_member
 from state.kinds.state_family import PartType, part_of_text, part_text
 from state.records.declared_states import DescribedState
-from state.records.stored_records import OWN_KINDS, StoredPiece
+from state.records.stored_records import OWN_KINDS, StoredPiece, StreamPosition
 from state.redis_topology.arguments import float_text
 from state.troubles import Trouble
 from state.values.number_text import decimal_of
@@ -27,6 +27,7 @@ from state.values.value_form import canonical_json, scaled, unscaled
 
 _RAW = "base64"
 FIELD_EXPIRES = "field_expires_ms"
+_LAST_ID, _ADDED = "last_id", "entries_added"
 _COLUMNS = {
     StateKind.HASH: ("field", "value"),
     StateKind.SORTED_SET: ("member", "score"),
@@ -61,6 +62,8 @@ def lines_of(piece: StoredPiece, states: Mapping[str, DescribedState]) -> Iterat
         if field in piece.expiries:
             line[FIELD_EXPIRES] = piece.expiries[field]
         yield line
+    if piece.position is not None:
+        yield {**head, _LAST_ID: piece.position.last_id, _ADDED: piece.position.added}
 
 
 def _score(stored: bytes) -> bytes:
@@ -91,6 +94,9 @@ class LineReader:
         if expires_ms is not None:
             self._expiries[name] = _whole("expires_ms", line)
             return StoredPiece(name, kind, [], expires_ms)
+        if kind is StateKind.STREAM and _LAST_ID in line:
+            position = StreamPosition(str(line[_LAST_ID]), _whole(_ADDED, line))
+            return StoredPiece(name, kind, [], self._expiries.get(name), position=position)
         _, field_type, value_type, scale = _layout(name, self._states)
         first, second = _COLUMNS[kind]
         missing = [column for column in (first, second) if column and column not in line]

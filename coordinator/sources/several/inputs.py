@@ -139,6 +139,8 @@ def _as_source(name: str, given: Any) -> Source:
             f"input {name!r} is a {type(given).__name__}, an opaque source with a committer, which Inputs cannot tell "
             "what is kept; give it a topology of its own"
         )
+    if name[:1].isdigit():
+        raise TopologyError(f"input {name!r} begins with a digit, as partitions do; begin it with a letter")
     return given
 
 

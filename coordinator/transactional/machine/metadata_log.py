@@ -101,9 +101,14 @@ class MetadataLog:
         """Has notes stored, or forgotten where they are None, in place of those of everything cut so far.
 
         They tell how things are now; metadata that earlier runs have cut tells how they were then. So they are stored
-        with the last of that metadata, and win over it. If the run dies first, the next one compares again.
+        with the last of that metadata, and win over it, or when the run ends. If it dies first, the next one compares
+        again.
         """
         self._replaced, self._replaced_after = notes, max([self._replaced_after, *self.coordinator])
+
+    def unstored_notes(self, committed_txid: int) -> MetadataChanges:
+        """Returns what a run that ends has to store and forget of those notes, if no commit has done that."""
+        return self.commit_changes(committed_txid, {}, {}) if self._replaced else MetadataChanges()
 
     def with_uncommitted(self, positions: Positions) -> dict[str, dict[int, Any]]:
         """Returns `partitions` with positions of an opaque spout that are not committed yet."""

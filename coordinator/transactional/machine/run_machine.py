@@ -66,6 +66,7 @@ from coordinator.transactional.options import RunOptions
 from coordinator.watching.failure_cause import Phase
 from coordinator.watching.statistics.run_statistics import RunStatistics
 from state.errors import ProtocolError
+from state.metadata import MetadataChanges
 
 _LOG = logging.getLogger("txbatch")
 
@@ -201,6 +202,10 @@ class RunMachine:
     def last_txid(self) -> int:
         """Returns the highest txid cut so far, or the last committed one."""
         return self._transactions.last_txid()
+
+    def unstored_notes(self) -> MetadataChanges:
+        """Returns what is left to store of the notes that a change of input has replaced, for the end of the run."""
+        return self._books.metadata.unstored_notes(self.currtx - 1)
 
     def active_count(self) -> int:
         """Returns the number of active attempts, including those that wait for a wave."""

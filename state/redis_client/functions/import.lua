@@ -29,6 +29,19 @@ local function add_staged(key, argv, first)
   end
 end
 
+-- Puts a staged stream where the exported one was: its last id, and how many entries it was given. A server without the
+-- command, such as fakeredis, leaves it where its entries end.
+local function put_position(key, last_id, added)
+  if redis.call('EXISTS', key) == 0 then
+    redis.call('XADD', key, last_id, 'x', 'x')
+    redis.call('XTRIM', key, 'MAXLEN', '0')
+  end
+  local done = redis.pcall('XSETID', key, last_id, 'ENTRIESADDED', added)
+  if done.err and not string.find(string.lower(done.err), 'unknown', 1, true) then
+    error(done)
+  end
+end
+
 --[[ Adds entries to a staged key of an import. The calls are counted, so that one which the server has lost is missed.
      KEYS staging staged
      ARGV nonce number_of_this_call kind item...    kind is begin in the first call, which has no items
@@ -56,6 +69,12 @@ local function stage(keys, argv)
     for i = 4, #argv, 2 do
       redis.call('HPEXPIREAT', keys[2], argv[i], 'FIELDS', '1', argv[i + 1])
     end
+    redis.call('HSET', staging, 'calls', argv[2])
+    return {'OK', ''}
+  end
+  if kind == 'position' then
+    require_rights(keys[2], 'XADD', 'XTRIM', 'XSETID')
+    put_position(keys[2], argv[4], argv[5])
     redis.call('HSET', staging, 'calls', argv[2])
     return {'OK', ''}
   end

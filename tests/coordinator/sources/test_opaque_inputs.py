@@ -274,6 +274,8 @@ def test_an_opaque_source_with_a_committer_is_refused() -> None:
 
     with pytest.raises(TopologyError, match=r"'rows' is a Told, an opaque source with a committer"):
         Inputs(rows=Told([[["a"]]], ["a"], 1))
+    with pytest.raises(TopologyError, match="input '3rows' begins with a digit"):
+        Inputs(**{"3rows": rows()})
     with pytest.raises(TopologyError, match="input 'rows' is a Counter, which is no transactional spout"):
         Inputs(rows=Counter())  # type: ignore[arg-type]
 

@@ -322,7 +322,7 @@ def test_a_commit_forgets_what_is_strictly_below_its_last_txid():
 def test_a_fence_found_while_storing_metadata_ends_the_run_before_anything_is_emitted():
     run = Run(3)
 
-    def fenced(entries):
+    def fenced(entries, forget=()):
         raise FencedError("test")
 
     run.store.store_metadata = fenced  # type: ignore[method-assign] # the script

@@ -71,9 +71,9 @@ class ScriptedStore(MemoryStore):
         super().__init__()
         self.log = log
 
-    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+    def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         self.log.append(("store", *entries))
-        super().store_metadata(entries)
+        super().store_metadata(entries, forget)
 
     def commit(self, commit: Commit) -> CommitReply:
         self.log.append(("publish", txids_of(commit.attempts)))

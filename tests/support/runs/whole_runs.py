@@ -190,9 +190,9 @@ class CrashingStore(MemoryStore):
         self.crashes = dict(crashes)
         self.call_count = 0
 
-    def store_metadata(self, entries):
+    def store_metadata(self, entries, forget=()):
         self._at(is_done=False)
-        super().store_metadata(entries)
+        super().store_metadata(entries, forget)
         self._at(is_done=True)
 
     def commit(self, commit):

@@ -54,9 +54,11 @@ class MemoryStore:
     def last_group(self) -> tuple[TransactionAttempt, ...]:
         return self.attempts
 
-    def store_metadata(self, entries: Mapping[str, Any]) -> None:
+    def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
         self.calls.append(("metadata", dict(entries)))
         self.metadata.update(entries)
+        for field in forget:
+            self.metadata.pop(field, None)
 
     def confirm(self) -> None:
         """Nothing is ever lost here."""

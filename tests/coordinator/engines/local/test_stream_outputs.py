@@ -135,6 +135,46 @@ def test_a_stream_is_verified_exported_and_put_back_and_the_next_run_continues_i
     assert ["alarms" in fault for fault in faults(topology)] == [True]
 
 
+@pytest.mark.redis
+@pytest.mark.parametrize("group", [1, 2, 8])
+def test_what_a_group_cuts_off_itself_was_in_the_stream_so_that_its_reader_misses_it(
+    redis_backend: Backend, group: int
+) -> None:
+    client: Any = redis_backend.client()
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = client
+        cluster.submit(alarms(), options=RunOptions(commit_group_max=group, max_spout_pending=8)).run_until_idle()
+    assert positions(client, b"{alarms}:latest") == (2, len(HIGH), b"4-0")
+
+
+@pytest.mark.redis
+def test_a_stream_that_is_put_back_is_as_far_as_it_was_even_an_empty_one(redis_backend: Backend) -> None:
+    client: Any = redis_backend.client()
+    topology = RedisTopology("redis://under-test", "alarms", client=client)
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = client
+        cluster.submit(alarms()).run_until_idle()
+    client.xtrim("{alarms}:alarms", maxlen=0)
+    keys = sorted(client.keys("{alarms}:[abl]*"))
+    before = [positions(client, key) for key in keys]
+    out = io.BytesIO()
+    export_state(topology.records(), out)
+    export = checked_export(io.BytesIO(out.getvalue()))
+    for replaces in (True, False):
+        if not replaces:
+            client.flushall()
+        import_state(
+            topology.importer(), export, io.BytesIO(out.getvalue()), generation=f"{replaces:d}" * 32, replaces=replaces
+        )
+        assert [positions(client, key) for key in keys] == before
+    assert before[0] == (0, len(HIGH), b"4-0")
+
+
+def positions(client: Any, key: bytes) -> tuple[int, int, bytes]:
+    facts = client.xinfo_stream(key)
+    return facts["length"], facts["entries-added"], facts["last-generated-id"]
+
+
 def faults(topology: RedisTopology) -> list[str]:
     """Returns what `txbatch verify` finds wrong."""
     findings = Verifier(topology.records()).verify().findings
