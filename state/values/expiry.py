@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time
+from operator import index
 from typing import Any, TypeAlias
 
 from state.values.state_kind import MAX_INTEGER
@@ -29,8 +30,8 @@ def expiry_ms(given: Any, said: str) -> int:
         seconds = given.timestamp()
     elif isinstance(given, date):
         seconds = datetime.combine(given, time(), UTC).timestamp()
-    elif type(given) is int:
-        seconds = given
+    elif hasattr(given, "__index__") and not isinstance(given, bool):
+        seconds = given = index(given)  # NumPy has integers of its own
     else:
         raise TypeError(f"{said}; give a date, a datetime with a time zone, or whole seconds since 1970")
     expires_ms = round(seconds * 1000)
