@@ -21,6 +21,7 @@ from benchmarks.suite.cells import Assignment, Cell, Kind, Measurement
 from benchmarks.suite.timing import ArrivalSchedule, MeasuredSpan, arrival_count, processor_now
 from benchmarks.suite.workloads import word_count
 from benchmarks.suite.workloads.table import Workload, input_of, workload
+from benchmarks.task_counts import with_tasks
 from coordinator.run import run
 from coordinator.sources.files import file_spout
 from coordinator.sources.files.file_coordinator import FileCoordinator
@@ -175,9 +176,9 @@ def holds(url: str, chosen: Workload, expected: object) -> bool:
 
 def columns(pattern: str, tuples: int, tasks: int) -> Topology:
     """Returns the shipped example with column batches; found by name, since an older checkout has none."""
-    made = import_module("examples.word_count_batches").topology(pattern, tuples, word_count.TOPOLOGY_ID, tasks)
+    made = import_module("examples.word_count_batches").topology(pattern, tuples, word_count.TOPOLOGY_ID)
     assert isinstance(made, Topology)
-    return made
+    return with_tasks(made, tasks)
 
 
 if __name__ == "__main__":

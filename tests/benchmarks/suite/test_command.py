@@ -10,6 +10,7 @@ from benchmarks.harness import MeasurementError
 from benchmarks.suite import report
 from benchmarks.suite.__main__ import QUICK_BUDGET_S, main, parse_arguments
 from benchmarks.suite.cells import Measurement
+from benchmarks.suite.sides.txbatch import columns
 
 
 def fake(assignment):
@@ -136,3 +137,9 @@ def test_real_processes_measure_rate_and_latency(tmp_path, capsys):
         assert found["measurement"]["is_exact"]
         assert found["measurement"]["transactions"] > 0
     assert cells["latency txbatch word_count 100x1"]["rounds"][0]["measurement"]["latencies_ms"]["p50"] > 1
+
+
+def test_the_side_of_columns_runs_the_shipped_example_with_as_many_tasks():
+    made = columns("*.txt", 10, 3)
+    assert {component.task_count for component in made.components} == {3}
+    assert made.topology_id == "word_count"
