@@ -139,7 +139,8 @@ def test_real_processes_measure_rate_and_latency(tmp_path, capsys):
     assert cells["latency txbatch word_count 100x1"]["rounds"][0]["measurement"]["latencies_ms"]["p50"] > 1
 
 
-def test_the_side_of_columns_runs_the_shipped_example_with_as_many_tasks():
-    made = columns("*.txt", 10, 3)
+def test_the_side_of_columns_runs_the_shipped_example_with_as_many_tasks(tmp_path):
+    (tmp_path / "lines.txt").write_text("to be or not\n")
+    made = columns(str(tmp_path / "*.txt"), 10, 3)
     assert {component.task_count for component in made.components} == {3}
     assert made.topology_id == "word_count"
