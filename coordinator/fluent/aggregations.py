@@ -11,6 +11,7 @@ from abc import ABC
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import Context, Inexact, InvalidOperation, Overflow, localcontext
 from heapq import nlargest
 from itertools import repeat
 from typing import Any, ClassVar
@@ -27,6 +28,8 @@ from state.kinds.value_states import ValueState
 from state.values.state_kind import KEEP_ALL, KeptEnd, Retention, StateKind, ValueType
 from state.values.value_form import canonical_json
 
+EXACT = Context(prec=5_000, traps=[Inexact, InvalidOperation, Overflow])
+"""Adds Decimals without rounding them; Python's own context keeps 28 digits."""
 _NUMBERS = (ValueType.INT, ValueType.FLOAT, ValueType.DECIMAL)
 
 
@@ -143,8 +146,9 @@ class Summing(Aggregation):
 
     def add(self, combined: Any, group: ColumnLists, values: ColumnLists) -> None:
         try:
-            for key, value in zip(self._groups(group), values[0], strict=False):
-                combined[key] += value
+            with localcontext(EXACT):
+                for key, value in zip(self._groups(group), values[0], strict=False):
+                    combined[key] += value
         except TypeError as error:
             summand, total = cut(value), cut(combined[key])
             raise TypeError(
@@ -153,7 +157,8 @@ class Summing(Aggregation):
 
     def write(self, state: Any, keys: list[Any], values: ColumnLists) -> None:
         if isinstance(state, ValueState):
-            state.increment(sum(values[0]))
+            with localcontext(EXACT):
+                state.increment(sum(values[0]))
         else:
             state.increment_many(keys, values[0])
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from inspect import isgenerator
 from itertools import chain, compress, repeat
 from typing import Any, TypeAlias
 
@@ -42,7 +43,10 @@ class FilterStep(RowStep):
     """Passes on the rows of which the function says yes."""
 
     def apply(self, columns: ColumnLists) -> ColumnLists:
-        verdicts = self.function.each(self.given(columns))
+        given = self.given(columns)
+        verdicts = self.function.each(given)
+        if verdicts and isgenerator(verdicts[0]):  # which is true, whatever it yields
+            raise self.function.wrong(given, 0, verdicts[0], "return True or False, without a yield")
         return columns if all(verdicts) else [list(compress(column, verdicts)) for column in columns]
 
 

@@ -77,7 +77,7 @@ class Batches(ITransactionalSpout):
 
 
 class BatchesCoordinator(SpoutCoordinator):
-    """Takes batch by batch; metadata: a digest of all batches so far, and the rows (driver).
+    """Takes batch by batch; metadata: a digest of all batches so far, the rows, and how many batches (driver).
 
     Args:
         make: as of `Batches`.
@@ -94,21 +94,20 @@ class BatchesCoordinator(SpoutCoordinator):
         self._number, self._digest = 0, 0
 
     def resume(self) -> None:
-        last_txid = self.run_so_far.last_txid
-        digest = self._stored_digest(last_txid, self.run_so_far.last)
+        taken, digest = self._stored(self.run_so_far.last_txid, self.run_so_far.last)
         if self._resumes:
-            self._number, self._digest = last_txid, digest
-            self._batches = self._made(last_txid)
+            self._number, self._digest = taken, digest
+            self._batches = self._made(taken)
             return
         self._batches = self._made()
-        while self._number < last_txid:
+        while self._number < taken:
             self._pull()
             if self._held is None and self._has_ended:
-                raise self._other(last_txid, f"there are {self._number} now")
+                raise self._other(taken, f"there are {self._number} now")
             if self._held is not None:
                 self._take()
         if self._digest != digest:
-            raise self._other(last_txid, "those are others now")
+            raise self._other(taken, "those are others now")
 
     def is_ready(self) -> bool:
         self._pull()
@@ -119,7 +118,7 @@ class BatchesCoordinator(SpoutCoordinator):
         if self._held is None:
             raise FailedException(f"txid {txid} cannot be cut: there is no further batch now")
         rows = self._take()
-        return [self._digest, rows]
+        return [self._digest, rows, self._number]
 
     def is_exhausted(self) -> bool:
         self._pull()
@@ -199,12 +198,15 @@ class BatchesCoordinator(SpoutCoordinator):
                 raise SourceError(f"field {name!r} of row {number} in {where} {error}") from None
         return values
 
-    def _stored_digest(self, last_txid: int, last: Any) -> int:
+    def _stored(self, last_txid: int, last: Any) -> tuple[int, int]:
+        """Returns how many batches were taken, which among several inputs are fewer than txids, and their digest."""
         match last:
             case None if not last_txid:
-                return 0
-            case [int(digest), list(_)]:
-                return digest
+                return 0, 0
+            case [int(digest), list(_)]:  # of a version that did not count
+                return last_txid, digest
+            case [int(digest), list(_), int(taken)]:
+                return taken, digest
         raise not_of_this_spout(f"{type(last).__name__} {str(last)[:80]!r}", "a batch", self._topology_id)
 
     def _other(self, taken: int, story: str) -> SourceError:
@@ -221,7 +223,7 @@ def words_of(metadata: Any) -> list[str]:
         SourceError: it is not the metadata of a batch.
     """
     match metadata:
-        case [int(_), list(rows)]:
+        case [int(_), list(rows), *_]:
             begins = [f"begins with {row!r}" for row in rows[:1]]
             return [", ".join([counted(len(rows), "row"), *begins])]
     raise SourceError(f"{metadata!r:.80} is not a batch").about(Trouble.OTHER_SOURCE)
@@ -247,5 +249,5 @@ class BatchesEmitter(SpoutEmitter):
         self._context = context
 
     def emit_batch(self, attempt: TransactionAttempt, metadata: Any, collector: BatchOutputCollector) -> None:
-        _, rows = metadata
+        rows = metadata[1]
         collector.emit_all(rows[self._context.task_index :: self._context.task_count])

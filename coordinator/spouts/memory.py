@@ -238,20 +238,21 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         self._digests = [0]
 
     def is_ready(self) -> bool:
-        return self.run_so_far.last_txid < self._batch_count
+        return self._taken() < self._batch_count
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        return [txid - 1, self._digest(txid)]
+        number = previous[0] + 1 if previous else 0  # among several inputs, not every txid has a batch of this one
+        return [number, self._digest(number + 1)]
 
     def compare(self, former: FormerInput) -> InputChange | None:
         if former.is_same or not former.last_txid:
             return InputChange()
         match former.last:
-            case [int(_), int(digest)]:
-                if former.last_txid > self._batch_count:
-                    story = f"{former.last_txid} batches were read, but the input has {self._batch_count} now"
-                elif digest != self._digest(former.last_txid):
-                    story = f"the first {former.last_txid} batches are not those that were read"
+            case [int(number), int(digest)]:
+                if number >= self._batch_count:
+                    story = f"{number + 1} batches were read, but the input has {self._batch_count} now"
+                elif digest != self._digest(number + 1):
+                    story = f"the first {number + 1} batches are not those that were read"
                 else:
                     return InputChange()
                 return InputChange(changed=(story,))
@@ -261,10 +262,14 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         return not self._batch_count
 
     def is_exhausted(self) -> bool:
-        return self.run_so_far.last_txid >= self._batch_count
+        return self._taken() >= self._batch_count
 
     def progress(self) -> float | None:
-        return min(1.0, self.run_so_far.last_txid / self._batch_count) if self._batch_count else None
+        return min(1.0, self._taken() / self._batch_count) if self._batch_count else None
+
+    def _taken(self) -> int:
+        last = self.run_so_far.last
+        return last[0] + 1 if last else 0
 
     def _digest(self, batch_count: int) -> int:
         """Returns a digest of the first batches; each is digested once."""

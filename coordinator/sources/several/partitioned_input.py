@@ -114,7 +114,8 @@ class PartitionedInputCoordinator(SpoutCoordinator):
         self._informed().resume()
 
     def is_ready(self) -> bool:
-        return self._informed().is_ready()
+        coordinator = self._informed()
+        return not coordinator.is_exhausted() and coordinator.is_ready()
 
     def initialize_transaction(self, txid: int, previous: Any) -> Positions:
         coordinator = self._informed()

@@ -274,3 +274,24 @@ def test_a_committer_that_is_given_nothing_writes_nothing():
     keeper.prepare({}, None, None, None)
     keeper.finish_batch()
     assert "state" not in vars(keeper)
+
+
+def test_decimals_of_one_batch_are_added_without_rounding():
+    given = rows("key price", [["a", Decimal("1e28")], ["a", Decimal("0.01")], ["a", Decimal("-1e28")]])
+    given.sum_by("key", "price", into=HashState("sums", Decimal, scale=2))
+    given.sum_by(None, "price", into=ValueState("total", Decimal, scale=2))
+    with LocalCluster(seed=1) as cluster:
+        run = cluster.submit(given.topology("prices"))
+        run.run_until_idle()
+        assert (run.state("sums"), run.state("total")) == ({"a": Decimal("0.01")}, Decimal("0.01"))
+
+
+def test_a_filter_that_yields_is_refused():
+    def positive(number):
+        if number > 0:
+            yield number
+
+    given = rows("number", [[1], [-1]])
+    given.filter(positive).count_by("number", into=HashState("counts", field=int))
+    with LocalCluster(seed=1) as cluster, pytest.raises(UserCodeError, match="return True or False, without a yield"):
+        cluster.submit(given.topology("positive")).run_until_idle()

@@ -16,7 +16,8 @@ from coordinated_bolt.components.context import TopologyContext
 from coordinator import run, stream
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.proving.prove import prove
-from coordinator.sources import CsvFiles, Follow, Inputs, JsonLines, TextFiles
+from coordinator.sources import Batches, CsvFiles, Follow, Inputs, JsonLines, TextFiles
+from coordinator.spouts.memory import FixedBatchesSpout, MemoryTransactionalSpout
 from coordinator.spouts.run_so_far import RunSoFar
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -277,6 +278,65 @@ def test_progress_is_that_of_the_source_with_most_before_it(folder: Path) -> Non
         coordinator.run_so_far = RunSoFar(txid, metadata, txid)
     assert coordinator.progress() == pytest.approx(0.2, abs=0.05)
     coordinator.close()
+
+
+def names_counted(**sources: Any) -> Topology:
+    both = stream(Inputs(**sources))
+    for name in sources:
+        both.output(name).count_by("id", into=HashState[int](f"seen_{name}"))
+    return both.topology("names")
+
+
+def rows_of(name: str, count: int) -> list[list[list[str]]]:
+    return [[[f"{name}{number}"]] for number in range(count)]
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_a_source_of_batches_counts_its_own_however_many_transactions_there_were(
+    cluster: LocalCluster, counts: bool
+) -> None:
+    told = []
+
+    def slow(taken: int) -> Iterator[Any]:
+        told.append(taken)
+        yield from (None, None)
+        yield from rows_of("s", 8)[taken:]
+
+    def listed() -> Iterator[Any]:
+        yield from (None, None)
+        yield from rows_of("s", 8)
+
+    def topology() -> Topology:
+        quick = Batches(lambda taken: rows_of("q", 5)[taken:], ["id"])
+        return names_counted(quick=quick, slow=Batches(slow if counts else listed, ["id"]))
+
+    cluster.submit(topology(), options=RunOptions(last_txid=5)).run_until_idle()
+    found = cluster.submit(topology(), options=RunOptions(adopt=True))
+    found.run_until_idle()
+    assert found.is_done
+    assert found.state("seen_slow") == {f"s{number}": 1 for number in range(8)}
+    assert found.state("seen_quick") == {f"q{number}": 1 for number in range(5)}
+    assert told == ([0, 3] if counts else [])
+
+
+def test_fixed_batches_that_are_added_later_begin_with_their_first(cluster: LocalCluster) -> None:
+    def go(**sources: Any) -> Any:
+        found = cluster.submit(names_counted(**sources), options=RunOptions(adopt=True))
+        found.run_until_idle()
+        assert found.is_done
+        return found
+
+    go(a=FixedBatchesSpout(rows_of("a", 3), ["id"]))
+    found = go(a=FixedBatchesSpout(rows_of("a", 3), ["id"]), b=FixedBatchesSpout(rows_of("b", 6), ["id"]))
+    assert found.state("seen_b") == {f"b{number}": 1 for number in range(6)}
+
+
+def test_partitions_that_have_ended_give_no_more_transactions(cluster: LocalCluster) -> None:
+    found = cluster.submit(names_counted(a=MemoryTransactionalSpout([[["x"], ["y"]], [["z"]]], ["id"], 1)))
+    found.run_until_idle()
+    assert found.is_done
+    assert found.statistics.committed == 2
+    assert found.state("seen_a") == {"x": 1, "y": 1, "z": 1}
 
 
 def test_several_inputs_can_be_proved(folder: Path) -> None:

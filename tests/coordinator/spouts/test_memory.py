@@ -111,7 +111,7 @@ def test_no_batches_are_no_transactions():
 
 def test_fixed_batches_go_on_after_the_last_committed_one():
     store = MemoryStore()
-    store.committed, store.metadata = [[1]], {"coordinator:1": None}
+    store.committed, store.metadata = [[1]], {"coordinator:1": [0, 0]}
     run(build(("count", Count0(), ["lines"]), spout=FixedBatchesSpout([ROWS, ROWS[:1]], ["line", "number"])), store)
     assert store.states == {"counts0": {"a": 1, "all": 1}}
 
