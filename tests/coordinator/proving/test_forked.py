@@ -120,7 +120,7 @@ def test_each_step_of_a_generator_is_a_call_of_its_own() -> None:
     standing(coordinator).resume()
     cuts = map(coordinator.initialize_transaction, range(1, 11), repeat(None))
     cut: list[Any] = in_a_copy(partial(list, cuts), returns_within_s=0.5)
-    assert [rows for _, rows in cut] == [[[number]] for number in range(10)]
+    assert [rows for _, rows, _ in cut] == [[[number]] for number in range(10)]
 
 
 def leaves_a_process() -> int:
