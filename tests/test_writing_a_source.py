@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from coordinator import LocalCluster, Mistake, RunOptions, TransactionalTopologyBuilder, prove
-from state.errors import SourceError
+from coordinator.sources import Inputs
+from state.errors import SourceError, TopologyError
 
 GUIDE = Path(__file__).resolve().parent.parent / "docs" / "writing-a-source.md"
 PYTHON_BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
@@ -163,3 +164,8 @@ def test_a_source_may_connect_and_a_bolt_may_not_when_it_is_proved(guide, tmp_pa
     builder.set_committer_bolt("count", Connects()).fields_grouping("lines", ["line"])
     (mistake,) = prove(builder.build(), seeds=1).mistakes
     assert (mistake.mistake, mistake.component_id) == (Mistake.EFFECT, "count")
+
+
+def test_the_inbox_is_refused_among_several_inputs_since_it_goes_by_numbers_of_transactions(guide, tmp_path):
+    with pytest.raises(TopologyError, match="input 'mail' is a Inbox with a committer of yours"):
+        Inputs(mail=inbox(guide, tmp_path))

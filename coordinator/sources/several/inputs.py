@@ -125,6 +125,13 @@ def _as_source(name: str, given: Any) -> Source:
     """
     if isinstance(given, Inputs):
         raise TopologyError(f"input {name!r} has several sources itself; name each of them as one of these inputs")
+    if isinstance(given, ICommitterTransactionalSpout) and not given.get_committer.__module__.startswith(
+        "coordinator."
+    ):
+        raise TopologyError(
+            f"input {name!r} is a {type(given).__name__} with a committer of yours, which is told of transactions by "
+            "number, and not each of them has a part of every input; give it a topology of its own"
+        )
     if isinstance(given, IPartitionedTransactionalSpout):
         return as_whole(given)
     if isinstance(given, ITransactionalSpout):
@@ -133,11 +140,6 @@ def _as_source(name: str, given: Any) -> Source:
         raise TopologyError(
             f"input {name!r} is a {type(given).__name__}, which is no transactional spout; Inputs takes files, tables, "
             "KafkaTransactionalSpout, KafkaOpaqueSpout, RedisStreams and spouts of your own"
-        )
-    if isinstance(given, ICommitterTransactionalSpout):
-        raise TopologyError(
-            f"input {name!r} is a {type(given).__name__}, an opaque source with a committer, which Inputs cannot tell "
-            "what is kept; give it a topology of its own"
         )
     if name[:1].isdigit():
         raise TopologyError(f"input {name!r} begins with a digit, as partitions do; begin it with a letter")
