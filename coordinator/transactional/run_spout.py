@@ -50,7 +50,7 @@ class RunSpout:
         calls: calls it.
         clock: seconds, monotonic.
         run_so_far: where earlier runs stopped.
-        has_partitions: it is told where each partition stands, and asked whether it has ended before it cuts.
+        has_partitions: its `run_so_far` has the partitions' positions, and `is_exhausted` is checked before each cut.
 
     Attributes:
         draining: True stops cutting for the rest of the run; set by any thread.

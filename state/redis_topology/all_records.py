@@ -153,8 +153,15 @@ class RedisRecords:
 
     def position(self, name: str) -> StreamPosition | None:
         """Returns how far a stream is; None if it is not there."""
-        (reply,) = self.at_once([("XINFO", "STREAM", self.keys.state(name))])
+        (reply,) = self._raise_first(self.at_once([("XINFO", "STREAM", self.keys.state(name))]))
         return _position(reply)
+
+    def _raise_first(self, replies: list[Any]) -> list[Any]:
+        """Returns the replies, unless one is an error other than of a stream that is not there."""
+        for reply in replies:
+            if isinstance(reply, redis.RedisError) and NO_KEY not in str(reply):
+                raise stop_error(reply, self._connection.server) from reply
+        return replies
 
     def with_expiries(self, piece: StoredPiece) -> StoredPiece:
         """Returns the entries of a hash whose fields expire that are left by now, with when they go."""
@@ -255,9 +262,7 @@ class RedisRecords:
             streams = [name for name, kind in kinds.items() if kind is StateKind.STREAM]
             asked += [("XINFO", "STREAM", self.keys.state(name)) for name in streams]
             replies = self.at_once(asked)
-            for reply in replies:
-                if isinstance(reply, redis.RedisError) and NO_KEY not in str(reply):
-                    raise stop_error(reply, self._connection.server) from reply
+            self._raise_first(replies)
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
             at = {name: _position(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
             found: dict[str, StateKind] = {}

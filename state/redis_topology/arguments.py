@@ -168,7 +168,7 @@ def _expiries(head: list[Argument], writes: StateWrites) -> list[Argument]:
 def _appends(head: list[Argument], writes: StateWrites) -> list[Argument]:
     """Returns the sections that append items to a list; or one for each entry of a stream, by their ids.
 
-    A stream is given also what the same commit cuts off again: whoever reads it tells what is missing by its counter.
+    Entries that the same commit trims are added, too: readers detect what they missed by the stream's counter.
     """
     content: list[Argument] = []
     if writes.kind is StateKind.LIST:

@@ -39,7 +39,7 @@ class Line(pw.Schema):  # type: ignore[misc] # not installed everywhere
 
 
 class Transactions(pw.io.python.ConnectorSubject):  # type: ignore[misc] # likewise
-    """The source: gives transactions until the time is up, at most so many ahead of the sink.
+    """The source: emits transactions until the time is up, at most `WINDOW` ahead of the sink.
 
     Args:
         text: what they are made of.
@@ -68,7 +68,7 @@ class Writes:
 
     Args:
         client: of the server.
-        source: is told how far the sink is.
+        source: may emit one more transaction for each that is written.
         span: what is measured.
         size: lines of a transaction.
     """

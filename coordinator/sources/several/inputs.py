@@ -96,7 +96,11 @@ class Inputs(SeveralSources, ICommitterTransactionalSpout):
             raise SourceError(
                 f"the batch has a part of {gone}, which these inputs lack; run it with inputs of these names"
             )
-        return {task for name, part in parts for task in tasks_of(self.sources[name], txid, part, task_count)}
+        return {
+            task
+            for name, part in parts
+            for task in SpoutKind(self.sources[name]).emitting_tasks(txid, part, task_count)
+        }
 
     def describe(self, metadata: Any) -> Sequence[str]:
         found = []
@@ -129,8 +133,8 @@ def _as_source(name: str, given: Any) -> Source:
         "coordinator."
     ):
         raise TopologyError(
-            f"input {name!r} is a {type(given).__name__} with a committer of yours, which is told of transactions by "
-            "number, and not each of them has a part of every input; give it a topology of its own"
+            f"input {name!r} is a {type(given).__name__}, whose committer is your own; give it a topology of its own: "
+            "a committer is called with the number of each transaction, and some have no part of this input"
         )
     if isinstance(given, IPartitionedTransactionalSpout):
         return as_whole(given)
@@ -148,13 +152,6 @@ def _as_source(name: str, given: Any) -> Source:
 
 def _is_opaque(source: Source) -> bool:
     return isinstance(source, IOpaquePartitionedTransactionalSpout)
-
-
-def tasks_of(source: Source, txid: int, part: Any, task_count: int) -> Collection[int]:
-    """Returns the indexes of the tasks that have a share of a source's part."""
-    if isinstance(source, ITransactionalSpout):
-        return source.emitting_tasks(txid, part, task_count)
-    return range(min(part, task_count))
 
 
 def stream_of(name: str, stream_id: str) -> str:
@@ -189,7 +186,8 @@ class InputsEmitter(SeveralEmitter):
 
     def parts(self, attempt: TransactionAttempt, metadata: Any, collector: CountingCollector) -> Iterator[SourcePart]:
         for name, part in cut_for(metadata, attempt.txid):
-            if self._task_index in tasks_of(self._sources[name], attempt.txid, part, self._task_count):
+            tasks = SpoutKind(self._sources[name]).emitting_tasks(attempt.txid, part, self._task_count)
+            if self._task_index in tasks:
                 yield SourcePart(name, self._emitters[name], part, SourceCollector(name, collector))
 
     def close(self) -> None:

@@ -272,7 +272,7 @@ def test_an_opaque_source_with_a_committer_is_refused() -> None:
         def get_committer(self, conf: Any, context: Any) -> Any:  # type: ignore[no-redef]
             raise AssertionError("it is not asked for one")
 
-    with pytest.raises(TopologyError, match=r"'rows' is a Told with a committer of yours"):
+    with pytest.raises(TopologyError, match=r"'rows' is a Told, whose committer is your own; give it a topology"):
         Inputs(rows=Told([[["a"]]], ["a"], 1))
     with pytest.raises(TopologyError, match="input '3rows' begins with a digit"):
         Inputs(**{"3rows": rows()})
