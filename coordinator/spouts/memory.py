@@ -238,10 +238,10 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         self._digests = [0]
 
     def is_ready(self) -> bool:
-        return self._taken() < self._batch_count
+        return _taken(self.run_so_far.last) < self._batch_count
 
     def initialize_transaction(self, txid: int, previous: Any) -> Any:
-        number = previous[0] + 1 if previous else 0  # among several inputs, not every txid has a batch of this one
+        number = _taken(previous)  # among several inputs, not every txid has a batch of this one
         return [number, self._digest(number + 1)]
 
     def compare(self, former: FormerInput) -> InputChange | None:
@@ -262,20 +262,21 @@ class _FixedBatchesCoordinator(SpoutCoordinator):
         return not self._batch_count
 
     def is_exhausted(self) -> bool:
-        return self._taken() >= self._batch_count
+        return _taken(self.run_so_far.last) >= self._batch_count
 
     def progress(self) -> float | None:
-        return min(1.0, self._taken() / self._batch_count) if self._batch_count else None
-
-    def _taken(self) -> int:
-        last = self.run_so_far.last
-        return last[0] + 1 if last else 0
+        return min(1.0, _taken(self.run_so_far.last) / self._batch_count) if self._batch_count else None
 
     def _digest(self, batch_count: int) -> int:
         """Returns a digest of the first batches; each is digested once."""
         for batch in self._batches[len(self._digests) - 1 : batch_count]:
             self._digests.append(digest_of_rows(batch, digest_of_rows([[len(batch)]], self._digests[-1])))
         return self._digests[batch_count]
+
+
+def _taken(last: Any) -> int:
+    """Returns how many batches were cut up to this metadata, None before the first."""
+    return last[0] + 1 if last else 0
 
 
 class _FixedBatchesEmitter(SpoutEmitter):

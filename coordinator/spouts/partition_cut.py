@@ -62,8 +62,8 @@ def source_of(partition: str) -> tuple[str, int]:
 
 
 def positions_of(source: str, positions: Mapping[Any, Any]) -> dict[int, Any]:
-    """Returns partition -> position of one of several sources."""
-    found = {source_of(partition): position for partition, position in positions.items()}
+    """Returns partition -> position of one of several sources; those of a spout with a single source have numbers."""
+    found = {source_of(each): position for each, position in positions.items() if isinstance(each, str)}
     return {number: position for (name, number), position in found.items() if name == source}
 
 

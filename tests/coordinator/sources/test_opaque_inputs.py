@@ -21,6 +21,7 @@ from coordinator.proving.prove import prove
 from coordinator.sources import Follow, Inputs, TextFiles
 from coordinator.spouts.committing import ICommitterTransactionalSpout
 from coordinator.spouts.memory import MemoryTransactionalSpout, OpaqueMemoryTransactionalSpout
+from coordinator.spouts.partition_cut import positions_of
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.building.topology_builder import TransactionalTopologyBuilder
@@ -232,6 +233,15 @@ def test_files_of_a_quarantined_batch_are_not_moved_away(cluster: LocalCluster, 
     first.run_until_idle()
     assert (folder / "lines.txt").exists()
     assert first.statistics.quarantined == [1]
+    (folder / "more.txt").write_text("one more\n")
+    left_out = Inputs(lines=inputs().sources["lines"])
+    second = cluster.submit(counted(left_out), options=RunOptions(adopt="changed"))
+    second.run_until_idle()
+    assert ((folder / "lines.txt").exists(), (folder / "done" / "more.txt").exists()) == (True, True)
+
+
+def test_positions_of_a_spout_with_a_single_source_are_of_none_of_several() -> None:
+    assert positions_of("rows", {0: "alone", "rows.1": "ours", "rows.more.1": "another's"}) == {1: "ours"}
 
 
 def test_what_is_stored_of_them_is_sound_and_taken_over_whatever_the_names(cluster: LocalCluster, folder: Path) -> None:
