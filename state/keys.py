@@ -61,6 +61,15 @@ class Keys:
             record = "import" if name == "staging" else name
             object.__setattr__(self, name, self.state(f"{RESERVED_NAME}:{record}"))
 
+    def shard(self, number: int) -> Keys:
+        """Returns the keys of a shard of this topology, which lie in a slot of their own.
+
+        Its record of who may write has a name of its own, so that nobody takes a shard for a topology.
+        """
+        keys = Keys(f"{self.topology_id}.{number}")
+        object.__setattr__(keys, "control", keys.state(f"{RESERVED_NAME}:shard"))
+        return keys
+
     @property
     def pattern(self) -> str:
         """Glob that matches every key of this topology and of no other."""

@@ -16,7 +16,7 @@ from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks
 from state.commits.state_writes import StateWrites
-from state.commits.write_set import DeadLetterWrites
+from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import TransactionError
 from state.keys import Keys
 from state.redis_client.packed_call import Argument
@@ -52,16 +52,7 @@ def commit_arguments(
     content: list[Argument] = [told, str(commit.history), str(attempts[0].txid), str(len(attempts))]
     content += [f"{attempt.attempt_id:016x}" for attempt in attempts]
     content += metadata_arguments(packed_metadata, commit.forget)
-    is_group = len(attempts) > 1
-    for index, (name, writes) in enumerate(write_set.states.items(), start=5):
-        if is_group and writes.reach > (MAX_INTEGER if isinstance(writes, PackedWrites) else writes.most()):
-            raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
-        if isinstance(writes, PackedWrites):
-            content += _packed_sections(index, writes, writes.reach if is_group else 0)
-            continue
-        if is_group:
-            _append_checks(content, index, writes)
-        _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    content += state_sections(write_set, first_key=len(names) - len(write_set.states) + 1, is_group=len(attempts) > 1)
     if write_set.letters is not None:
         names.append(keys.state(DEAD_LETTERS_STATE))
         content += _letters(len(names), write_set.letters)
@@ -74,6 +65,25 @@ def commit_arguments(
             f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}; cut smaller transactions"
         )
     return names, content
+
+
+def state_sections(write_set: WriteSet, *, first_key: int, is_group: bool) -> list[Argument]:
+    """Returns what a commit does to the user's states, whose keys follow each other from number `first_key` on.
+
+    Raises:
+        CommitTooLargeError: an increment cannot be sent, or may leave its range between two transactions of a group.
+    """
+    content: list[Argument] = []
+    for index, (name, writes) in enumerate(write_set.states.items(), start=first_key):
+        if is_group and writes.reach > (MAX_INTEGER if isinstance(writes, PackedWrites) else writes.most()):
+            raise CommitTooLargeError(f"state {name!r} may leave its range between two transactions of this commit")
+        if isinstance(writes, PackedWrites):
+            content += _packed_sections(index, writes, writes.reach if is_group else 0)
+            continue
+        if is_group:
+            _append_checks(content, index, writes)
+        _append_state(content, index, name, writes, writes.reach if is_group else 0)
+    return content
 
 
 def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> list[Argument]:

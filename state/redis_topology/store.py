@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import count
 from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
 from state.codec import pack_exact
-from state.commits.commit import Commit, CommitReply, CommitStatus, RefusalCause
+from state.commits.commit import Commit, CommitReply, CommitStatus
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
 from state.fault_points import reached
 from state.metadata import MetadataSum, MetadataSumChange, checked_control, unpack_metadata, verified_metadata
@@ -31,29 +32,12 @@ from state.redis_topology.arguments import (
     metadata_arguments,
 )
 from state.redis_topology.barrier import Barrier
+from state.redis_topology.ownership import Ownership, reply_of
 from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, reply_or_none
 from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 
 ACQUIRE_TRIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Ownership:
-    """What every call of the owner carries.
-
-    Attributes:
-        fence: identifies the owner.
-        generation: identifies this life of the topology; drawn when it was first started.
-        revision: the exact number of writes that the server must have applied before this call.
-    """
-
-    fence: str
-    generation: str
-    revision: int
-
-    def arguments(self) -> list[Argument]:
-        return [self.fence, self.generation, str(self.revision)]
 
 
 class RedisStore(RedisTopology):
@@ -70,6 +54,7 @@ class RedisStore(RedisTopology):
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
+        self._requests = count()  # to acquire: one that was raced may still be executed, elsewhere or later
         self._barrier: Barrier | None = None
 
     def acquire(
@@ -105,9 +90,9 @@ class RedisStore(RedisTopology):
         control = {name: text_of(value) for name, value in zip(fields, found, strict=True) if value is not None}
         previous = checked_control(self.keys, control).get("fence", "")
         moves = self._connection.moves
-        for number in range(ACQUIRE_TRIES):
+        for _ in range(ACQUIRE_TRIES):
             reached("acquire.sending")
-            token = f"{nonce}-{number}"  # a request that was raced may still be executed, elsewhere or later
+            token = f"{nonce}-{next(self._requests)}"
             reply = self._connection.function("acquire", "4", *own, previous, token, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
@@ -171,7 +156,7 @@ class RedisStore(RedisTopology):
         wrapped = self._barrier.wrapped
         self._barrier.ask(lambda: self._write_barrier(wrapped, confirmed_txid))
 
-    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
+    def barrierreply_of(self, timeout_s: float = 0.0) -> bool:
         """Returns whether the question is answered with yes by now; the server is asked again until it is.
 
         A StateRefusedError may also say that the server can no longer give the level.
@@ -269,9 +254,9 @@ class RedisStore(RedisTopology):
             digest = call_digest([*descriptions, *arguments])
             head = [*owned.arguments(), digest, str(change), *descriptions]
             send = (connection or self._connection).function
-            reply = _answer(send(name, str(len(keys)), *keys, *head, *arguments))
+            reply = reply_of(send(name, str(len(keys)), *keys, *head, *arguments))
             if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
-                self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)
+                self._owned = owned.after_write()
                 self._metadata_sum.accept(change)
                 self._new_descriptions = ("", "")
             return reply
@@ -280,7 +265,7 @@ class RedisStore(RedisTopology):
         """Calls a read-only function that answers the owner alone, and returns its reply."""
         reply = self._connection.function(name, str(len(keys)), *keys, *self._ownership().arguments(), read_only=True)
         if text_of(reply[0]) != CommitStatus.OK:
-            refused = _answer(reply)
+            refused = reply_of(reply)
             self._refuse_strangers(refused.status)
             raise self._not_as_left("was stopped", refused)
         return list(reply[2:])
@@ -293,9 +278,3 @@ class RedisStore(RedisTopology):
         return StateRefusedError(
             f"topology {self.keys.topology_id!r} {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
         ).about(trouble_of(reply.status))
-
-
-def _answer(reply: Sequence[Any]) -> CommitReply:
-    """Returns what the library has answered to a write: a status, a sentence and perhaps a cause."""
-    status, sentence, *causes = map(text_of, reply)
-    return CommitReply(CommitStatus(status), sentence, cause=RefusalCause("".join(causes)))

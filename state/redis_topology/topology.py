@@ -58,6 +58,7 @@ class RedisTopology:
     Args:
         url: the server's address; messages never show its credentials.
         topology_id: a valid name.
+        keys: those of a shard, see `Keys.shard`; by default those of the topology.
         client: used instead of connecting to `url` (fakeredis in tests).
         revive: restarts an embedded server after a lost connection.
         clock, sleep: in seconds; injected by tests.
@@ -73,6 +74,7 @@ class RedisTopology:
         url: str,
         topology_id: str,
         *,
+        keys: Keys | None = None,
         client: Any = None,
         revive: Callable[[], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -80,7 +82,7 @@ class RedisTopology:
         unreachable_timeout_s: float = 60.0,
         own_connection: Callable[[Any], OwnConnection] = PooledConnection,
     ) -> None:
-        self.keys = Keys(topology_id)
+        self.keys = keys or Keys(topology_id)
         self.server = redact(url)
         self._is_injected = client is not None
         self.unreachable_timeout_s = unreachable_timeout_s

@@ -435,6 +435,9 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "HPEXPIREAT": _hpexpireat,
     "HSET": _hset,
     "LPUSH": _lpush,
+    "LRANGE": lambda server, key, first, last: _looked_up(
+        server, key, list, lambda found: _between(list(found), first, last)
+    ),
     "LTRIM": _ltrim,
     "PEXPIREAT": _pexpireat,
     "RPUSH": _rpush,

@@ -1,7 +1,7 @@
 -- How a call brings its keys and arguments: one by one or, if there are many, packed; see packed_call.py.
 
 -- The strings of a msgpack array, for a server without cmsgpack, such as fakeredis.
-local function strings_of(packed)
+local function strings_read(packed)
   local strings, at = {}, 1
   local function number(width)
     local found = 0
@@ -22,14 +22,18 @@ local function strings_of(packed)
   return strings
 end
 
+local function strings_of(packed)
+  local has_cmsgpack, unpack_strings = pcall(function() return cmsgpack.unpack end)
+  return (has_cmsgpack and unpack_strings or strings_read)(packed)
+end
+
 -- The keys and arguments of a call. A packed one has, after the mark, how many keys are packed, and the packed strings
 -- in pieces.
 local function opened(keys, argv)
   if argv[1] ~= 'packed' then
     return keys, argv
   end
-  local has_cmsgpack, unpack_strings = pcall(function() return cmsgpack.unpack end)
-  local strings, more = (has_cmsgpack and unpack_strings or strings_of)(table.concat(argv, '', 3)), tonumber(argv[2])
+  local strings, more = strings_of(table.concat(argv, '', 3)), tonumber(argv[2])
   if more == 0 then
     return keys, strings
   end

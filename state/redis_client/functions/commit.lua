@@ -36,6 +36,22 @@ local function write_receipts(receipts, group)
   delete_fields(receipts, removed, 1, #removed)
 end
 
+-- Makes the planned changes; returns how many parts and fields had expired when they were written.
+local function run_steps(steps)
+  local expired = 0
+  for _, write in ipairs(steps) do
+    local done = redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
+    if write.command == 'PEXPIREAT' and done == 1 and redis.pcall('EXISTS', write.key) ~= 1 then
+      expired = expired + 1
+    elseif write.command == 'HPEXPIREAT' then
+      for _, status in ipairs(done) do
+        expired = expired + (status == 2 and 1 or 0)
+      end
+    end
+  end
+  return expired
+end
+
 --[[ KEYS control metadata receipts history state...
      ARGV fence generation revision digest metadata_sum source topology told kept first_txid count attempt...
           put_count (field value)... forget_count field... section...
@@ -78,17 +94,7 @@ local function commit(keys, argv)
     end
   end
   begin_write(control, owner)
-  local expired = 0
-  for _, write in ipairs(steps) do
-    local done = redis.call(write.command, write.key, unpack(write.args, write.first, write.last))
-    if write.command == 'PEXPIREAT' and done == 1 and redis.pcall('EXISTS', write.key) ~= 1 then
-      expired = expired + 1
-    elseif write.command == 'HPEXPIREAT' then
-      for _, status in ipairs(done) do
-        expired = expired + (status == 2 and 1 or 0)
-      end
-    end
-  end
+  local expired = run_steps(steps)
   local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)
   put_pairs(metadata, argv, puts + 1, forgets - 1)
   delete_fields(metadata, argv, forgets + 1, sections - 1)

@@ -191,4 +191,4 @@ def test_a_packed_call_that_is_damaged_changes_nothing(redis_backend):
     acquire(store)
     for packed in (b"", b"\x92\xa1a", b"\x91\xa2a", b"x"):
         with unchanged(client), pytest.raises(redis.ResponseError):
-            client.execute_command("FCALL", "txbatch_7_commit", "1", "{t}:txbatch:control", "packed", "0", packed)
+            client.execute_command("FCALL", "txbatch_8_commit", "1", "{t}:txbatch:control", "packed", "0", packed)

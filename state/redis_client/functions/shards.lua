@@ -1,0 +1,119 @@
+-- A shard of a topology over many slots: it stages its part of a group, home decides the group by `commit`, and the shard
+-- applies what it has staged. See sharded_store.py.
+--
+-- Its control hash has of the fields of home's those of an owner (fence, generation, revision, last_call, begun, ended,
+-- format, topology), and committed is the last txid that it has applied. It also has
+--   chain      digest of everything that was decided up to that txid, as home has it
+-- and beside it lie
+--   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections
+--   decisions  list: the calls by which home has decided what was applied here, the last ones
+
+--[[ Takes a shard over for the owner of home.
+     KEYS control staged control_of_a_topology
+     ARGV fence generation topology          the fence is home's
+     -> {'OK', revision, committed, chain, chain of what is staged, its last txid, its packed keys}
+        or {'RACED', fence} {'OTHER_LIFE', generation} {'DROPPING', ''} {'FOREIGN', key}
+           {'VERSION' or 'TORN' or 'TYPE', sentence} --]]
+local function take_shard(keys, argv)
+  local control, fence, generation, topology = keys[1], argv[1], argv[2], argv[3]
+  local sentence = wrong_kind(control, 'hash') or wrong_kind(keys[2], 'hash')
+  if sentence then
+    return {'TYPE', sentence}
+  elseif redis.call('EXISTS', keys[3]) == 1 then
+    return {'FOREIGN', keys[3]}
+  end
+  require_rights(control, 'HMGET', 'HSET', 'HINCRBY')
+  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'revision', 'begun', 'ended', 'dropping')
+  if kind_of(control) == 'none' then
+    local counted = first_count(generation)
+    redis.call('HSET', control, 'format', FORMAT, 'fence', fence, 'generation', generation, 'revision', '1', 'last_call', '',
+      'committed', '0', 'chain', '', 'topology', topology, 'begun', counted, 'ended', counted)
+  elseif found[7] then
+    return {'DROPPING', ''}
+  elseif found[1] ~= FORMAT then
+    return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
+  elseif half_written(found[5], found[6]) then
+    return {'TORN', half_written(found[5], found[6])}
+  elseif found[3] ~= generation then
+    return {'OTHER_LIFE', found[3] or ''}
+  elseif found[2] ~= fence then
+    if (fence_counter(found[2] or '') or 0) >= fence_counter(fence) then
+      return {'RACED', found[2]}
+    end
+    local write = {}
+    begin_write(control, write)
+    redis.call('HSET', control, 'fence', fence, 'revision', decimal(tonumber(found[4]) + 1), 'last_call', '', 'topology',
+      topology, 'ended', write.begun)
+  end
+  local own = redis.call('HMGET', control, 'revision', 'committed', 'chain')
+  local part = redis.call('HMGET', keys[2], 'chain', 'last', 'keys')
+  return {'OK', own[1], own[2], own[3] or '', part[1] or '', part[2] or '0', part[3] or ''}
+end
+
+--[[ Checks a shard's part of a group as a commit would, and stores it; nothing of it can be seen.
+     KEYS control staged state...
+     ARGV fence generation revision digest '' '' '' chain last_txid decision packed_keys packed_sections
+     -> {status, sentence, cause} --]]
+local function stage_part(keys, argv)
+  local control, staged, owner = keys[1], keys[2], read_owner(argv)
+  local reply = check_owner(control, owner)
+  if reply then
+    return reply
+  end
+  local at, steps = OWNER_WRITES + 1, nil
+  reply, steps = plan_sections(keys, strings_of(argv[at + 4]), 1)
+  if reply then
+    return reply
+  end
+  require_rights(control, 'HSET', 'HINCRBY')
+  require_rights(staged, 'HSET', 'DEL')
+  require_steps(steps)
+  begin_write(control, owner)
+  redis.call('HSET', staged, 'chain', argv[at], 'last', argv[at + 1], 'decision', argv[at + 2], 'keys', argv[at + 3],
+    'sections', argv[at + 4])
+  write_control(control, owner)
+  return {'OK', ''}
+end
+
+--[[ Applies what is staged, if it is the part of the group that was decided.
+     KEYS control staged decisions state...  the states in the order in which they were given when it was staged
+     ARGV fence generation revision digest '' '' '' chain decisions_kept
+     -> {status, sentence}; with OK, how many parts and fields had expired when they were written --]]
+local function apply_part(keys, argv)
+  local control, staged, decisions, owner = keys[1], keys[2], keys[3], read_owner(argv)
+  local reply = check_owner(control, owner)
+  if reply then
+    return reply
+  end
+  local chain, kept = argv[OWNER_WRITES + 1], tonumber(argv[OWNER_WRITES + 2])
+  local part = redis.call('HMGET', staged, 'chain', 'last', 'decision', 'sections')
+  if part[1] ~= chain then
+    return {'REGRESSED', 'staged is ' .. shown(part[1] or '') .. ', decided was ' .. shown(chain)}
+  end
+  local places, steps = {control, staged}, nil
+  for i = 4, #keys do
+    places[i - 1] = keys[i]
+  end
+  reply, steps = plan_sections(places, strings_of(part[4]), 1)
+  if reply then
+    return reply
+  end
+  require_rights(decisions, 'RPUSH', 'LTRIM')
+  if require_steps(steps) then
+    reply = refuse_moving(control)
+    if reply then
+      return reply
+    end
+  end
+  begin_write(control, owner)
+  local expired = run_steps(steps)
+  redis.call('RPUSH', decisions, part[3])
+  redis.call('LTRIM', decisions, -kept, -1)
+  redis.call('DEL', staged)
+  write_control(control, owner, 'committed', part[2], 'chain', chain)
+  return {'OK', decimal(expired)}
+end
+
+register('take_shard', take_shard)
+register('stage_part', stage_part)
+register('apply_part', apply_part, 'allow-oom')

@@ -1,0 +1,219 @@
+"""One shard of a topology: the slot that holds its share of the states, and what its owner has it do.
+
+The calls are the owner's, fenced and in a sequence of their own, as those of `RedisStore` are at home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from state.codec import pack_strings
+from state.commits.commit import CommitReply, CommitStatus
+from state.commits.write_set import WriteSet
+from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
+from state.keys import RESERVED_NAME, Keys
+from state.records.durability import DurabilityLevel
+from state.redis_client.connection import RedisConnection, text_of
+from state.redis_client.packed_call import Argument
+from state.redis_topology.arguments import call_digest, state_sections
+from state.redis_topology.barrier import Barrier
+from state.redis_topology.ownership import Ownership, reply_of
+from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
+from state.redis_topology.topology import ConnectionOptions, RedisTopology
+from state.troubles import Trouble
+
+DECISIONS_KEPT = 256
+"""How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
+_NO_DESCRIPTIONS = ["", "", ""]  # checksum of metadata, source and topology, which only home writes
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A shard's share of a group, as it is sent.
+
+    Attributes:
+        keys: of the states that it changes.
+        sections: what it does to them, packed.
+    """
+
+    keys: tuple[str, ...]
+    sections: bytes
+
+    @classmethod
+    def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> Part:
+        """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
+        sections = state_sections(write_set, first_key=3, is_group=is_group)
+        return cls(tuple(map(keys.state, write_set.states)), pack_strings(sections))
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStanding:
+    """What a shard was found to hold when it was taken over.
+
+    Attributes:
+        committed: last txid that it has applied.
+        chain: digest of everything that was decided up to there; "" before the first group.
+        staged_chain: what its chain would be with the part that it has staged; "" if it has staged nothing.
+    """
+
+    committed: int
+    chain: str
+    staged_chain: str = ""
+
+
+class Shard(RedisTopology):
+    """A shard (driver); safe to use from one thread at a time.
+
+    Its calls raise StateRefusedError and StateUnreachableError as those of `RedisTopology`.
+
+    Args:
+        home: keys of the topology.
+        number: of the shard, from 0.
+    """
+
+    def __init__(self, url: str, home: Keys, number: int, **options: Unpack[ConnectionOptions]) -> None:
+        super().__init__(url, home.shard(number).topology_id, keys=home.shard(number), **options)
+        self.number = number
+        self._home = home
+        self._owned: Ownership | None = None
+        self._barrier: Barrier | None = None
+        self._staged = self.keys.state(f"{RESERVED_NAME}:staged")
+        self._decisions = self.keys.state(f"{RESERVED_NAME}:decisions")
+        self._staged_keys: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """How messages call it."""
+        return f"shard {self.number} of topology {self._home.topology_id!r}, {self.keys.control!r} at {self.server}"
+
+    def take(self, fence: str, generation: str, topology: str) -> ShardStanding | None:
+        """Takes the shard over for the owner of home; None if it has had an owner with as high a fence.
+
+        Home has lost its last takeovers then, and gives a higher fence at the next one.
+        """
+        moves = self._connection.moves
+        own = [self.keys.control, self._staged, Keys(self.keys.topology_id).control]
+        status, *found = map(text_of, self._connection.function("take_shard", "3", *own, fence, generation, topology))
+        if status == "RACED":
+            return None
+        if status == "FOREIGN":
+            raise StateRefusedError(
+                f"{self.name}, is taken: a topology named {self.keys.topology_id!r} lives there; choose another id for "
+                "one of them"
+            )
+        if status == "OTHER_LIFE":
+            raise StateRefusedError(
+                f"{self.name}, holds state of another life of the topology; what is at home was dropped, restored or "
+                f"lost without it; restore both from one backup, or start over with `txbatch drop "
+                f"{self._home.topology_id}`"
+            ).about(Trouble.REGRESSED)
+        if status != "OK":
+            raise acquire_refusal(self._home.topology_id, status, [f"{self.name}: {found[0]}"])
+        if self._connection.moves != moves:
+            raise StateUnreachableError(
+                f"{self.name}, has moved just when it was taken over; this run has not begun, so start it again"
+            )
+        revision, committed, chain, staged_chain, _, keys = found
+        self._owned = Ownership(fence, generation, int(revision))
+        self._staged_keys = tuple(keys.split("\n")) if keys else ()
+        return ShardStanding(int(committed), chain, staged_chain)
+
+    def stage(self, part: Part, chain: str, last_txid: int, decision: bytes) -> CommitReply:
+        """Stores the shard's part of a group, which nobody sees; returns its refusal, if it would refuse to commit it.
+
+        Args:
+            part: may be empty: a shard follows every group.
+            chain: digest of everything decided up to and with this group.
+            last_txid: of the group.
+            decision: the call by which home is going to decide it, packed.
+        """
+        self._staged_keys = part.keys
+        keys = [self.keys.control, self._staged, *part.keys]
+        reply = self._write("stage_part", keys, [chain, str(last_txid), decision, "\n".join(part.keys), part.sections])
+        return self._named(reply)
+
+    def make_durable(self) -> None:
+        """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision."""
+        if self._asked.level is not DurabilityLevel.REPLICA:
+            return  # with level fsync no reply comes before the disk has it
+        if self._barrier is None:
+            own = self._own_connection(self._connection.client)
+            wrapped = RedisConnection(own, self.server, **self._call_options)
+            self._barrier = Barrier(own, wrapped, self._asked, clock=self._clock)
+        wrapped = self._barrier.wrapped
+        self._barrier.ask(lambda: self._write_barrier(wrapped))
+        while not self._barrier.answer(timeout_s=1.0):
+            pass
+
+    def apply(self, chain: str) -> int:
+        """Makes what is staged visible, once the group with this chain is decided.
+
+        Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
+        stops the run; the next one applies it when the cause is gone.
+        """
+        keys = [self.keys.control, self._staged, self._decisions, *self._staged_keys]
+        reply = self._must("apply", self._write("apply_part", keys, [chain, str(DECISIONS_KEPT)]))
+        return int(reply.detail) if reply.status is CommitStatus.OK else 0
+
+    def decisions(self) -> list[bytes]:
+        """Returns the last decisions that the shard has applied, packed, in order."""
+        return [bytes(each) for each in self._connection.call("LRANGE", self._decisions, "0", "-1")]
+
+    def confirm(self) -> None:
+        """Checks that the shard still holds every write of this owner."""
+        arguments = [self.keys.control, *self._ownership().arguments()]
+        self._must("confirm", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True)))
+
+    @property
+    def busy_s(self) -> float:
+        return self._connection.busy_s
+
+    def close(self) -> None:
+        if self._barrier is not None:
+            self._barrier.close()
+        super().close()
+
+    def _ownership(self) -> Ownership:
+        if self._owned is None:
+            raise ProtocolError(f"{self.name}, was used before it was taken over")
+        return self._owned
+
+    def _write(
+        self,
+        name: str,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        connection: RedisConnection | None = None,
+    ) -> CommitReply:
+        owned = self._ownership()
+        head = [*owned.arguments(), call_digest([name, *arguments]), *_NO_DESCRIPTIONS]
+        send = (connection or self._connection).function
+        reply = reply_of(send(name, str(len(keys)), *keys, *head, *arguments))
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
+            self._owned = owned.after_write()
+        return reply
+
+    def _write_barrier(self, connection: RedisConnection) -> None:
+        self._must("barrier", self._write("barrier", [self.keys.control], ["", ""], connection))
+
+    def _must(self, what: str, reply: CommitReply) -> CommitReply:
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
+            return reply
+        if reply.status in (CommitStatus.FENCED, CommitStatus.DROPPED):
+            raise FencedError(self._home.topology_id, reply.status is CommitStatus.DROPPED)
+        if what == "apply" and reply.status in (CommitStatus.TYPE, CommitStatus.LIMIT):
+            raise StateRefusedError(
+                f"{self.name}, refuses what it had accepted: {reply.detail}; something other than txbatch has changed "
+                "it since; mend that, and run again: the group is decided, nothing is lost, and the next run applies it"
+            ).about(Trouble.STATE_VALUE)
+        raise StateRefusedError(
+            f"{self.name}: {what}: {reply.status}: {reply.detail}; {state_not_as_left(reply)}"
+        ).about(trouble_of(reply.status))
+
+    def _named(self, reply: CommitReply) -> CommitReply:
+        """Returns a reply whose detail names the shard, unless it names a key of the user's."""
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY, CommitStatus.TYPE, CommitStatus.LIMIT):
+            return reply
+        return CommitReply(reply.status, f"{self.name}: {reply.detail}", cause=reply.cause)

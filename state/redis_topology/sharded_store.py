@@ -1,0 +1,285 @@
+"""A topology's state over many slots, as its owner writes it: stage, decide, apply.
+
+Home, the topology's own slot, keeps the order, the receipts and everything else that `RedisStore` writes, but no state
+of the user's; N shards keep that. For each group
+
+1. every shard *stages* its part: checks it as a commit would, and stores it where nobody looks;
+2. home *decides* the group by an ordinary commit without states. This call is the commit;
+3. every shard *applies* what it has staged under the digest that home has decided.
+
+The digest of a group, its *chain*, covers all parts of it and the chain below. Home stores it as metadata of the
+group's last txid, a shard with what it applies: equal chains mean equal histories.
+
+A start fences home and then every shard, and goes by what these calls answer, never by a later look. A shard that is
+behind the decision applies what it has staged. A home that has lost decisions takes them back from a shard: a decision
+travels with every part, as the very call that home was sent. The protocol is searched by docs/model/shards.pml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar, Unpack
+
+from state.codec import digest64, pack, pack_exact, unpack
+from state.commits.commit import Commit, CommitReply, CommitStatus
+from state.commits.spread import split
+from state.commits.write_set import WriteSet
+from state.errors import FencedError, StateRefusedError
+from state.fault_points import reached
+from state.keys import metadata_field, parse_metadata_field
+from state.records.durability import Durability
+from state.records.topology_overview import FoundTopology
+from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
+from state.redis_topology.shard import DECISIONS_KEPT, Part, Shard, ShardStanding
+from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
+from state.redis_topology.topology import ConnectionOptions
+from state.troubles import Trouble
+
+CHAIN_SCOPE = "shards"
+"""Scope of the metadata that holds a group's chain; of nobody's concern but this module's."""
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The call by which home decides a group, as it is kept by the shards.
+
+    Attributes:
+        chain: of the group.
+        last_txid: of the group.
+        keys, arguments: of the call, but for its owner's.
+        puts, forgets: the metadata that it changes, packed.
+    """
+
+    chain: str
+    last_txid: int
+    keys: Sequence[str]
+    arguments: Sequence[str | bytes]
+    puts: Mapping[str, bytes]
+    forgets: Sequence[str]
+
+    def packed(self) -> bytes:
+        return pack([self.chain, self.last_txid, list(self.keys), list(self.arguments), self.puts, list(self.forgets)])
+
+    @classmethod
+    def unpacked(cls, packed: bytes) -> Decision:
+        return cls(*unpack(packed))
+
+
+class ShardedStore(RedisStore):
+    """The only writer of a topology over several slots; made and used like a `RedisStore`.
+
+    Args:
+        shard_count: how many shards it has.
+        shard_clients: used instead of connecting, one for each shard (tests); they are then called in turn.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        topology_id: str,
+        *,
+        shard_count: int,
+        shard_clients: Sequence[Any] | None = None,
+        **options: Unpack[ConnectionOptions],
+    ) -> None:
+        super().__init__(url, topology_id, **options)
+        clients: Iterable[Any] = shard_clients if shard_clients is not None else [None] * shard_count
+        self._shards = [
+            Shard(url, self.keys, number, **{**options, "client": client}) for number, client in enumerate(clients)
+        ]
+        self._threads = None if shard_clients is not None else ThreadPoolExecutor(shard_count, "txbatch-shard")
+        self._chain = ""
+        self._metadata: dict[str, Any] = {}  # as home has it
+
+    def check_server(
+        self, asked: Durability | None = None, *, expires: bool = True, fields_expire: bool = False
+    ) -> None:
+        super().check_server(asked, expires=expires, fields_expire=fields_expire)
+        for shard in self._shards:
+            shard.check_server(asked, expires=expires, fields_expire=fields_expire)
+
+    def look(self) -> FoundTopology | None:
+        found = super().look()
+        return None if found is None else replace(found, metadata=_without_chains(found.metadata))
+
+    def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
+        names, with_parts = list(names), list(with_parts)
+        found = [*super().existing_states(names, with_parts)]
+        for shard in self._shards:
+            found += shard.existing_states(names, with_parts)
+        return sorted(set(found))
+
+    def acquire(self, *, topology: str, **asked: Any) -> FoundTopology:
+        """Becomes the owner of home and of every shard, and makes them agree; see `RedisStore.acquire`.
+
+        Raises:
+            StateRefusedError: a shard, or home, has lost more than the others can give back, or two of them have
+                different histories; nothing is changed then but who may write.
+        """
+        for _ in range(ACQUIRE_TRIES):
+            found = super().acquire(topology=topology, **asked)
+            taken = self._each(partial(self._taken, topology))
+            reached("shards.taken")
+            standings = [standing for standing in taken if standing is not None]
+            if len(standings) == len(taken):
+                return self._recovered(found, standings)
+            self._owned_reply("confirm", self.keys.control)  # or a newer run has fenced this one
+        raise FencedError(self.keys.topology_id)
+
+    def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:
+        super().store_metadata(entries, forget)
+        self._remember(entries, forget)
+
+    def commit(self, commit: Commit) -> CommitReply:
+        """Stages, decides and applies a group; see `RedisStore.commit`.
+
+        Raises:
+            StateRefusedError: also if a shard refuses what it has staged, after the decision. Nothing is lost.
+        """
+        last, is_group = commit.attempts[-1].txid, len(commit.attempts) > 1
+        try:
+            write_sets = split(commit.write_set, len(self._shards))
+            parts = [
+                Part.of(shard.keys, write_set, is_group=is_group)
+                for shard, write_set in zip(self._shards, write_sets, strict=True)
+            ]
+            chain = self._chain_of(commit, parts)
+            decided = self._decided(commit, chain)
+            decision = self._decision(decided, chain, last)
+        except CommitTooLargeError as error:
+            return CommitReply(CommitStatus.LIMIT, str(error))
+        reached("stage.sending")
+        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, decision))
+        reached("stage.answered")
+        for reply in staged:
+            if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+                return reply
+        self._each(Shard.make_durable)
+        reply = super().commit(decided)
+        if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+            return reply
+        self._chain = chain
+        self._remember(decided.metadata, decided.forget)
+        reached("apply.sending")
+        expired = self._each(lambda shard: shard.apply(chain))
+        reached("apply.answered")
+        return replace(
+            reply,
+            expired_count=reply.expired_count + sum(expired),
+            byte_count=reply.byte_count + sum(len(part.sections) for part in parts),
+            busy_s=max(reply.busy_s, *(shard.busy_s for shard in self._shards)),
+        )
+
+    def confirm(self) -> None:
+        super().confirm()
+        self._each(Shard.confirm)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+        for shard in self._shards:
+            shard.close()
+        super().close()
+
+    # What a start finds
+
+    def _taken(self, topology: str, shard: Shard) -> ShardStanding | None:
+        owned = self._ownership()
+        return shard.take(owned.fence, owned.generation, topology)
+
+    def _recovered(self, found: FoundTopology, standings: Sequence[ShardStanding]) -> FoundTopology:
+        """Makes home and shards agree, by what their takeover has answered."""
+        self._metadata = dict(found.metadata)
+        self._chain = str(found.metadata.get(metadata_field(CHAIN_SCOPE, found.committed_txid), ""))
+        committed = found.committed_txid
+        ahead = max(zip(standings, self._shards, strict=True), key=lambda pair: pair[0].committed)
+        if ahead[0].committed > committed:
+            committed = self._take_back(committed, ahead[1])
+        for standing, shard in zip(standings, self._shards, strict=True):
+            if standing.committed < committed and standing.staged_chain == self._chain:
+                shard.apply(self._chain)
+            elif standing.committed < committed:
+                raise self._apart(
+                    f"{shard.name}, has txid {standing.committed} and not what was decided up to {committed}: its "
+                    "server has lost its last writes, which durability fsync or replica prevents"
+                )
+            elif standing.chain != self._chain:
+                raise self._apart(
+                    f"{shard.name}, has another history than home up to txid {committed}: one of their servers holds "
+                    "what the other has never seen"
+                )
+        return replace(found, committed_txid=committed, metadata=_without_chains(self._metadata))
+
+    def _take_back(self, committed: int, shard: Shard) -> int:
+        """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""
+        decisions = [each for each in map(Decision.unpacked, shard.decisions()) if each.last_txid > committed]
+        for decision in decisions:
+            change = self._metadata_sum.change(dict(decision.puts), decision.forgets)
+            reply = self._write("commit", decision.keys, decision.arguments, change)
+            if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
+                raise self._apart(
+                    f"home of topology {self.keys.topology_id!r} has txid {committed}, and {shard.name}, more than it "
+                    f"can give back, the last {DECISIONS_KEPT} groups ({reply.status}: {reply.detail})"
+                )
+            self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
+            self._chain, committed = decision.chain, decision.last_txid
+        return committed
+
+    def _apart(self, story: str) -> StateRefusedError:
+        return StateRefusedError(
+            f"{story}; restore home and all shards from one backup, or start over with "
+            f"`txbatch drop {self.keys.topology_id}`"
+        ).about(Trouble.REGRESSED)
+
+    # What a group is
+
+    def _chain_of(self, commit: Commit, parts: Sequence[Part]) -> str:
+        """Returns the digest of a group: of what it contains, and not of who has made it."""
+        txids = [commit.attempts[0].txid, commit.attempts[-1].txid]
+        content = [pack([self._chain, *txids, list(part.keys)]) + part.sections for part in parts]
+        return f"{digest64(*content):016x}"
+
+    def _decided(self, commit: Commit, chain: str) -> Commit:
+        """Returns the commit by which home decides a group: without states, and with the chain.
+
+        All metadata up to the group that stays is stored once more: a home that has lost it gets it back so.
+        """
+        last = commit.attempts[-1].txid
+        former = {name for name in self._metadata if parse_metadata_field(name)[0] == CHAIN_SCOPE}
+        forget = tuple(dict.fromkeys([*commit.forget, *sorted(former)]))
+        kept = {
+            name: value
+            for name, value in self._metadata.items()
+            if parse_metadata_field(name)[1] <= last and name not in forget
+        }
+        metadata = {**kept, **commit.metadata, metadata_field(CHAIN_SCOPE, last): chain}
+        return replace(commit, write_set=WriteSet(letters=commit.write_set.letters), metadata=metadata, forget=forget)
+
+    def _decision(self, decided: Commit, chain: str, last_txid: int) -> bytes:
+        puts = {field: pack_exact(value) for field, value in decided.metadata.items()}
+        keys, arguments = commit_arguments(self.keys, decided, puts)
+        return Decision(chain, last_txid, keys, arguments, puts, decided.forget).packed()
+
+    def _remember(self, puts: Mapping[str, Any], forgets: Iterable[str]) -> None:
+        self._metadata.update(puts)
+        for field in forgets:
+            self._metadata.pop(field, None)
+
+    def _each(self, call: Callable[[Shard], Result]) -> list[Result]:
+        """Calls every shard, all at once where they have connections of their own; raises the first error of any."""
+        if self._threads is None:
+            return [call(shard) for shard in self._shards]
+        futures = [self._threads.submit(call, shard) for shard in self._shards]
+        errors = [future.exception() for future in futures]  # waits for all: nothing is under way when this returns
+        for error in errors:
+            if error is not None:
+                raise error
+        return [future.result() for future in futures]
+
+
+def _without_chains(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in metadata.items() if parse_metadata_field(name)[0] != CHAIN_SCOPE}
