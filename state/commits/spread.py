@@ -7,7 +7,7 @@ the part. The CRC-32 of a field as it is stored tells its shard, so a program in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 from zlib import crc32
@@ -71,11 +71,3 @@ def _by_shard(
     for field, value in items:
         shares[shard_of(name, kind, field, shard_count)][field] = value
     return shares
-
-
-def fields_by_shard(fields: Iterable[Field], name: str, kind: StateKind, shard_count: int) -> Mapping[int, list[int]]:
-    """Returns shard -> the places, in the given order, of the fields that it holds; called for reads."""
-    places: dict[int, list[int]] = {}
-    for place, field in enumerate(fields):
-        places.setdefault(shard_of(name, kind, field, shard_count), []).append(place)
-    return places

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from state.commits.spread import SHARDS_MAX
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
+from state.kinds.session import StateReader
 from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.troubles import Trouble
@@ -26,10 +28,19 @@ class RedisReader:
         topology_id: a valid name.
         nonce: of the reading run, which must not see what another run has made of the state.
         connection: used instead of the process's own (tests).
+        keys: those of a shard; by default those of the topology.
     """
 
-    def __init__(self, url: str, topology_id: str, *, nonce: str, connection: RedisConnection | None = None) -> None:
-        self._keys = Keys(topology_id)
+    def __init__(
+        self,
+        url: str,
+        topology_id: str,
+        *,
+        nonce: str,
+        connection: RedisConnection | None = None,
+        keys: Keys | None = None,
+    ) -> None:
+        self._keys = keys or Keys(topology_id)
         self._nonce = nonce
         self._connection = connection or _process_connection(url, self._keys.control, os.getpid())
 
@@ -54,6 +65,18 @@ class RedisReader:
         if not is_own or committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)
         return list(reply[2:])
+
+
+def reader_of(
+    url: str, topology_id: str, *, nonce: str, shard_count: int, connection: RedisConnection | None = None
+) -> StateReader:
+    """Returns what reads the state of a topology, in one slot or in many; see `RedisReader`."""
+    if shard_count == 1:
+        return RedisReader(url, topology_id, nonce=nonce, connection=connection)
+    from state.redis_topology.sharded_reader import ShardedReader
+
+    connections = None if connection is None else [connection] * shard_count
+    return ShardedReader(url, topology_id, nonce=nonce, shard_count=shard_count, connections=connections)
 
 
 def load_redis_url(path: str | None) -> str:
@@ -89,7 +112,7 @@ def save_redis_url(url: str, directory: str | Path) -> str:
     return str(path)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=SHARDS_MAX + 8)
 def _process_connection(url: str, key: str, _process_id: int) -> RedisConnection:
     """One connection per process: a forked worker must not share its parent's socket."""
     try:

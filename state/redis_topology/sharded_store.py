@@ -74,7 +74,8 @@ class ShardedStore(RedisStore):
 
     Args:
         shard_count: how many shards it has.
-        shard_clients: used instead of connecting, one for each shard (tests); they are then called in turn.
+        shard_clients: used instead of connecting, one for each shard; by default the one that is given for home, if
+            any. Shards are then called in turn (tests).
     """
 
     def __init__(
@@ -87,11 +88,12 @@ class ShardedStore(RedisStore):
         **options: Unpack[ConnectionOptions],
     ) -> None:
         super().__init__(url, topology_id, **options)
-        clients: Iterable[Any] = shard_clients if shard_clients is not None else [None] * shard_count
+        client = options.get("client")
+        clients: Sequence[Any] = shard_clients if shard_clients is not None else [client] * shard_count
         self._shards = [
-            Shard(url, self.keys, number, **{**options, "client": client}) for number, client in enumerate(clients)
+            Shard(url, self.keys, number, **{**options, "client": each}) for number, each in enumerate(clients)
         ]
-        self._threads = None if shard_clients is not None else ThreadPoolExecutor(shard_count, "txbatch-shard")
+        self._threads = None if clients[0] is not None else ThreadPoolExecutor(shard_count, "txbatch-shard")
         self._chain = ""
         self._metadata: dict[str, Any] = {}  # as home has it
 
@@ -128,6 +130,7 @@ class ShardedStore(RedisStore):
             if len(standings) == len(taken):
                 return self._recovered(found, standings)
             self._owned_reply("confirm", self.keys.control)  # or a newer run has fenced this one
+            self._first_request += ACQUIRE_TRIES
         raise FencedError(self.keys.topology_id)
 
     def store_metadata(self, entries: Mapping[str, Any], forget: Sequence[str] = ()) -> None:

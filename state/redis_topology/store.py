@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import count
 from typing import Any, Unpack
 
 from state.attempt import TransactionAttempt
@@ -40,6 +39,15 @@ from state.redis_topology.topology import ConnectionOptions, RedisTopology
 ACQUIRE_TRIES = 20
 
 
+def open_store(url: str, topology_id: str, *, shard_count: int, **options: Unpack[ConnectionOptions]) -> RedisStore:
+    """Returns the store of a topology, in one slot or in many; `options` as for `RedisTopology`."""
+    if shard_count == 1:
+        return RedisStore(url, topology_id, **options)
+    from state.redis_topology.sharded_store import ShardedStore
+
+    return ShardedStore(url, topology_id, shard_count=shard_count, **options)
+
+
 class RedisStore(RedisTopology):
     """The only writer of a topology's state; lives in the driver, safe to use from several threads.
 
@@ -54,7 +62,7 @@ class RedisStore(RedisTopology):
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
-        self._requests = count()  # to acquire: one that was raced may still be executed, elsewhere or later
+        self._first_request = 0
         self._barrier: Barrier | None = None
 
     def acquire(
@@ -90,9 +98,9 @@ class RedisStore(RedisTopology):
         control = {name: text_of(value) for name, value in zip(fields, found, strict=True) if value is not None}
         previous = checked_control(self.keys, control).get("fence", "")
         moves = self._connection.moves
-        for _ in range(ACQUIRE_TRIES):
+        for number in range(self._first_request, self._first_request + ACQUIRE_TRIES):
             reached("acquire.sending")
-            token = f"{nonce}-{next(self._requests)}"
+            token = f"{nonce}-{number}"  # a request that was raced may still be executed, elsewhere or later
             reply = self._connection.function("acquire", "4", *own, previous, token, *given)
             reached("acquire.answered")
             status = text_of(reply[0])
@@ -156,7 +164,7 @@ class RedisStore(RedisTopology):
         wrapped = self._barrier.wrapped
         self._barrier.ask(lambda: self._write_barrier(wrapped, confirmed_txid))
 
-    def barrierreply_of(self, timeout_s: float = 0.0) -> bool:
+    def barrier_answer(self, timeout_s: float = 0.0) -> bool:
         """Returns whether the question is answered with yes by now; the server is asked again until it is.
 
         A StateRefusedError may also say that the server can no longer give the level.

@@ -37,7 +37,7 @@ class SimulatedReading(Reading):
 
     open: Callable[[], RedisReader]
 
-    def reader(self, topology_id: str) -> RedisReader:
+    def reader(self, topology_id: str, shard_count: int) -> RedisReader:
         """See `Reading`."""
         return self.open()
 

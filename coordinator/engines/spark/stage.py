@@ -34,7 +34,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WavePro
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 from state.kinds.session import StateReader
-from state.redis_topology.reader import RedisReader, load_redis_url
+from state.redis_topology.reader import load_redis_url, reader_of
 
 Ended = tuple[TransactionAttempt, AttemptResult | None]
 """An attempt that a task has ended, and its result; None if its bolt did not have to run."""
@@ -241,9 +241,9 @@ class Reading:
     credentials_path: str
     nonce: str
 
-    def reader(self, topology_id: str) -> StateReader:
+    def reader(self, topology_id: str, shard_count: int) -> StateReader:
         """Returns what committers of one task read with."""
-        return _LazyReader(self, topology_id)
+        return _LazyReader(self, topology_id, shard_count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +271,7 @@ class CommitStage:
         blocks = yield from slot.read(records, wave=wave.attempts)
         post = Post(slot.routes)
         outbox = WaveOutbox(wave, post.send)
-        reader = self.reading.reader(slot.plan.topology_id)
+        reader = self.reading.reader(slot.plan.topology_id, slot.plan.shard_count)
         wirings = [slot.plan.wirings[task_id] for task_id in slot.tasks]
         with slot.alarm(wirings[0]) as alarm:
             for wiring in alarm.through(wirings):
@@ -314,13 +314,14 @@ def wave_processed(
 class _LazyReader:
     """Connects to Redis when a committer reads for the first time."""
 
-    def __init__(self, reading: Reading, topology_id: str) -> None:
+    def __init__(self, reading: Reading, topology_id: str, shard_count: int) -> None:
         self._reading = reading
-        self._topology_id = topology_id
-        self._reader: RedisReader | None = None
+        self._topology_id, self._shard_count = topology_id, shard_count
+        self._reader: StateReader | None = None
 
     def read(self, name: str, kind: Any, fields: Any, as_of_txid: int) -> list[bytes | None]:
         if self._reader is None:
             url = load_redis_url(self._reading.credentials_path)
-            self._reader = RedisReader(url, self._topology_id, nonce=self._reading.nonce)
+            nonce = self._reading.nonce
+            self._reader = reader_of(url, self._topology_id, nonce=nonce, shard_count=self._shard_count)
         return self._reader.read(name, kind, fields, as_of_txid)

@@ -136,11 +136,13 @@ class Topology(ComponentGraph):
         message_timeout_s: how long a wave may take, in seconds, in each of its two phases, before what hangs is
             named, ended and tried again.
         letter_limits: how many dead letters it may keep.
+        shard_count: how many shards hold its state; 1 keeps it in the topology's own slot.
     """
 
     kind: ClassVar[str] = "transactional"
     message_timeout_s: float = DEFAULT_MESSAGE_TIMEOUT_S
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    shard_count: int = 1
 
     @property
     def spout(self) -> Component:

@@ -47,6 +47,7 @@ from coordinator.topology.building.topology_checks import (
     check_message_timeout,
     check_methods,
     check_parallelism,
+    check_shard_count,
     check_states,
     in_flow_order,
 )
@@ -224,6 +225,8 @@ class TransactionalTopologyBuilder(GraphBuilder):
         spout: cuts the input into transactions.
         parallelism: number of executors that read the input, and of tasks unless `spout_declarer` sets it; on Spark
             only the latter. None leaves it to the planner, which chooses one task.
+        shards: how many hash slots its state is spread over, 1 to 256; see docs/shards.md. It cannot be changed while
+            the topology has state.
 
     Attributes:
         spout_declarer: sets the spout's number of tasks and configuration.
@@ -234,8 +237,11 @@ class TransactionalTopologyBuilder(GraphBuilder):
     Source: backtype.storm.transactional.TransactionalTopologyBuilder.
     """
 
-    def __init__(self, topology_id: str, spout_id: str, spout: Spout, parallelism: int | None = None) -> None:
+    def __init__(
+        self, topology_id: str, spout_id: str, spout: Spout, parallelism: int | None = None, *, shards: int = 1
+    ) -> None:
         super().__init__(topology_id)
+        self._shard_count = check_shard_count(topology_id, shards)
         if not isinstance(spout, Spout):
             raise TopologyError(
                 f"spout {spout_id!r} is {described(spout)}; give an instance of ITransactionalSpout, "
@@ -333,6 +339,7 @@ class TransactionalTopologyBuilder(GraphBuilder):
             message_timeout_s=self._message_timeout_s,
             task_hooks=tuple(self._task_hooks),
             letter_limits=self._letter_limits,
+            shard_count=self._shard_count,
         )
 
     def _add_bolt(self, component_id: str, kind: ComponentKind, bolt: Any, parallelism: int | None) -> BoltDeclarer:

@@ -12,7 +12,9 @@ from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.records import record_fields
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
+from state.commits.spread import SHARDS_MAX
 from state.errors import TopologyError
+from state.keys import check_name
 from state.kinds.handles import declared_states
 from state.values.whole import is_number, is_whole
 
@@ -28,6 +30,15 @@ def check_parallelism(what: str, count: int, *, least: int = 1) -> None:
     """Refuses a count that is not an integer from `least` to `MAX_PARALLELISM`."""
     if not is_whole(count, least, MAX_PARALLELISM):
         raise TopologyError(f"{what} is {count!r}; give an integer from {least} to {MAX_PARALLELISM}")
+
+
+def check_shard_count(topology_id: str, count: int) -> int:
+    """Returns how many shards a topology has; the name of each has to be valid, too."""
+    if not is_whole(count, 1, SHARDS_MAX):
+        raise TopologyError(f"shards of topology {topology_id!r} is {count!r}; give an integer from 1 to {SHARDS_MAX}")
+    if count > 1:
+        check_name("topology id, followed by the number of a shard,", f"{topology_id}.{count - 1}")
+    return count
 
 
 def check_message_timeout(seconds: float) -> float:

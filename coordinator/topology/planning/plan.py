@@ -45,6 +45,7 @@ class Plan(TaskPlan):
         executor_of: task id -> executor number, from 1; for engines that run several tasks on one executor.
         worker_of: task id -> worker, from 0; empty unless the plan was made for workers.
         letter_limits: how many dead letters the topology may keep.
+        shard_count: how many shards hold its state.
     """
 
     meeting_stage: int
@@ -55,6 +56,7 @@ class Plan(TaskPlan):
     executor_of: Mapping[int, int] = field(default_factory=dict)
     worker_of: Mapping[int, int] = field(default_factory=dict)
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    shard_count: int = 1
 
     def __repr__(self) -> str:
         return f"Plan({self.topology_id!r}: {' | '.join(self.outline())})"
@@ -158,6 +160,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
         executor_of=executor_of,
         worker_of=worker_of,
         letter_limits=topology.letter_limits,
+        shard_count=topology.shard_count,
     )
 
 

@@ -1,4 +1,4 @@
-"""A home and its shards as servers in memory, of which each may go back on its own, and runs that may die at any call."""
+"""A home and its shards in memory, of which each may go back on its own, and runs that may die at any call."""
 
 from __future__ import annotations
 
@@ -105,7 +105,9 @@ class ShardedWorld:
         while committed < total:
             last = min(total, committed + random.choice([1, 1, 2, 3]))
             store.store_metadata({f"coordinator:{txid}": txid for txid in range(committed + 1, last + 1)})
-            attempts = tuple(TransactionAttempt(txid, random.getrandbits(60)) for txid in range(committed + 1, last + 1))
+            attempts = tuple(
+                TransactionAttempt(txid, random.getrandbits(60)) for txid in range(committed + 1, last + 1)
+            )
             added = sum((content_of(txid, flavour) for txid in range(committed + 1, last + 1)), Counter[str]())
             commit = Commit(attempts, self.write_set(attempts, added), forget=self.forgotten(committed, last))
             adds.append(added)
@@ -118,7 +120,7 @@ class ShardedWorld:
         store.confirm()
 
     def note_decisions(self, store: ShardedStore) -> list[Counter[str]]:
-        """Has every decision noted that home is asked to make; returns what is to hold, last, what the next one adds."""
+        """Has every decision noted that home is asked to make; returns a list whose last item is what the next adds."""
         decision, added = store._decision, [Counter[str]()]
 
         def noted(decided: Commit, chain: str, last_txid: int) -> bytes:
