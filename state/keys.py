@@ -16,6 +16,7 @@ from state.errors import TopologyError
 
 NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -, not dots alone"
 RESERVED_NAME = "txbatch"
+_SHARD = f"{RESERVED_NAME}:shard"
 PART_LENGTH_MAX = 200
 """Most characters of a quoted part."""
 _NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.-]{1,64}")  # as a step of a path or an address, .. leads elsewhere
@@ -67,8 +68,23 @@ class Keys:
         Its record of who may write has a name of its own, so that nobody takes a shard for a topology.
         """
         keys = Keys(f"{self.topology_id}.{number}")
-        object.__setattr__(keys, "control", keys.state(f"{RESERVED_NAME}:shard"))
+        object.__setattr__(keys, "control", keys.state(_SHARD))
         return keys
+
+    @property
+    def is_shard(self) -> bool:
+        """Whether these are the keys of a shard."""
+        return self.control == self.state(_SHARD)
+
+    @property
+    def staged(self) -> str:
+        """Of a shard: the part of a group that it has staged."""
+        return self.state(f"{RESERVED_NAME}:staged")
+
+    @property
+    def decisions(self) -> str:
+        """Of a shard: the last decisions that it has applied."""
+        return self.state(f"{RESERVED_NAME}:decisions")
 
     @property
     def pattern(self) -> str:
@@ -96,6 +112,15 @@ class Keys:
 def metadata_field(scope: str, txid: int) -> str:
     """Returns a field of the metadata hash; each rotating state has one `scope` ("coordinator", "partition.3")."""
     return f"{scope}:{txid}"
+
+
+CHAIN_SCOPE = "shards"
+"""Scope of the metadata that `ShardedStore` keeps for itself, next to that of sources."""
+
+
+def is_chain(field: str) -> bool:
+    """Returns whether a metadata field is of that scope."""
+    return field.startswith(f"{CHAIN_SCOPE}:")
 
 
 def parse_metadata_field(field: str) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from state.codec import CodecError, digest64, unpack
 from state.errors import ProtocolError, StateRefusedError
-from state.keys import Keys, metadata_field, parse_metadata_field
+from state.keys import Keys, is_chain, metadata_field, parse_metadata_field
 from state.printable import counted
 from state.troubles import Trouble
 
@@ -211,6 +211,11 @@ def unreadable_metadata(packed: Mapping[str, bytes]) -> str:
     faults = [fault for field, value in packed.items() if (fault := _read(field, value)[0])]
     more = f", and {len(faults) - 3} more" if len(faults) > 3 else ""
     return f"; {', '.join(faults[:3])}{more}" if faults else ""
+
+
+def chain_of(packed: Mapping[str, bytes]) -> str:
+    """Returns the chain of a topology over many slots, as home keeps it; "" before the first group."""
+    return "".join(str(unpack(value)) for field, value in packed.items() if is_chain(field))
 
 
 def checked_control(keys: Keys, control: dict[str, str]) -> dict[str, str]:

@@ -77,6 +77,22 @@ def declared_states_of(description: str) -> dict[str, DescribedState]:
         raise ValueError(f"the description has no {error}") from error
 
 
+def shard_count_of(description: str) -> int:
+    """Returns how many shards hold a topology's state; 1 if its description does not say, or cannot be read."""
+    with suppress(ValueError, TypeError, AttributeError):
+        return int(json.loads(description).get("shards", 1))
+    return 1
+
+
+def with_shards(description: str, shard_count: int) -> str:
+    """Returns a description of the same topology over so many shards."""
+    described = json.loads(description)
+    described.pop("shards", None)
+    if shard_count > 1:
+        described["shards"] = shard_count
+    return json.dumps(described, sort_keys=True, ensure_ascii=False)
+
+
 def with_former(given: str, stored: str) -> str:
     """Returns a description that also says which keys the states of the stored one may have left.
 
@@ -145,6 +161,8 @@ def record_types(keys: Keys) -> dict[str, str]:
 
     Records of a new kind are named here; what is in them has a check of its own, called by `txbatch verify`.
     """
+    if keys.is_shard:
+        return {keys.control: HASH, keys.staged: HASH, keys.decisions: StateKind.LIST.value}
     hashes = (keys.control, keys.metadata, keys.receipts, keys.history, keys.offsets, keys.quarantine, keys.pulse)
     return dict.fromkeys((*hashes, keys.stories), HASH) | {keys.state(DEAD_LETTERS_STATE): StateKind.SORTED_SET.value}
 

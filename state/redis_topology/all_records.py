@@ -18,7 +18,7 @@ from state.codec import pack
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
 from state.keys import Keys
-from state.records.declared_states import DescribedState, OwnedKeys
+from state.records.declared_states import DescribedState, OwnedKeys, shard_count_of
 from state.records.stored_records import (
     METADATA_STATE,
     MISSING,
@@ -110,9 +110,24 @@ class RedisRecords:
     StateUnreachableError without an answer in time.
     """
 
+    shards: tuple[RedisRecords, ...] = ()
+    """What reads each shard, if the topology has any."""
+
     def __init__(self, connection: RedisConnection, keys: Keys) -> None:
         self._connection = connection
         self.keys = keys
+
+    def shard_count(self) -> int:
+        """Returns how many shards hold the topology's state, by its stored description; 1 if that cannot be read."""
+        found = self._connection.call("HGET", self.keys.control, "topology")
+        return 1 if found is None else shard_count_of(text_of(found))
+
+    def with_shards(self, connections: Sequence[RedisConnection]) -> RedisRecords:
+        """Returns what reads a topology over many slots, by a connection to each shard."""
+        from state.redis_topology.sharded_records import ShardedRecords  # which few topologies need
+
+        shards = [RedisRecords(each, self.keys.shard(number)) for number, each in enumerate(connections)]
+        return ShardedRecords(self, shards)
 
     def records(self) -> StoredRecords:
         """Returns what txbatch stores of the topology, all of one moment."""
@@ -240,6 +255,16 @@ class RedisRecords:
         """Returns what no two moments of what is stored have in common."""
         reply = self._connection.call("HMGET", self.keys.control, *MOMENT)
         return moment_of({name: text_of(value) for name, value in zip(MOMENT, reply, strict=True) if value is not None})
+
+    def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
+        """Returns the committed txid, and how many entries each of these states or parts has, counted at one moment.
+
+        A key of another type has none.
+        """
+        asked: list[tuple[str, ...]] = [("HGET", self.keys.control, "committed")]
+        asked += [(COUNT_COMMANDS[kind], self.keys.state(name)) for name, kind in kinds.items()]
+        committed, *counts = self.at_once(asked)
+        return text_of(committed or "0"), [count if isinstance(count, int) else 0 for count in counts]
 
     def entry_count(self, sought: Sought) -> int:
         key = self.keys.state

@@ -14,7 +14,7 @@ append-only file that was cut in the middle of a write may hold its first comman
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import Keys
-from state.records.declared_states import OwnedKeys, record_types
+from state.records.declared_states import OwnedKeys, record_types, shard_count_of
 from state.redis_client.connection import RedisConnection, text_of
 from state.troubles import Trouble
 
@@ -43,11 +43,22 @@ class Dropped:
     left: tuple[str, ...]
 
 
-def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str, also: Iterable[str] = ()) -> Dropped:
+def drop_topology(
+    connection: RedisConnection,
+    keys: Keys,
+    *,
+    nonce: str,
+    also: Iterable[str] = (),
+    connections_of: Callable[[int], Sequence[RedisConnection]] = lambda _shard_count: (),
+) -> Dropped:
     """Deletes every key that a topology owns; called by `RedisTopology.drop`.
 
-    `nonce` is 128 random bits in hexadecimal, new for every drop; `also` has the names of states that are deleted
-    without a record of them.
+    Args:
+        connection: to the server.
+        keys: of the topology, or of a shard.
+        nonce: 128 random bits in hexadecimal, new for every drop.
+        also: names of states that are deleted without a record of them.
+        connections_of: given how many shards the topology has, returns a connection to each; they go before home does.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
@@ -61,6 +72,9 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str, also: 
     reached("drop.scanned")
     fence, topology = _begin(connection, keys, own, nonce)
     reached("drop.fenced")
+    shard_count = shard_count_of(topology)
+    shards = connections_of(shard_count) if shard_count > 1 else ()
+    gone = [drop_topology(each, keys.shard(number), nonce=nonce, also=also) for number, each in enumerate(shards)]
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     owned = OwnedKeys.of(topology, also)
     deleted = {key for key in found if owned.has(keys, key)}
@@ -73,7 +87,8 @@ def drop_topology(connection: RedisConnection, keys: Keys, *, nonce: str, also: 
     ours = dict.fromkeys([*own, *record_types(keys), *map(keys.state, owned.whole())])
     _check(keys, connection.function("drop_end", str(len(ours)), *ours, fence, str(calls)))
     reached("drop.ended")
-    return Dropped(len(deleted), tuple(sorted(found - deleted)))
+    left = chain(found - deleted, *(each.left for each in gone))
+    return Dropped(len(deleted) + sum(each.deleted for each in gone), tuple(sorted(left)))
 
 
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
+from typing import Protocol
 
 from state.codec import unpack
 from state.errors import StateRefusedError, TopologyError
@@ -27,6 +28,30 @@ KEYS_MAX = 100_000
 TRIES = 20
 VANISHING = "~"
 """Before the expiry of a key that may be gone."""
+
+
+class StateImport(Protocol):
+    """What puts exported state back, into one slot or many; made by `RedisTopology.importer`, for one import.
+
+    Attributes:
+        left: the keys beside those of the topology when they were last looked for, sorted.
+    """
+
+    @property
+    def left(self) -> tuple[str, ...]: ...
+    def existing(self) -> list[str]:
+        """Returns the keys that the topology owns, without those that an unfinished import has left."""
+        ...
+
+    def begin(self) -> None:
+        """Deletes what unfinished imports have left, and begins this one."""
+
+    def stage(self, piece: StoredPiece) -> None:
+        """Stages entries of one key."""
+
+    def restore(self, control: Mapping[str, str], *, generation: str, replaces: bool) -> int:
+        """Puts everything staged into place, and returns how many keys it replaced."""
+        ...
 
 
 class RedisImport:

@@ -13,10 +13,11 @@ from state.codec import pack_strings
 from state.commits.commit import CommitReply, CommitStatus
 from state.commits.write_set import WriteSet
 from state.errors import FencedError, ProtocolError, StateRefusedError, StateUnreachableError
-from state.keys import RESERVED_NAME, Keys
+from state.keys import Keys
 from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
+from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.arguments import call_digest, state_sections
 from state.redis_topology.barrier import Barrier
 from state.redis_topology.ownership import Ownership, reply_of
@@ -79,8 +80,6 @@ class Shard(RedisTopology):
         self._home = home
         self._owned: Ownership | None = None
         self._barrier: Barrier | None = None
-        self._staged = self.keys.state(f"{RESERVED_NAME}:staged")
-        self._decisions = self.keys.state(f"{RESERVED_NAME}:decisions")
         self._staged_keys: tuple[str, ...] = ()
 
     @property
@@ -94,7 +93,7 @@ class Shard(RedisTopology):
         Home has lost its last takeovers then, and gives a higher fence at the next one.
         """
         moves = self._connection.moves
-        own = [self.keys.control, self._staged, Keys(self.keys.topology_id).control]
+        own = [self.keys.control, self.keys.staged, Keys(self.keys.topology_id).control]
         status, *found = map(text_of, self._connection.function("take_shard", "3", *own, fence, generation, topology))
         if status == "RACED":
             return None
@@ -130,7 +129,7 @@ class Shard(RedisTopology):
             decision: the call by which home is going to decide it, packed.
         """
         self._staged_keys = part.keys
-        keys = [self.keys.control, self._staged, *part.keys]
+        keys = [self.keys.control, self.keys.staged, *part.keys]
         reply = self._write("stage_part", keys, [chain, str(last_txid), decision, "\n".join(part.keys), part.sections])
         return self._named(reply)
 
@@ -153,18 +152,21 @@ class Shard(RedisTopology):
         Returns how many parts and fields had expired when they were written. A refusal, which is somebody else's doing,
         stops the run; the next one applies it when the cause is gone.
         """
-        keys = [self.keys.control, self._staged, self._decisions, *self._staged_keys]
+        keys = [self.keys.control, self.keys.staged, self.keys.decisions, *self._staged_keys]
         reply = self._must("apply", self._write("apply_part", keys, [chain, str(DECISIONS_KEPT)]))
         return int(reply.detail) if reply.status is CommitStatus.OK else 0
 
     def decisions(self) -> list[bytes]:
         """Returns the last decisions that the shard has applied, packed, in order."""
-        return [bytes(each) for each in self._connection.call("LRANGE", self._decisions, "0", "-1")]
+        return [bytes(each) for each in self._connection.call("LRANGE", self.keys.decisions, "0", "-1")]
 
     def confirm(self) -> None:
         """Checks that the shard still holds every write of this owner."""
         arguments = [self.keys.control, *self._ownership().arguments()]
         self._must("confirm", reply_of(self._connection.function("confirm", "1", *arguments, read_only=True)))
+
+    def records(self) -> RedisRecords:
+        return RedisRecords(self._connection, self.keys)
 
     @property
     def busy_s(self) -> float:

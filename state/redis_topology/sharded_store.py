@@ -29,7 +29,7 @@ from state.commits.spread import split
 from state.commits.write_set import WriteSet
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
-from state.keys import metadata_field, parse_metadata_field
+from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
@@ -38,8 +38,6 @@ from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
 from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble
 
-CHAIN_SCOPE = "shards"
-"""Scope of the metadata that holds a group's chain; of nobody's concern but this module's."""
 Result = TypeVar("Result")
 
 
@@ -252,7 +250,7 @@ class ShardedStore(RedisStore):
         All metadata up to the group that stays is stored once more: a home that has lost it gets it back so.
         """
         last = commit.attempts[-1].txid
-        former = {name for name in self._metadata if parse_metadata_field(name)[0] == CHAIN_SCOPE}
+        former = {name for name in self._metadata if is_chain(name)}
         forget = tuple(dict.fromkeys([*commit.forget, *sorted(former)]))
         kept = {
             name: value
@@ -285,4 +283,4 @@ class ShardedStore(RedisStore):
 
 
 def _without_chains(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in metadata.items() if parse_metadata_field(name)[0] != CHAIN_SCOPE}
+    return {name: value for name, value in metadata.items() if not is_chain(name)}

@@ -16,11 +16,12 @@ from state.keys import Keys, split_member
 from state.kinds.state_family import PartType, StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
+from state.records.stored_records import Entries
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.all_records import READ_COMMANDS, RedisRecords, WholeReply, entries_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
-from state.values.state_kind import StateKind, ValueType
+from state.values.state_kind import KeptEnd, Retention, StateKind, ValueType
 from state.values.value_form import decode_stored
 
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
@@ -68,6 +69,8 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
     with _of_bytes(client) as raw:
         connection = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
         records = RedisRecords(connection, Keys(topology_id))
+        if (shard_count := records.shard_count()) > 1:
+            records = records.with_shards([connection] * shard_count)
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
     if control.get("begun") != control.get("ended"):
         raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)
@@ -121,7 +124,7 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
     if handle.kind is StateKind.HYPERLOGLOG:
         return int(whole.reply)
     where = f"state {handle.name!r}"
-    entries = entries_of(handle.kind, whole.reply)
+    entries = _kept(entries_of(handle.kind, whole.reply), handle.retention)
     if handle.kind is StateKind.STREAM:
         return {entry_id.decode(): _fields(handle, packed, where) for entry_id, packed in entries}
     fields = [decode_stored(field, handle.field_type, where) for field, _ in entries if handle.kind in _KEYED]
@@ -138,6 +141,13 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
         case StateKind.SET:
             return set(fields)
     return dict(zip(fields, values, strict=True))
+
+
+def _kept(entries: Entries, retention: Retention) -> Entries:
+    """Returns the members that a ranked state keeps, of which each shard has as many as the whole is to have."""
+    if not retention.is_ranked:
+        return entries
+    return entries[-retention.most :] if retention.side is KeptEnd.HIGHEST else entries[: retention.most]
 
 
 def _fields(handle: StateHandle[Any], packed: bytes, where: str) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from typing import IO, Any
 from coordinator.operating.transfer.exporting import EXPORTED_FIELDS, VERSION
 from coordinator.operating.transfer.state_lines import LineReader
 from state.errors import StateRefusedError, TopologyError
-from state.keys import RESERVED_NAME, Keys
+from state.keys import RESERVED_NAME, Keys, is_chain
 from state.metadata import MetadataSum
-from state.records.declared_states import DescribedState, declared_states_of
+from state.records.declared_states import DescribedState, declared_states_of, shard_count_of, with_shards
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_client.function_library import STORED_FORMAT
-from state.redis_topology.importing import RedisImport
+from state.redis_topology.importing import StateImport
 
 _METADATA = f"{RESERVED_NAME}:metadata"
 
@@ -34,6 +34,15 @@ class Export:
     control: dict[str, str]
     states: dict[str, DescribedState]
     line_count: int
+
+    @property
+    def shard_count(self) -> int:
+        """Over how many shards it is to be put."""
+        return shard_count_of(self.control["topology"])
+
+    def over(self, shard_count: int) -> Export:
+        """Returns the same state, to be put over so many shards."""
+        return replace(self, control={**self.control, "topology": with_shards(self.control["topology"], shard_count)})
 
 
 def checked_export(file: IO[bytes]) -> Export:
@@ -68,10 +77,12 @@ def checked_export(file: IO[bytes]) -> Export:
         )
     if str(MetadataSum(metadata)) != export.control["metadata_sum"]:
         raise StateRefusedError("the file is not a sound export: its metadata does not match its checksum")
+    own = {field: value for field, value in metadata.items() if not is_chain(field)}
+    export.control["metadata_sum"] = str(MetadataSum(own))
     return Export(export.topology_id, export.committed_txid, export.control, export.states, count)
 
 
-def import_state(target: RedisImport, export: Export, file: IO[bytes], *, generation: str, replaces: bool) -> int:
+def import_state(target: StateImport, export: Export, file: IO[bytes], *, generation: str, replaces: bool) -> int:
     """Puts a checked export into a topology, everything at once, and returns how many keys it replaced.
 
     `file` is the one that `checked_export` has read, from its start. With `replaces`, what the topology holds now is
@@ -94,6 +105,8 @@ def _pieces(export: Export, file: IO[bytes]) -> Iterator[StoredPiece]:
         if number == 1 or "end" in line:
             continue
         piece = _read(reader, line, number)
+        if piece.name == _METADATA:  # of its shards an import begins a new chain
+            piece = replace(piece, entries=[each for each in piece.entries if not is_chain(each[0].decode())])
         if not piece.entries and piece.position is None:
             continue
         is_full = len(entries) == ENTRIES_AT_ONCE or piece.position is not None

@@ -15,7 +15,7 @@ from state.keys import member_name, split_member
 from state.kinds.state_family import named_part
 from state.records.declared_states import DescribedState
 from state.records.stored_records import Entries, StoredPiece
-from state.redis_topology.all_records import COUNT_COMMANDS, RedisRecords
+from state.redis_topology.all_records import RedisRecords
 from state.values.state_kind import KeptEnd, StateKind, ValueType
 
 
@@ -73,17 +73,15 @@ def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
     """
     states = described_states(records)
     names = {name: records.names_of(state) for name, state in sorted(states.items())}
-    asked: list[tuple[str, ...]] = [("HGET", records.keys.control, "committed")]
-    asked += [(COUNT_COMMANDS[states[name].kind], records.keys.state(each)) for name in names for each in names[name]]
-    committed, *counts = records.at_once(asked)
+    committed, counts = records.entry_counts({each: states[name].kind for name in names for each in names[name]})
     found = iter(counts)
     totals = []
     for name, members in names.items():
         state, sizes = states[name], [next(found) for _ in members]
-        present = [size for size in sizes if isinstance(size, int) and size]
+        present = [size for size in sizes if size]
         key = records.keys.state(name) + ("" if state.part_type is None else f":<{state.part_type.value}>")
         totals.append(StateTotals(state, key, sum(present), None if state.part_type is None else len(present)))
-    return int(committed or 0), totals
+    return int(committed), totals
 
 
 def chosen_state(records: RedisRecords, text: str) -> ChosenState:

@@ -18,7 +18,7 @@ from state.codec import digest64
 from state.errors import StateRefusedError
 from state.kinds.handles import DeclaredState, declared_states
 from state.kinds.state_family import StateFamily
-from state.printable import one_line
+from state.printable import counted, one_line
 from state.troubles import Trouble
 from state.values.state_kind import ValueType
 
@@ -40,10 +40,12 @@ class TopologyChange:
     Attributes:
         said: changes that are allowed and only reported.
         states: changes of states that may have been written before, which the user has to accept.
+        shards: how many shards had its state before, and have it now, if that has changed, which nobody can accept.
     """
 
     said: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
+    shards: tuple[int, int] | None = None
 
 
 def described(topology: Topology) -> str:
@@ -54,7 +56,8 @@ def described(topology: Topology) -> str:
         for handle in declared_states(component.spec).values()
     }
     components = {component.component_id: _of_component(component) for component in topology.components}
-    return json.dumps({"components": components, "states": states}, sort_keys=True, ensure_ascii=False)
+    shards = {} if topology.shard_count == 1 else {"shards": topology.shard_count}
+    return json.dumps({"components": components, "states": states, **shards}, sort_keys=True, ensure_ascii=False)
 
 
 def fingerprint_of(description: str) -> str:
@@ -72,6 +75,8 @@ def changes(stored: str, given: str) -> TopologyChange:
         said = _of_kind("component", before["components"], after["components"])
         said += [sentence for sentence in found if _is_of_new_state(sentence)]
         said += _moved(before["states"], after["states"])
+        if before.get("shards", 1) != after.get("shards", 1):
+            return TopologyChange(shards=(before.get("shards", 1), after.get("shards", 1)))
         states = [sentence for sentence in found if not _is_of_new_state(sentence)]
     except (ValueError, TypeError, KeyError, AttributeError):
         return TopologyChange((), (f"its stored description {one_line(stored, 100)!r} cannot be read",))
@@ -114,6 +119,13 @@ def check_topology(
         StateRefusedError: something was committed, a state was removed or has other types, and the user has not
             accepted that.
     """
+    if change.shards is not None:
+        before, after = change.shards
+        raise StateRefusedError(
+            f"topology {topology_id!r} has its state on {counted(before, 'shard')} and is given shards={after}; give "
+            f"the number that it has, or export it and import it over that many: `txbatch state export {topology_id} "
+            f"--output FILE`, `txbatch state import {topology_id} FILE --replace --shards {after}`"
+        ).about(Trouble.STATE_CHANGED)
     if change.states and committed_txid and not accept_state_changes:
         raise StateRefusedError(
             f"topology {topology_id!r} has written state, and its states have changed since; declare them as they "

@@ -21,6 +21,7 @@ from state.errors import StateRefusedError
 from state.records.stored_records import StoredPiece
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.program import find_server_program
+from state.redis_topology.importing import RedisImport
 from state.redis_topology.reader import RedisReader
 from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
@@ -229,6 +230,7 @@ def test_half_of_what_an_import_has_staged_is_not_put_in_twice(server):
     store = RedisStore(server.url, "t")
     store.check_server()
     target = store.importer()
+    assert isinstance(target, RedisImport)
     target.begin()
     target.stage(items("a", "b"))
     whole = log_of(server).stat().st_size

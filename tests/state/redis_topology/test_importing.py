@@ -34,7 +34,9 @@ class Place:
         return made
 
     def importer(self) -> RedisImport:
-        return self.store().importer()
+        made = self.store().importer()
+        assert isinstance(made, RedisImport)
+        return made
 
     def counts(self) -> dict[bytes, bytes]:
         return dict(self.client.hgetall("{t}:counts"))  # type: ignore[arg-type]

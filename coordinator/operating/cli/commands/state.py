@@ -21,6 +21,7 @@ from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
+from state.commits.spread import SHARDS_MAX
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
 from state.troubles import Trouble
@@ -123,6 +124,12 @@ def import_states(
         bool, typer.Option("--fence", help="Do so even if it is running: that run stops with exit code 3.")
     ] = False,
     rename: Annotated[bool, typer.Option("--rename", help="Accept an export of another topology id.")] = False,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=SHARDS_MAX, help="Put it over so many shards.  [default: as it was exported]"
+        ),
+    ] = None,
     typed: ServerOptions,
     as_json: AsJson = False,
 ) -> None:
@@ -141,7 +148,8 @@ def import_states(
             ).about(Trouble.IMPORT_REFUSED)
         with server.store(topology_id, may_create=True) as store:
             store.check_server(fields_expire=any(state.fields_expire for state in export.states.values()))
-            target = store.importer()
+            export = export if shards is None else export.over(shards)
+            target = store.importer(export.shard_count)
             if target.existing() and not replace:
                 raise TopologyError(
                     f"topology {topology_id!r} exists on {server}; give --replace to delete what it holds"

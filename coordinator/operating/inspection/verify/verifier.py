@@ -18,6 +18,7 @@ from coordinator.operating.inspection.verify.record_checks import (
     check_history,
     check_metadata,
     check_receipts,
+    check_shard,
     stored_number,
 )
 from coordinator.topology.building.topology import Topology
@@ -107,6 +108,10 @@ class Verifier:
         found = list(self._stored.stored_keys())
         kinds = {each.key: each.kind for each in found}
         findings += check_keys(self._keys, found, owned)
+        for shard in self._stored.shards:
+            there = list(shard.stored_keys())
+            findings += [*check_shard(records, shard.keys, shard.records()), *check_keys(shard.keys, there, owned)]
+            kinds |= {self._keys.state(shard.keys.state_name(each.key)): each.kind for each in there}
         findings += self._history_findings(records, kinds)
         findings += self._aside_findings(kinds)
         declared = owned.states

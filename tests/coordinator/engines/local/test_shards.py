@@ -1,0 +1,158 @@
+"""A topology over many slots holds what the same one holds in its own, however it is run, looked at and moved."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.engines.local.cluster import LocalCluster
+from coordinator.operating.inspection.finding import Weight
+from coordinator.operating.inspection.verify.verifier import Verifier
+from coordinator.operating.transfer.exporting import export_state
+from coordinator.operating.transfer.importing import checked_export, import_state
+from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.options import RunOptions
+from state.errors import StateRefusedError
+from state.redis_topology.topology import RedisTopology
+from state.troubles import Trouble
+from tests.support.topologies.kept_states import kept_topology
+from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
+
+GENERATION = "c" * 32
+TOPOLOGIES = {
+    "typed": lambda: typed_topology((*WORDS, "")),
+    "kept": kept_topology,
+    "opaque": lambda: kept_topology(is_opaque=True),
+}
+
+
+def over(topology: Topology, shard_count: int) -> Topology:
+    return replace(topology, shard_count=shard_count)
+
+
+def states_of(topology: Topology, seed: int = 1, **options: Any) -> dict[str, Any]:
+    """All states at the end of a run on a server of its own."""
+    with LocalCluster(seed=seed) as cluster:
+        run = cluster.submit(topology, options=RunOptions(**options))
+        run.run_until_idle()
+        return run.snapshot().states
+
+
+class Sharded:
+    """The topology of `typed_states` over shards."""
+
+    def __init__(self, client: Any, shard_count: int = 3) -> None:
+        self.client, self.shard_count = client, shard_count
+        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
+
+    def run(self, last_txid: int | None = None) -> dict[str, Any]:
+        """Runs it up to a transaction, or to its end, and returns its states."""
+        with LocalCluster(seed=1) as cluster:
+            cluster.client = self.client
+            topology = over(typed_topology((*WORDS, "")), self.shard_count)
+            run = cluster.submit(topology, options=RunOptions(last_txid=last_txid))
+            run.run_until_idle()
+            return run.snapshot().states
+
+    def exported(self) -> bytes:
+        out = io.BytesIO()
+        export_state(self.topology.records(), out)
+        return out.getvalue()
+
+    def put_back(self, packed: bytes, shard_count: int) -> None:
+        export = checked_export(io.BytesIO(packed)).over(shard_count)
+        target = self.topology.importer(shard_count)
+        import_state(target, export, io.BytesIO(packed), generation=GENERATION, replaces=True)
+        self.shard_count = shard_count
+
+    def faults(self) -> list[str]:
+        """Returns what `txbatch verify` finds wrong."""
+        findings = Verifier(self.topology.records()).verify().findings
+        return [str(finding) for finding in findings if finding.weight is not Weight.OK]
+
+
+@pytest.fixture
+def sharded() -> Iterator[Sharded]:
+    with LocalCluster(seed=1) as cluster:
+        yield Sharded(cluster.client)
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("shard_count", [2, 3, 16])
+@pytest.mark.parametrize("group_max", [1, 3, 64])
+def test_states_do_not_depend_on_the_number_of_shards(name, shard_count, group_max):
+    topology = TOPOLOGIES[name]()
+    expected = states_of(topology)
+    for seed in range(3):
+        assert states_of(over(topology, shard_count), seed, commit_group_max=group_max) == expected
+
+
+@pytest.mark.redis
+def test_a_run_continues_where_another_one_stopped(redis_backend):
+    sharded = Sharded(redis_backend.client())
+    expected = states_of(typed_topology((*WORDS, "")))
+    sharded.run(last_txid=3)
+    assert sharded.run() == expected
+    assert sharded.faults() == []
+
+
+def test_what_is_looked_at_is_that_of_one_slot(sharded):
+    sharded.run()
+    records = sharded.topology.records()
+    with LocalCluster(seed=1) as cluster:
+        alone = Sharded(cluster.client, 1)
+        alone.run()
+        expected = alone.topology.records()
+        assert [total.as_json() for total in state_totals(records)[1]] == [
+            total.as_json() for total in state_totals(expected)[1]
+        ] or state_totals(records)[0] == state_totals(expected)[0]
+        for name in ("counts", "best", "notes", "blob", "recent", "unique", "views"):
+            shown, known = (list(lines_of_state(each, chosen_state(each, name))) for each in (records, expected))
+            keep = 3 if name == "best" else len(known)
+            assert sorted(map(repr, shown[:keep])) == sorted(map(repr, known[:keep]))
+        for each in WORDS[:7]:
+            assert field_line(records, chosen_state(records, "counts"), each) == field_line(
+                expected, chosen_state(expected, "counts"), each
+            )
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize(("before", "after"), [(1, 3), (3, 1), (3, 2), (2, 5), (4, 4)])
+def test_an_export_is_put_over_another_number_of_shards(redis_backend, before, after):
+    expected, client = states_of(typed_topology((*WORDS, ""))), redis_backend.client()
+    sharded = Sharded(client, before)
+    sharded.run(last_txid=4)
+    sharded.put_back(sharded.exported(), after)
+    assert sharded.faults() == []
+    assert sharded.run() == expected
+    numbers = range(after if after > 1 else 0, before)
+    assert [key for number in numbers for key in client.keys(f"{{typed.{number}}}*")] == []
+
+
+def test_a_drop_leaves_nothing(sharded):
+    sharded.run()
+    sharded.client.set("{typed.1}:somebody's", "x")
+    dropped = sharded.topology.drop()
+    assert dropped.left == ("{typed.1}:somebody's",)
+    assert sharded.client.keys("*") == [b"{typed.1}:somebody's"]
+    sharded.run()
+
+
+@pytest.mark.parametrize("given", [1, 2, 4])
+def test_another_number_of_shards_is_refused(sharded, given):
+    sharded.run(last_txid=2)
+    sharded.shard_count = given
+    with pytest.raises(StateRefusedError, match="has its state on 3 shards and is given shards=") as refused:
+        sharded.run()
+    assert refused.value.trouble is Trouble.STATE_CHANGED
+
+
+def test_a_topology_that_is_named_like_a_shard_is_left_alone(sharded):
+    sharded.client.hset("{typed.2}:txbatch:control", "format", "3")
+    with pytest.raises(StateRefusedError, match=r"a topology named 'typed\.2' lives there"):
+        sharded.run()
