@@ -160,7 +160,7 @@ class CommitTask:
         """Ends the group and returns the report, with the composed changes packed for the server."""
         if self.report.composed:
             for write_set in self.report.write_sets:
-                write_set.pack()
+                write_set.pack(self._wiring.shard_count)
         return self.report
 
 

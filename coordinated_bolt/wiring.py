@@ -74,6 +74,7 @@ class TaskWiring:
         hook_specs: the pickled hooks of the topology.
         coordination: the task's place in a sub-topology; None outside one.
         letter_limits: how many dead letters the topology may keep.
+        shard_count: how many shards hold its state.
         late: component id -> what it has emitted too late, until one of its tasks ends an attempt; shared by all tasks
             of a run in a process, since the task whose thread that was may have ended long ago.
     """
@@ -98,6 +99,7 @@ class TaskWiring:
     hook_specs: tuple[bytes, ...] = ()
     coordination: Coordination | None = None
     letter_limits: LetterLimits = DEFAULT_LETTER_LIMITS
+    shard_count: int = 1
     late: dict[str, Failure] = field(default_factory=dict, repr=False, compare=False)
     _subscribers: Mapping[str, tuple[str, ...]] = field(init=False, repr=False, compare=False)
 

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from state.commits.state_writes import StateWrites
+from state.values.shards import shard_of
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, Retention, StateKind, ValueType
 
 SECTION_LIMIT = 1_000
@@ -139,14 +140,22 @@ def _big_endian(numbers: array[int]) -> array[int]:
 class PackedWrites:
     """The packed changes to one state, from one commit task or from several that share no field.
 
-    No field is in two of the blocks; `reach` and `retention` are those of `StateWrites`.
+    No field is in two of the blocks; `reach` and `retention` are those of `StateWrites`. In a topology over many slots,
+    all fields of a block are of one shard, whose number is in `places`; it is empty in others, or if nobody knows.
     """
 
-    __slots__ = ("_pieces", "_seen", "blocks", "reach", "retention")
+    __slots__ = ("_pieces", "_seen", "blocks", "places", "reach", "retention")
     kind, value_type = StateKind.HASH, ValueType.INT
 
-    def __init__(self, blocks: Iterable[IncrementBlock], reach: float = 0, retention: Retention = KEEP_ALL) -> None:
+    def __init__(
+        self,
+        blocks: Iterable[IncrementBlock],
+        reach: float = 0,
+        retention: Retention = KEEP_ALL,
+        places: Sequence[int] = (),
+    ) -> None:
         self.blocks, self.reach, self.retention = list(blocks), reach, retention
+        self.places = list(places)
         self._pieces: set[bytes] = set()  # of the first `_seen` blocks
         self._seen = 0
 
@@ -176,7 +185,7 @@ class PackedWrites:
 
     def copied(self) -> PackedWrites:
         """Returns a copy that others can join."""
-        return PackedWrites(self.blocks, self.reach, self.retention)
+        return PackedWrites(self.blocks, self.reach, self.retention, self.places)
 
     def join(self, other: PackedWrites) -> bool:
         """Adds what `other` packs if it is sure that no field is in both; returns whether it did.
@@ -189,21 +198,25 @@ class PackedWrites:
         self._seen = len(self.blocks)
         if not all(self._pieces.isdisjoint(block.pieces()) for block in other.blocks):
             return False
+        self.places = [*self.places, *other.places] if self.places and other.places else []
         self.blocks += other.blocks
         self.reach += other.reach
         return True
 
     def to_wire(self) -> list[Any]:
-        return [list(map(list, self.blocks)), self.reach, self.retention.to_wire()]
+        return [list(map(list, self.blocks)), self.reach, self.retention.to_wire(), self.places]
 
     @classmethod
     def from_wire(cls, wire: list[Any]) -> PackedWrites:
-        blocks, reach, retention = wire
-        return cls(map(IncrementBlock._make, blocks), reach, Retention.from_wire(retention))
+        blocks, reach, retention, places = wire
+        return cls(map(IncrementBlock._make, blocks), reach, Retention.from_wire(retention), places)
 
 
-def packed(writes: StateWrites) -> StateWrites | PackedWrites:
-    """Returns changes packed, or as they are if they are more than increments that a server would take."""
+def packed(writes: StateWrites, name: str = "", shard_count: int = 1) -> StateWrites | PackedWrites:
+    """Returns changes packed, or as they are if they are more than increments that a server would take.
+
+    Each block is of one shard of as many as the topology has.
+    """
     increments = writes.increments
     if not increments or (writes.kind, writes.value_type) != (PackedWrites.kind, PackedWrites.value_type):
         return writes
@@ -211,7 +224,14 @@ def packed(writes: StateWrites) -> StateWrites | PackedWrites:
         return writes
     if max(increments.values()) > MAX_INTEGER or min(increments.values()) < -MAX_INTEGER:
         return writes
-    return PackedWrites(increment_blocks(increments), writes.moved(), writes.retention)
+    if shard_count == 1:
+        return PackedWrites(increment_blocks(increments), writes.moved(), writes.retention)
+    shares: list[dict[Any, int]] = [{} for _ in range(shard_count)]
+    for key, amount in increments.items():
+        shares[shard_of(name, writes.kind, key, shard_count)][key] = amount
+    placed = [(place, block) for place, share in enumerate(shares) for block in increment_blocks(share)]
+    places, blocks = [place for place, _ in placed], [block for _, block in placed]
+    return PackedWrites(blocks, writes.moved(), writes.retention, places)
 
 
 def unpacked(writes: StateWrites | PackedWrites) -> StateWrites:

@@ -1,37 +1,16 @@
-"""Which shard of a topology holds what. Pure.
-
-A hash, a set and a sorted set are spread by their fields, so each shard holds a share of every one. What cannot be
-taken apart (a value, a list, a stream, a HyperLogLog) lies on one shard, chosen by its name; with parts, by the name of
-the part. The CRC-32 of a field as it is stored tells its shard, so a program in any language finds it.
-"""
+"""Splits the changes of a group among the shards of a topology. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
-from zlib import crc32
 
-from state.commits.packed_writes import PackedWrites, increment_blocks, unpacked
+from state.commits.packed_writes import PackedWrites, increment_blocks
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import WriteSet
+from state.values.shards import SPREAD_KINDS, shard_of
 from state.values.state_kind import Field, StateKind
-
-SHARDS_MAX = 256
-SPREAD_KINDS = frozenset({StateKind.HASH, StateKind.SET, StateKind.SORTED_SET})
-
-
-def shard_of(name: str, kind: StateKind, field: Field, shard_count: int) -> int:
-    """Returns the number of the shard that holds a field or a member of a state, or the whole state.
-
-    Args:
-        name: of the state, or of one part of it as `member_name` spells it.
-        kind: of the state.
-        field: ignored where the state lies on one shard.
-        shard_count: how many shards the topology has.
-    """
-    placed = name if kind not in SPREAD_KINDS else str(field) if isinstance(field, int) else field
-    return crc32(placed.encode() if isinstance(placed, str) else placed) % shard_count
 
 
 def split(write_set: WriteSet, shard_count: int) -> list[WriteSet]:
@@ -48,14 +27,22 @@ def split(write_set: WriteSet, shard_count: int) -> list[WriteSet]:
 
 
 def _split_packed(parts: list[WriteSet], name: str, writes: PackedWrites) -> None:
-    for part, increments in zip(parts, _by_shard(writes.items(), name, writes.kind, len(parts)), strict=True):
-        if increments:
-            part.states[name] = PackedWrites(increment_blocks(increments), writes.reach, writes.retention)
+    """Gives each shard its blocks, by their places where commit tasks have packed them so."""
+    if writes.places:
+        shares = [PackedWrites([], writes.reach, writes.retention) for _ in parts]
+        for place, block in zip(writes.places, writes.blocks, strict=True):
+            shares[place].blocks.append(block)
+    else:
+        increments = _by_shard(writes.items(), name, writes.kind, len(parts))
+        shares = [PackedWrites(increment_blocks(each), writes.reach, writes.retention) for each in increments]
+    for part, share in zip(parts, shares, strict=True):
+        if share.blocks:
+            part.states[name] = share
 
 
 def _split_fields(parts: list[WriteSet], name: str, writes: StateWrites) -> None:
     """Gives each shard the changes to its fields; what no shard has anything of, none is given."""
-    own = unpacked(writes).settled()
+    own = writes.settled()
     fields = ("puts", "increments", "deletes", "overwritten", "expiries")
     shares = [_by_shard(getattr(own, each).items(), name, own.kind, len(parts)) for each in fields]
     for part, share in zip(parts, zip(*shares, strict=True), strict=True):

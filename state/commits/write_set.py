@@ -90,9 +90,9 @@ class WriteSet:
             unpacked(writes).settled()
         return self
 
-    def pack(self) -> None:
-        """Packs what can be packed; called by commit tasks, once."""
-        self.states = {name: packed(unpacked(writes)) for name, writes in self.states.items()}
+    def pack(self, shard_count: int = 1) -> None:
+        """Packs what can be packed, by shards if there are any; called by commit tasks, once."""
+        self.states = {name: packed(unpacked(writes), name, shard_count) for name, writes in self.states.items()}
 
     def to_wire(self) -> dict[str, Any]:
         return {name: [isinstance(writes, PackedWrites), writes.to_wire()] for name, writes in self.states.items()}

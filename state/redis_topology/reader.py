@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from state.commits.spread import SHARDS_MAX
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
 from state.kinds.session import StateReader
 from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.troubles import Trouble
+from state.values.shards import SHARDS_MAX
 from state.values.state_kind import Field, StateKind
 
 READ_TIMEOUT_S = 10.0

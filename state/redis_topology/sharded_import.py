@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from state.commits.spread import SPREAD_KINDS, shard_of
 from state.keys import RESERVED_NAME
 from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.importing import RedisImport
+from state.values.shards import SPREAD_KINDS, shard_of
 
 
 class ShardedImport:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from state.commits.spread import shard_of
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import RedisReader
+from state.values.shards import shard_of
 from state.values.state_kind import Field, StateKind
 
 

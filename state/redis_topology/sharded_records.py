@@ -13,7 +13,6 @@ from heapq import merge
 from itertools import chain
 from typing import Any
 
-from state.commits.spread import SPREAD_KINDS, shard_of
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME
 from state.records.declared_states import DescribedState
@@ -22,6 +21,7 @@ from state.redis_client.connection import pairs_of
 from state.redis_topology.all_records import Commands, RedisRecords, Sought, WholeReply
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
+from state.values.shards import SPREAD_KINDS, shard_of
 from state.values.state_kind import StateKind
 
 Read = tuple[dict[str, str], dict[str, WholeReply]]

@@ -12,10 +12,10 @@ from coordinated_bolt.components.component import takes_batches
 from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.records import record_fields
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
-from state.commits.spread import SHARDS_MAX
 from state.errors import TopologyError
 from state.keys import check_name
 from state.kinds.handles import declared_states
+from state.values.shards import SHARDS_MAX
 from state.values.whole import is_number, is_whole
 
 MAX_PARALLELISM = 10_000

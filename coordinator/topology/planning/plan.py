@@ -136,6 +136,7 @@ def make_plan(topology: Topology, pickle_spec: PickleSpec, *, worker_count: int 
             wiring,
             commit_targets=frozenset() if task in commit_tasks else commit_tasks.intersection(wiring.targets),
             letter_limits=topology.letter_limits,
+            shard_count=topology.shard_count,
         )
         for task, wiring in make_wirings(topology, tasks_of, pickle_spec, worker_of).items()
     }

@@ -21,10 +21,10 @@ from coordinator.operating.transfer.exporting import export_state
 from coordinator.operating.transfer.importing import checked_export, import_state
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.operating.transfer.state_lines import FIELD_EXPIRES
-from state.commits.spread import SHARDS_MAX
 from state.errors import StateRefusedError, TopologyError
 from state.printable import counted, json_line, one_line, printable
 from state.troubles import Trouble
+from state.values.shards import SHARDS_MAX
 
 app = command_group("Look at a topology's state, export it, or put an export back.")
 
