@@ -1,0 +1,126 @@
+"""A topology over sixteen slots of a real cluster: drivers killed at every point, slots that move, nodes that fail."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from itertools import count
+from random import Random
+
+import pytest
+
+from coordinator import run
+from coordinator.topology.building.topology import Topology
+from coordinator.transactional.options import RunOptions
+from state import fault_points
+from state.errors import TransactionError
+from state.redis_client.connection import pairs_of, text_of
+from state.redis_server.program import find_server_program
+from state.redis_topology.topology import RedisTopology
+from state.values.state_kind import StateKind
+from tests.support.stores.moving_servers import ClusteredServers
+from tests.support.topologies.kept_states import kept_topology
+
+pytestmark = [pytest.mark.nightly, pytest.mark.redis, pytest.mark.chaos]
+SHARDS = 16
+TIMES = int(os.environ.get("TXBATCH_SHARD_TIMES", "2"))
+"""How often a driver is killed at each point; 20 take some minutes."""
+POINTS = (
+    *("shards.taken", "metadata.sending", "metadata.answered", "stage.sending", "stage.answered", "commit.sending"),
+    *("commit.answered", "apply.sending", "apply.answered", "confirm.sending", "confirm.answered"),
+)
+LINES = tuple(f"word{number % 53}" for number in range(600))
+EXPECTED = Counter(LINES)
+SMALL = RunOptions(max_spout_pending=4, commit_group_max=2)
+"""Fifteen groups, so that there is much to be in the middle of."""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[ClusteredServers]:
+    with ClusteredServers(find_server_program(), node_timeout_ms=1000) as servers:
+        yield servers
+
+
+def topology_of(topology_id: str) -> Topology:
+    return replace(kept_topology(LINES, lines_per_batch=20, topology_id=topology_id), shard_count=SHARDS)
+
+
+def run_until(topology_id: str, url: str, point: str, visit: int) -> None:
+    """A process that runs the topology and is killed at a visit of a point."""
+    visits = count(1)
+
+    def visited(name: str) -> None:
+        if name == point and next(visits) == visit:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with fault_points.installed(visited):
+        run(topology_of(topology_id), redis_url=url, engine="local", options=SMALL)
+
+
+def counts_on(url: str, topology_id: str) -> dict[str, int]:
+    """The word counts of all shards, each once."""
+    with closing(RedisTopology(url, topology_id)) as topology:
+        pieces = topology.records().entries("counts", StateKind.HASH)
+        return {text_of(word): int(counted) for piece in pieces for word, counted in piece}
+
+
+def sums_of_sets(url: str, topology_id: str) -> dict[str, float]:
+    with closing(RedisTopology(url, topology_id)) as topology:
+        records = topology.records()
+        found = [
+            entry
+            for shard in records.shards
+            for entry in pairs_of(shard._connection.call("ZRANGE", shard.keys.state("ranks"), "0", "-1", "WITHSCORES"))
+        ]
+        return {text_of(word): float(score) for word, score in found}
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("point", POINTS)
+def test_a_driver_that_is_killed_anywhere_is_continued_exactly(cluster: ClusteredServers, point: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    for number in range(TIMES):
+        topology_id = f"{point}-{number}"
+        visit = 1 if point in {"shards.taken", "confirm.sending", "confirm.answered"} else 1 + 2 * number
+        process = context.Process(target=run_until, args=(topology_id, cluster.url, point, visit))
+        process.start()
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+        run(topology_of(topology_id), redis_url=cluster.url, engine="local", options=SMALL)
+        assert counts_on(cluster.url, topology_id) == EXPECTED
+        assert sums_of_sets(cluster.url, topology_id) == EXPECTED
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kind", ["moves", "is handed over", "is lost"])
+def test_slots_that_change_hands_under_a_run_lose_nothing(cluster: ClusteredServers, kind: str) -> None:
+    """Where a primary is lost, its replica may lack the last writes: then the run is stopped by name, or is exact."""
+    random, topology_id = Random(kind), f"hands-{kind.replace(' ', '-')}"
+    visits, strikes = count(1), 0
+
+    def visited(name: str) -> None:
+        nonlocal strikes
+        if name in {"stage.sending", "commit.sending", "apply.sending"} and next(visits) % 9 == 0:
+            strikes += 1
+            number = random.randrange(SHARDS + 1)
+            key = f"{{{topology_id}}}:" if number == SHARDS else f"{{{topology_id}.{number}}}:"
+            if kind == "moves":
+                cluster.move_slot(key)
+            else:
+                cluster.fail_over(key, by_kill=kind == "is lost")
+                cluster.restart_dead()
+
+    with fault_points.installed(visited):
+        try:
+            run(topology_of(topology_id), redis_url=cluster.url, engine="local", options=SMALL)
+        except TransactionError:
+            if kind != "is lost":
+                raise
+    assert strikes
+    if kind != "is lost":
+        assert counts_on(cluster.url, topology_id) == EXPECTED
