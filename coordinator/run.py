@@ -13,7 +13,7 @@ from functools import partial
 from typing import Unpack
 
 from coordinator.run_request import RunKeywords, RunRequest, spelled_out
-from coordinator.server_choice import ServerChoice
+from coordinator.server_choice import ServerChoice, open_store
 from coordinator.spark_start import SparkStart
 from coordinator.spouts.spout_kind import SpoutKind
 from coordinator.topology.building.letter_streams import with_letter_streams
@@ -34,7 +34,7 @@ from coordinator.watching.telemetry.run_logs import RetryLog, SlowLog
 from state.errors import FencedError, TransactionError
 from state.printable import one_line
 from state.records.durability import Durability, DurabilityLevel
-from state.redis_topology.store import RedisStore, open_store
+from state.redis_topology.store import RedisStore
 from state.redis_topology.topology import RedisTopology
 
 _LOG = logging.getLogger("txbatch")
@@ -202,7 +202,7 @@ def _state_store(topology: Topology, server: ServerChoice, asked: Durability) ->
     _LOG.info("the state of topology %r is in %s", topology_id, server)
     with (
         server.address(syncs_always=asked.level is DurabilityLevel.FSYNC) as (url, revive),
-        closing(open_store(url, topology_id, shard_count=topology.shard_count, revive=revive)) as store,
+        closing(open_store(url, topology, revive=revive)) as store,
     ):
         store.check_server(asked, expires=topology.expires, fields_expire=topology.fields_expire)
         _LOG.info("durability of topology %r: %s", topology_id, store.durability.first_line())

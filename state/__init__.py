@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from state.kinds.stream_state import StreamState
     from state.kinds.value_states import ListState, ValueState
     from state.redis_server.embedded import EmbeddedServer
-    from state.redis_topology.snapshots import Snapshot, snapshot
+    from state.redis_shards.snapshots import Snapshot, snapshot
 
 hand_on_lazily(__name__)
 

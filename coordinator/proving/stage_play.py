@@ -29,7 +29,7 @@ from state.errors import (
 )
 from state.fault_points import installed
 from state.redis_server.lossy_server import LossyServer
-from state.redis_topology.snapshots import snapshot
+from state.redis_shards.snapshots import snapshot
 from state.redis_topology.store import RedisStore
 
 CALLS_WITH_FAULTS, CALLS_AT_MOST = 120, 600

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
+from coordinator.server_choice import open_store
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.spout_kind import SpoutKind
@@ -23,7 +24,6 @@ from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import KnownTransaction
-from state.redis_topology.store import open_store
 
 NONCE = "0" * 32
 
@@ -112,7 +112,7 @@ def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[
 
 
 def _seed(cluster: LocalCluster, topology: Topology, txid: int, source: str, entries: Mapping[str, Any]) -> None:
-    store = open_store("redis://memory", topology.topology_id, shard_count=topology.shard_count, client=cluster.client)
+    store = open_store("redis://memory", topology, client=cluster.client)
     store.check_server()
     store.acquire(nonce=NONCE, new_generation=NONCE, topology=described(topology), source_fingerprint=source)
     store.store_metadata(entries)

@@ -77,15 +77,14 @@ def require_all_rights(
 
 
 def acl_rules(
-    keys: Keys,
-    *,
+    *keys: Keys,
     loads_functions: bool = True,
     level: DurabilityLevel = DurabilityLevel.MEMORY,
     fields_expire: bool = False,
 ) -> list[str]:
-    """Returns the ACL rules of a user that can run, inspect and drop this topology, and do nothing else.
+    """Returns the ACL rules of a user that can run, inspect and drop a topology with these keys, and do nothing else.
 
-    Without `loads_functions`, another user loads the function library, which this one then cannot change. A server
+    A topology with shards has the keys of each. Without `loads_functions`, another user loads the function library, which this one then cannot change. A server
     that lacks the commands of `fields_expire` refuses rules that name them.
     """
     commands = [
@@ -96,4 +95,5 @@ def acl_rules(
     ]
     if not loads_functions:
         commands.remove("FUNCTION|LOAD")
-    return ["reset", "on", f"~{keys.pattern}", *(f"+{command.lower()}" for command in sorted(commands))]
+    patterns = [f"~{each.pattern}" for each in keys]
+    return ["reset", "on", *patterns, *(f"+{command.lower()}" for command in sorted(commands))]

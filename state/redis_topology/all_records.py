@@ -122,13 +122,6 @@ class RedisRecords:
         found = self._connection.call("HGET", self.keys.control, "topology")
         return 1 if found is None else shard_count_of(text_of(found))
 
-    def with_shards(self, connections: Sequence[RedisConnection]) -> RedisRecords:
-        """Returns what reads a topology over many slots, by a connection to each shard."""
-        from state.redis_topology.sharded_records import ShardedRecords  # which few topologies need
-
-        shards = [RedisRecords(each, self.keys.shard(number)) for number, each in enumerate(connections)]
-        return ShardedRecords(self, shards)
-
     def records(self) -> StoredRecords:
         """Returns what txbatch stores of the topology, all of one moment."""
         own = (self.keys.control, self.keys.metadata, self.keys.receipts)

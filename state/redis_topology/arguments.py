@@ -1,4 +1,4 @@
-"""Encodes a write as the keys and arguments that the function library reads.
+"""Encodes a write as the keys and arguments that the function library reads, and decodes its answer.
 
 Integer increments are sent as blocks (`packed_writes`), most of them as commit tasks have packed them; everything
 else is flat here, and packed by `packed_call` if there is much of it. No section is larger than Lua can unpack at once.
@@ -7,18 +7,20 @@ else is flat here, and packed by `packed_call` if there is much of it. No sectio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from state.codec import digest64, pack
-from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit
+from state.commits.commit import COMMIT_OPERATIONS_LIMIT, Commit, CommitReply, CommitStatus, RefusalCause
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.commits.packed_writes import SECTION_LIMIT, IncrementBlock, PackedWrites, increment_blocks
 from state.commits.state_writes import StateWrites
 from state.commits.write_set import DeadLetterWrites, WriteSet
 from state.errors import TransactionError
 from state.keys import Keys
+from state.redis_client.connection import text_of
 from state.redis_client.packed_call import Argument
 from state.values.state_kind import KEEP_ALL, MAX_INTEGER, Field, KeptEnd, Retention, StateKind, ValueType
 
@@ -26,6 +28,27 @@ _PUT = {None: "put", KeptEnd.LAST: "put", KeptEnd.HIGHEST: "raise", KeptEnd.LOWE
 
 BYTES_LIMIT = 256 * 1024 * 1024
 """Largest call that is sent: servers drop a connection whose query buffer exceeds 1 GiB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """What every call of the owner carries.
+
+    Attributes:
+        fence: identifies the owner.
+        generation: identifies this life of the topology; drawn when it was first started.
+        revision: the exact number of writes that the server must have applied before this call.
+    """
+
+    fence: str
+    generation: str
+    revision: int
+
+    def arguments(self) -> list[Argument]:
+        return [self.fence, self.generation, str(self.revision)]
+
+    def after_write(self) -> Ownership:
+        return Ownership(self.fence, self.generation, self.revision + 1)
 
 
 class CommitTooLargeError(TransactionError):
@@ -97,6 +120,12 @@ def metadata_arguments(packed: Mapping[str, bytes], forget: Sequence[str]) -> li
 def call_digest(arguments: Sequence[Argument]) -> str:
     """Returns 16 hexadecimal digits that tell a write from any other that the owner may make at the same revision."""
     return f"{digest64(pack(list(arguments))):016x}"
+
+
+def reply_of(reply: Sequence[Any]) -> CommitReply:
+    """Returns what the library has answered to a write: a status, a sentence and perhaps a cause."""
+    status, sentence, *causes = map(text_of, reply)
+    return CommitReply(CommitStatus(status), sentence, cause=RefusalCause("".join(causes)))
 
 
 def float_text(number: float) -> str:

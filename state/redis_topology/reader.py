@@ -9,11 +9,10 @@ from pathlib import Path
 
 from state.errors import StaleReadError, StateRefusedError, TopologyError
 from state.keys import Keys
-from state.kinds.session import StateReader
 from state.redis_client.address import from_environment, redact, require_encryption
 from state.redis_client.connection import RedisConnection, connect
 from state.troubles import Trouble
-from state.values.shards import SHARDS_MAX
+from state.values.shards import SHARDS_MAX, shard_of
 from state.values.state_kind import Field, StateKind
 
 READ_TIMEOUT_S = 10.0
@@ -24,11 +23,11 @@ class RedisReader:
     """Reads state of one topology inside a Spark task; implements `StateReader`.
 
     Args:
-        url: from `load_redis_url`; connections are kept per process, URL and topology.
+        url: from `load_redis_url`; connections are kept per process, URL and slot.
         topology_id: a valid name.
         nonce: of the reading run, which must not see what another run has made of the state.
+        shard_count: how many shards hold the topology's state.
         connection: used instead of the process's own (tests).
-        keys: those of a shard; by default those of the topology.
     """
 
     def __init__(
@@ -37,15 +36,18 @@ class RedisReader:
         topology_id: str,
         *,
         nonce: str,
+        shard_count: int = 1,
         connection: RedisConnection | None = None,
-        keys: Keys | None = None,
     ) -> None:
-        self._keys = keys or Keys(topology_id)
+        home = Keys(topology_id)
+        slots = [home] if shard_count == 1 else [home.shard(number) for number in range(shard_count)]
         self._nonce = nonce
-        self._connection = connection or _process_connection(url, self._keys.control, os.getpid())
+        self._slots = [(keys, connection or _process_connection(url, keys.control, os.getpid())) for keys in slots]
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
-        """Returns the stored bytes of each field, all from one moment; b"1" for a member of a set.
+        """Returns the stored bytes of each field, all as of one transaction; b"1" for a member of a set.
+
+        A topology's slot is asked once; of several shards, each for its own fields.
 
         Raises:
             StaleReadError: the state is at a later txid, or another run owns it: this attempt is no longer current.
@@ -53,9 +55,25 @@ class RedisReader:
                 earlier state.
             StateUnreachableError: no answer within ten seconds.
         """
+        if len(self._slots) == 1:
+            return self._read(0, name, kind, fields, as_of_txid)
+        places: dict[int, list[int]] = {}
+        for place, field in enumerate(fields):
+            places.setdefault(shard_of(name, kind, field, len(self._slots)), []).append(place)
+        found: list[bytes | None] = [None] * len(fields)
+        for number, own in places.items():
+            values = self._read(number, name, kind, [fields[place] for place in own], as_of_txid)
+            for place, value in zip(own, values, strict=True):
+                found[place] = value
+        return found
+
+    def _read(
+        self, number: int, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
+    ) -> list[bytes | None]:
+        keys, connection = self._slots[number]
         names = [str(field) if isinstance(field, int) else field for field in fields]
-        key = self._keys.state(name)
-        reply = self._connection.function("read", "2", self._keys.control, key, kind.value, *names, read_only=True)
+        key = keys.state(name)
+        reply = connection.function("read", "2", keys.control, key, kind.value, *names, read_only=True)
         committed_txid, is_own = int(reply[0]), f":{self._nonce}-".encode() in reply[1]
         if is_own and committed_txid < as_of_txid:
             raise StateRefusedError(
@@ -65,18 +83,6 @@ class RedisReader:
         if not is_own or committed_txid != as_of_txid:
             raise StaleReadError(key, as_of_txid, committed_txid)
         return list(reply[2:])
-
-
-def reader_of(
-    url: str, topology_id: str, *, nonce: str, shard_count: int, connection: RedisConnection | None = None
-) -> StateReader:
-    """Returns what reads the state of a topology, in one slot or in many; see `RedisReader`."""
-    if shard_count == 1:
-        return RedisReader(url, topology_id, nonce=nonce, connection=connection)
-    from state.redis_topology.sharded_reader import ShardedReader
-
-    connections = None if connection is None else [connection] * shard_count
-    return ShardedReader(url, topology_id, nonce=nonce, shard_count=shard_count, connections=connections)
 
 
 def load_redis_url(path: str | None) -> str:

@@ -26,26 +26,18 @@ from state.redis_client.packed_call import Argument
 from state.redis_client.presence import announce_run
 from state.redis_topology.arguments import (
     CommitTooLargeError,
+    Ownership,
     call_digest,
     commit_arguments,
     metadata_arguments,
+    reply_of,
 )
 from state.redis_topology.barrier import Barrier
-from state.redis_topology.ownership import Ownership, reply_of
 from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, reply_or_none
 from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 
 ACQUIRE_TRIES = 20
-
-
-def open_store(url: str, topology_id: str, *, shard_count: int, **options: Unpack[ConnectionOptions]) -> RedisStore:
-    """Returns the store of a topology, in one slot or in many; `options` as for `RedisTopology`."""
-    if shard_count == 1:
-        return RedisStore(url, topology_id, **options)
-    from state.redis_topology.sharded_store import ShardedStore
-
-    return ShardedStore(url, topology_id, shard_count=shard_count, **options)
 
 
 class RedisStore(RedisTopology):

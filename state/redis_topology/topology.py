@@ -31,7 +31,7 @@ from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.barrier import OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import Dropped, drop_topology
-from state.redis_topology.importing import RedisImport, StateImport
+from state.redis_topology.importing import RedisImport
 from state.redis_topology.onlooker import Onlooker
 from state.troubles import Trouble
 
@@ -84,7 +84,6 @@ class RedisTopology:
     ) -> None:
         self.keys = keys or Keys(topology_id)
         self.server, self._url = redact(url), url
-        self._shard_connections: list[RedisConnection] = []
         self._is_injected = client is not None
         self.unreachable_timeout_s = unreachable_timeout_s
         self._evicted_keys, self._expires = 0, True
@@ -204,38 +203,10 @@ class RedisTopology:
 
     def records(self) -> RedisRecords:
         """Returns what reads everything that is stored, without the function library; for `verify` and `state`."""
-        records = RedisRecords(self._connection, self.keys)
-        shard_count = records.shard_count()
-        return records if shard_count == 1 else records.with_shards(self._connections_of(shard_count))
+        return RedisRecords(self._connection, self.keys)
 
-    def _connections_of(self, shard_count: int) -> list[RedisConnection]:
-        """Returns a connection to each shard of the topology; `close` closes them."""
-        missing = range(len(self._shard_connections), shard_count)
-        self._shard_connections += [self._connected(self.keys.shard(number)) for number in missing]
-        return self._shard_connections[:shard_count]
-
-    def _connected(self, keys: Keys) -> RedisConnection:
-        client = self._connection.client if self._is_injected else connect(self._url, key=keys.control)
-        return RedisConnection(client, self.server, **self._call_options)
-
-    def importer(self, shard_count: int = 1) -> StateImport:
-        """Returns what puts exported state back, over so many shards."""
-        nonce, had = secrets.token_hex(16), RedisRecords(self._connection, self.keys).shard_count()
-        home = RedisImport(self._connection, self.keys, nonce=nonce)
-        if shard_count == had == 1:
-            return home
-        from state.redis_topology.sharded_import import ShardedImport  # which few topologies need
-
-        wanted = shard_count if shard_count > 1 else 0
-        had = had if had > 1 else 0
-        shards = list(enumerate(self._connections_of(max(had, wanted))))
-        targets = [RedisImport(each, self.keys.shard(number), nonce=nonce) for number, each in shards[:wanted]]
-
-        def drop_others() -> int:
-            dropped = (drop_topology(each, self.keys.shard(number), nonce=nonce) for number, each in shards[wanted:had])
-            return sum(each.deleted for each in dropped)
-
-        return ShardedImport(home, targets, drop_others)
+    def importer(self) -> RedisImport:
+        return RedisImport(self._connection, self.keys, nonce=secrets.token_hex(16))
 
     def drop(self, also: Iterable[str] = ()) -> Dropped:
         """Deletes every key that the topology owns, and the states named by `also`, which no record needs to declare.
@@ -244,12 +215,10 @@ class RedisTopology:
         If it is interrupted, the topology stays unusable until it is dropped again. A FencedError says that other
         coordinators keep taking over at the same time.
         """
-        nonce = secrets.token_hex(16)
-        return drop_topology(self._connection, self.keys, nonce=nonce, also=also, connections_of=self._connections_of)
+        return drop_topology(self._connection, self.keys, nonce=secrets.token_hex(16), also=also)
 
     def close(self) -> None:
-        for connection in (*self._shard_connections, self._connection):
-            connection.close()
+        self._connection.close()
 
     def _info(self) -> Mapping[str, Any]:
         """Returns the reply to INFO; nothing for a server that does not know the command, such as one in memory."""

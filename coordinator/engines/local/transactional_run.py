@@ -17,6 +17,7 @@ from coordinator.engines.local.local_engine import FrameFault, LocalEngine
 from coordinator.engines.local.mailroom import Mailroom
 from coordinator.engines.local.recorder import Emission
 from coordinator.engines.local.timers import Timers
+from coordinator.server_choice import open_store
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import Plan
 from coordinator.transactional.assembly import assembled
@@ -35,9 +36,8 @@ from state.html_tables import bounded_table, section
 from state.kinds.handles import DeclaredState
 from state.kinds.state_family import StateFamily, named_part, part_of_text
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.reader import reader_of
-from state.redis_topology.snapshots import Snapshot, snapshot
-from state.redis_topology.store import open_store
+from state.redis_shards.snapshots import Snapshot, snapshot
+from state.redis_topology.reader import RedisReader
 
 ANSWER_TIMEOUT_S = 10.0
 
@@ -85,14 +85,12 @@ class TransactionalRun:
         self._is_due = True
         self._plan = plan = _tuple_by_tuple(plan)
         topology_id, shard_count = topology.topology_id, topology.shard_count
-        store = open_store(
-            server, topology_id, shard_count=shard_count, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S
-        )
+        store = open_store(server, topology, client=client, unreachable_timeout_s=ANSWER_TIMEOUT_S)
         store.check_server(options.asked_durability(), expires=topology.expires, fields_expire=topology.fields_expire)
         self._letters = store.dead_letters
         connection = RedisConnection(client, server, timeout_s=ANSWER_TIMEOUT_S)
         nonce, new_generation = _identity(random), _identity(random)
-        reader = reader_of(server, topology_id, nonce=nonce, shard_count=shard_count, connection=connection)
+        reader = RedisReader(server, topology_id, nonce=nonce, shard_count=shard_count, connection=connection)
         mailroom: Mailroom[TaskInput] = Mailroom(random, receive_capacity, keeps_order=keeps_order)
         self._book = AttemptBook(self._deliver, lambda: self._timers.now_s, topology.message_timeout_s)
         self._engine = LocalEngine(plan, mailroom, reader, frame_fault=frame_fault, holds=self._book.holds)

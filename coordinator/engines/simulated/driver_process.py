@@ -14,6 +14,7 @@ from coordinator.engines.simulated.process import Caller, Ended, Process, Simula
 from coordinator.engines.simulated.sim_engine import SimEngine
 from coordinator.engines.simulated.timeline import Timeline
 from coordinator.engines.spark.stage import Reading
+from coordinator.server_choice import open_store
 from coordinator.topology.building.topology import Topology
 from coordinator.topology.planning.plan import make_plan
 from coordinator.topology.planning.task_wirings import PickleSpec
@@ -24,7 +25,6 @@ from coordinator.transactional.start.republish_choice import LetterChoice, Repub
 from coordinator.transactional.surroundings import Surroundings
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.reader import READ_TIMEOUT_S, RedisReader
-from state.redis_topology.store import RedisStore
 
 WINDOWS = (1, 2, 4, 8)
 SLOTS = (None, None, 1, 2)
@@ -85,7 +85,8 @@ class DriverProcess(Process):
             clock=lambda: self.timeline.now_s,
             sleep=self.timeline.let_pass,
         )
-        return RedisReader("redis://sim", self._topology.topology_id, nonce=self.nonce, connection=connection)
+        topology_id, shard_count = self._topology.topology_id, self._topology.shard_count
+        return RedisReader("redis://sim", topology_id, nonce=self.nonce, shard_count=shard_count, connection=connection)
 
     def close(self) -> None:
         """Closes the run."""
@@ -100,9 +101,9 @@ class DriverProcess(Process):
         slots = Random(f"{self.nonce} slots").choice(SLOTS)  # apart: nothing else is drawn otherwise because of it
         plan = make_plan(topology, self._pickle_spec).in_slots(slots)
         caller = Caller(self.name, self.wait)
-        store = RedisStore(
+        store = open_store(
             "redis://sim",
-            topology.topology_id,
+            topology,
             client=self._server.client(caller),
             clock=lambda: timeline.now_s,
             sleep=self.wait,

@@ -34,7 +34,7 @@ from coordinator.transactional.engine import EarlyCommit, GroupExecuted, WavePro
 from state.attempt import TransactionAttempt
 from state.codec import CodecError, pack, unpack
 from state.kinds.session import StateReader
-from state.redis_topology.reader import load_redis_url, reader_of
+from state.redis_topology.reader import RedisReader, load_redis_url
 
 Ended = tuple[TransactionAttempt, AttemptResult | None]
 """An attempt that a task has ended, and its result; None if its bolt did not have to run."""
@@ -323,5 +323,5 @@ class _LazyReader:
         if self._reader is None:
             url = load_redis_url(self._reading.credentials_path)
             nonce = self._reading.nonce
-            self._reader = reader_of(url, self._topology_id, nonce=nonce, shard_count=self._shard_count)
+            self._reader = RedisReader(url, self._topology_id, nonce=nonce, shard_count=self._shard_count)
         return self._reader.read(name, kind, fields, as_of_txid)

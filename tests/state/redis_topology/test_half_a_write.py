@@ -21,9 +21,9 @@ from state.errors import StateRefusedError
 from state.records.stored_records import StoredPiece
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_server.program import find_server_program
+from state.redis_shards.snapshots import snapshot
 from state.redis_topology.importing import RedisImport
 from state.redis_topology.reader import RedisReader
-from state.redis_topology.snapshots import snapshot
 from state.redis_topology.store import RedisStore
 from state.values.state_kind import StateKind
 from tests.support.chaos.jobs import await_true

@@ -14,7 +14,7 @@ from state import HashState, HyperLogLogState, ListState, SortedSetState, ValueS
 from state.commits.commit import CommitStatus
 from state.commits.packed_writes import SECTION_LIMIT
 from state.commits.write_set import WriteSet
-from state.redis_topology.snapshots import snapshot
+from state.redis_shards.snapshots import snapshot
 from state.redis_topology.store import RedisStore
 from tests.support.stores.builders import acquire, attempt, commit_of, unanswered, unchanged
 from tests.support.stores.written import written

@@ -7,7 +7,7 @@ import pytest
 from state import HashState, ListState, SetState, SortedSetState, ValueState
 from state.errors import StateRefusedError
 from state.kinds.state_handle import StateHandle
-from state.redis_topology.snapshots import snapshot
+from state.redis_shards.snapshots import snapshot
 
 HANDLES: list[StateHandle] = [
     HashState("counts", value=int),

@@ -15,6 +15,7 @@ from state.keys import Keys, check_name
 from state.printable import counted
 from state.records.durability import DurabilityLevel
 from state.redis_client.rights import acl_rules
+from state.values.shards import SHARDS_MAX
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the project, its folder and its Python package.")]
 NEXT = """{name}/ has a topology, its tests and sample data in {files}. Next:
@@ -51,11 +52,15 @@ def acl(
     expiring_fields: Annotated[
         bool, typer.Option("--expiring-fields", help="Fields of its hashes expire, which takes Redis 7.4 or Valkey 9.")
     ] = False,
+    shards: Annotated[
+        int, typer.Option("--shards", metavar="N", min=1, max=SHARDS_MAX, help="How many shards hold its state.")
+    ] = 1,
     durability: Level = None,
 ) -> None:
     """Print a line for the server's ACL file: a user with the least rights that the topology needs."""
     level = durability or DurabilityLevel.MEMORY
-    rules = acl_rules(Keys(topology_id), loads_functions=functions, level=level, fields_expire=expiring_fields)
+    keys = [Keys(topology_id), *(Keys(topology_id).shard(number) for number in range(shards if shards > 1 else 0))]
+    rules = acl_rules(*keys, loads_functions=functions, level=level, fields_expire=expiring_fields)
     name = topology_id if user is None else check_name("user name", user)
     say(f"user {name} {' '.join(rules)} >PASSWORD")  # without the leading ``user``, for ACL SETUSER
 

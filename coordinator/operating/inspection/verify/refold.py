@@ -84,7 +84,8 @@ def refold(
         TransactionError: the run failed; see `coordinator.run.run`.
     """
     last_txid = int(stored.committed)
-    scratch = replace(topology, topology_id=f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX])
+    scratch_id = f"{SCRATCH_PREFIX}{topology.topology_id}"[:NAME_LENGTH_MAX]
+    scratch = replace(topology, topology_id=scratch_id, shard_count=1)
     with server() as url:
         if last_txid:
             run_to(scratch, url, RunOptions(last_txid=last_txid, tells_spout=False))

@@ -18,7 +18,7 @@ from coordinator.operating.transfer.looking import chosen_state, field_line, lin
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
 from state.errors import StateRefusedError
-from state.redis_topology.topology import RedisTopology
+from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
 from tests.support.topologies.kept_states import kept_topology
 from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
@@ -48,7 +48,7 @@ class Sharded:
 
     def __init__(self, client: Any, shard_count: int = 3) -> None:
         self.client, self.shard_count = client, shard_count
-        self.topology = RedisTopology("redis://under-test", TOPOLOGY_ID, client=client)
+        self.topology = ShardedTopology("redis://under-test", TOPOLOGY_ID, client=client)
 
     def run(self, last_txid: int | None = None) -> dict[str, Any]:
         """Runs it up to a transaction, or to its end, and returns its states."""

@@ -18,9 +18,8 @@ from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
 from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.arguments import call_digest, state_sections
+from state.redis_topology.arguments import Ownership, call_digest, reply_of, state_sections
 from state.redis_topology.barrier import Barrier
-from state.redis_topology.ownership import Ownership, reply_of
 from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
 from state.troubles import Trouble

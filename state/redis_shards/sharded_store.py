@@ -32,8 +32,8 @@ from state.fault_points import reached
 from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
+from state.redis_shards.shard import DECISIONS_KEPT, Part, Shard, ShardStanding
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
-from state.redis_topology.shard import DECISIONS_KEPT, Part, Shard, ShardStanding
 from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
 from state.redis_topology.topology import ConnectionOptions
 from state.troubles import Trouble

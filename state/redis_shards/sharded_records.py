@@ -14,15 +14,15 @@ from itertools import chain
 from typing import Any
 
 from state.errors import StateRefusedError
-from state.keys import RESERVED_NAME
+from state.keys import RESERVED_NAME, is_chain, split_member
 from state.records.declared_states import DescribedState
-from state.records.stored_records import Entries, StoredPiece, StreamPosition
-from state.redis_client.connection import pairs_of
+from state.records.stored_records import Content, Entries, StateImage, StoredPiece, StreamPosition
+from state.redis_client.connection import RedisConnection, pairs_of
 from state.redis_topology.all_records import Commands, RedisRecords, Sought, WholeReply
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
-from state.values.state_kind import StateKind
+from state.values.state_kind import KeptEnd, StateKind
 
 Read = tuple[dict[str, str], dict[str, WholeReply]]
 """A control hash, and whole states by name."""
@@ -36,14 +36,15 @@ class ShardedRecords(RedisRecords):
 
     Args:
         home: reads the topology's own slot.
-        shards: each reads one shard, in order.
+        connections: to each shard, in order.
     """
 
     def __init__(
-        self, home: RedisRecords, shards: Sequence[RedisRecords], *, pause: Callable[[float], None] = time.sleep
+        self, home: RedisRecords, connections: Sequence[RedisConnection], *, pause: Callable[[float], None] = time.sleep
     ) -> None:
         super().__init__(home._connection, home.keys)  # noqa: SLF001 - of the same class
-        self._home, self.shards, self._pause = home, tuple(shards), pause
+        self._home, self._pause = home, pause
+        self.shards = tuple(RedisRecords(each, home.keys.shard(number)) for number, each in enumerate(connections))
 
     # One state
 
@@ -121,6 +122,14 @@ class ShardedRecords(RedisRecords):
             "transaction; stop its run, or read what you need shard by shard"
         )
 
+    def image(self, states: Iterable[DescribedState]) -> StateImage:
+        """Returns what one slot would hold: without chains, and with as many members as a bounded state is to have."""
+        described = {state.name: state for state in states}
+        image = super().image(described.values())
+        metadata = {field: value for field, value in image.metadata.items() if not is_chain(field)}
+        contents = {name: _bounded(held, described.get(split_member(name)[0])) for name, held in image.states.items()}
+        return replace(image, metadata=metadata, states=contents)
+
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:
         kinds = {
             name: kind
@@ -141,6 +150,14 @@ class ShardedRecords(RedisRecords):
     @staticmethod
     def _committed(records: RedisRecords) -> str:
         return records.entry_counts({})[0]
+
+
+def _bounded(held: Content, state: DescribedState | None) -> Content:
+    side, _, most = ("" if state is None else state.keep).partition(" ")
+    if not isinstance(held, Mapping) or side not in (KeptEnd.HIGHEST, KeptEnd.LOWEST):
+        return held
+    ranked = sorted(held.items(), key=lambda entry: (float(entry[1]), entry[0]), reverse=side == KeptEnd.HIGHEST)
+    return dict(ranked[: int(most)])
 
 
 def _is_record(name: str) -> bool:

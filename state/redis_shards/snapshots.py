@@ -70,7 +70,9 @@ def snapshot(client: Any, topology_id: str, handles: Iterable[StateHandle[Any] |
         connection = RedisConnection(raw, f"of topology {topology_id!r}", timeout_s=0.0)
         records = RedisRecords(connection, Keys(topology_id))
         if (shard_count := records.shard_count()) > 1:
-            records = records.with_shards([connection] * shard_count)
+            from state.redis_shards.sharded_records import ShardedRecords  # which few topologies need
+
+            records = ShardedRecords(records, [connection] * shard_count)
         control, read = records.at_moment(records.sought(map(_described, wanted)), READ_COMMANDS)
     if control.get("begun") != control.get("ended"):
         raise StateRefusedError(f"the state of topology {topology_id!r} is torn: {TORN_REMEDY}").about(Trouble.TORN)

@@ -1,0 +1,70 @@
+"""A topology in one slot or in many, used without owning it: its records, its import, its drop."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from state.keys import Keys
+from state.redis_client.connection import RedisConnection, connect
+from state.redis_shards.sharded_import import ShardedImport
+from state.redis_shards.sharded_records import ShardedRecords
+from state.redis_topology.all_records import RedisRecords
+from state.redis_topology.drop import Dropped, drop_topology
+from state.redis_topology.importing import RedisImport, StateImport
+from state.redis_topology.topology import RedisTopology
+
+
+class ShardedTopology(RedisTopology):
+    """One topology on its servers, as anyone may look at it or remove it; made like a `RedisTopology`.
+
+    How many slots it has, it finds in what is stored.
+    """
+
+    def __init__(self, url: str, topology_id: str, **options: Any) -> None:
+        super().__init__(url, topology_id, **options)
+        self._shard_connections: list[RedisConnection] = []
+
+    def records(self) -> RedisRecords:
+        """Returns what reads everything that is stored, without the function library; for `verify` and `state`."""
+        home = super().records()
+        shard_count = home.shard_count()
+        return home if shard_count == 1 else ShardedRecords(home, self._connections_of(shard_count))
+
+    def importer(self, shard_count: int = 1) -> StateImport:  # type: ignore[override]  # one slot takes no number
+        """Returns what puts exported state back, over so many shards."""
+        wanted = shard_count if shard_count > 1 else 0
+        had = count if (count := super().records().shard_count()) > 1 else 0
+        nonce = secrets.token_hex(16)
+        home = RedisImport(self._connection, self.keys, nonce=nonce)
+        if not wanted and not had:
+            return home
+        shards = list(enumerate(self._connections_of(max(had, wanted))))
+        targets = [RedisImport(each, self.keys.shard(number), nonce=nonce) for number, each in shards[:wanted]]
+
+        def drop_others() -> int:
+            dropped = (drop_topology(each, self.keys.shard(number), nonce=nonce) for number, each in shards[wanted:had])
+            return sum(each.deleted for each in dropped)
+
+        return ShardedImport(home, targets, drop_others)
+
+    def drop(self, also: Iterable[str] = ()) -> Dropped:
+        """Deletes every key that the topology owns, in all of its slots; see `RedisTopology.drop`."""
+        nonce = secrets.token_hex(16)
+        return drop_topology(self._connection, self.keys, nonce=nonce, also=also, connections_of=self._connections_of)
+
+    def close(self) -> None:
+        for connection in self._shard_connections:
+            connection.close()
+        super().close()
+
+    def _connections_of(self, shard_count: int) -> list[RedisConnection]:
+        """Returns a connection to each shard; `close` closes them."""
+        missing = range(len(self._shard_connections), shard_count)
+        self._shard_connections += [self._connected(self.keys.shard(number)) for number in missing]
+        return self._shard_connections[:shard_count]
+
+    def _connected(self, keys: Keys) -> RedisConnection:
+        client = self._connection.client if self._is_injected else connect(self._url, key=keys.control)
+        return RedisConnection(client, self.server, **self._call_options)
