@@ -99,7 +99,7 @@ def batches(corpus: Corpus, lines: int) -> Iterator[Counter[str]]:
         yield Counter(" ".join(islice(text, lines)).split())
 
 
-def reported(first_txid: int, group: int, source: Iterator[Counter[str]]) -> Reported:
+def reported(first_txid: int, group: int, source: Iterator[Counter[str]], shard_count: int = 1) -> Reported:
     """Makes the reports of two tasks, each with the words that its share of a fields grouping would hold."""
     attempts = tuple(TransactionAttempt(first_txid + place, 2**62 + first_txid + place) for place in range(group))
     totals = [WriteSet() for _ in TASKS]
@@ -111,7 +111,7 @@ def reported(first_txid: int, group: int, source: Iterator[Counter[str]]) -> Rep
         for total, part in zip(totals, parts, strict=True):
             total.then(part)
     for total in totals:
-        total.pack()
+        total.pack(shard_count)
     results = ResultTable(map(AttemptResult, attempts))
     reports = [TaskReport(task, "store", results, [total]) for task, total in zip(TASKS, totals, strict=True)]
     return Reported(attempts, tuple(pack(report.to_wire()) for report in reports))

@@ -84,8 +84,8 @@ def acl_rules(
 ) -> list[str]:
     """Returns the ACL rules of a user that can run, inspect and drop a topology with these keys, and do nothing else.
 
-    A topology with shards has the keys of each. Without `loads_functions`, another user loads the function library, which this one then cannot change. A server
-    that lacks the commands of `fields_expire` refuses rules that name them.
+    A topology with shards has the keys of each. Without `loads_functions`, another user loads the function library,
+    which this one then cannot change. A server that lacks the commands of `fields_expire` refuses rules that name them.
     """
     commands = [
         *commands_on_keys(fields_expire=fields_expire),

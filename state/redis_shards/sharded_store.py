@@ -73,7 +73,8 @@ class ShardedStore(RedisStore):
     Args:
         shard_count: how many shards it has.
         shard_clients: used instead of connecting, one for each shard; by default the one that is given for home, if
-            any. Shards are then called in turn (tests).
+            any.
+        at_once: whether shards are called at the same time; by default unless clients are given (tests).
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class ShardedStore(RedisStore):
         *,
         shard_count: int,
         shard_clients: Sequence[Any] | None = None,
+        at_once: bool | None = None,
         **options: Unpack[ConnectionOptions],
     ) -> None:
         super().__init__(url, topology_id, **options)
@@ -91,7 +93,8 @@ class ShardedStore(RedisStore):
         self._shards = [
             Shard(url, self.keys, number, **{**options, "client": each}) for number, each in enumerate(clients)
         ]
-        self._threads = None if clients[0] is not None else ThreadPoolExecutor(shard_count, "txbatch-shard")
+        has_threads = clients[0] is None if at_once is None else at_once
+        self._threads = ThreadPoolExecutor(shard_count, "txbatch-shard") if has_threads else None
         self._chain = ""
         self._metadata: dict[str, Any] = {}  # as home has it
 

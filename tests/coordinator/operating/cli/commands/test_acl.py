@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import io
+from contextlib import closing
+from dataclasses import replace
+
 import pytest
 
+from coordinator import run
+from coordinator.operating.transfer.exporting import export_state
+from state.redis_shards.sharded_topology import ShardedTopology
 from state.redis_topology.store import RedisStore
 from tests.conftest import Backend
 from tests.support.cli.in_process import txbatch
 from tests.support.stores.builders import acquire
+from tests.support.topologies.kept_states import kept_topology
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
@@ -34,6 +42,22 @@ def test_the_printed_user_can_run_the_topology_and_nothing_else(redis_backend: B
                 with pytest.raises(Exception, match="does not let this user"):
                     store.check_server()
             store.close()
+    finally:
+        client.execute_command("ACL", "DELUSER", "alice")
+
+
+@pytest.mark.redis
+def test_with_shards_the_printed_user_can_run_export_and_drop_the_topology(redis_backend: Backend, capsys) -> None:
+    _, *rules = printed(capsys, "kept", "--user", "alice", "--shards", "3")
+    client = redis_backend.client()
+    client.execute_command("ACL", "SETUSER", *rules)
+    assert redis_backend.url is not None
+    url = redis_backend.url.replace("unix://", "unix://alice@") + "?password=PASSWORD"
+    try:
+        run(replace(kept_topology(), shard_count=3), redis_url=url, engine="local")
+        with closing(ShardedTopology(url, "kept")) as topology:
+            export_state(topology.records(), io.BytesIO())
+            assert topology.drop().left == ()
     finally:
         client.execute_command("ACL", "DELUSER", "alice")
 
