@@ -26,7 +26,6 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "start.looked": "what earlier runs left is accepted; nothing is taken over yet",
         "acquire.sending": "the call that fences the former owner out is about to be sent",
         "acquire.answered": "the call is answered; what it says was not looked at",
-        "shards.taken": "home and every shard are fenced; nothing that an earlier run has left is mended",
         # driver: every transaction
         "metadata.sending": "metadata is about to be stored",
         "metadata.answered": "the store has answered; nothing that depends on the metadata was emitted",
@@ -38,10 +37,6 @@ POINTS: Mapping[str, str] = MappingProxyType(
         "group.executed": "the engine has told how the commit phase ended; the machine does not know yet",
         "wave.releasing": "what the engine keeps of a wave is about to be given up",
         "commit.sending": "a group is about to be published",
-        "stage.sending": "the parts of a group are about to be staged on the shards",
-        "stage.answered": "every shard has answered; the group is not decided",
-        "apply.sending": "the group is decided; no shard has applied its part",
-        "apply.answered": "every shard has answered; the machine does not know yet",
         "commit.answered": "the store has answered; the machine does not know yet",
         "spout.telling": "the spout's committer is about to be told of a durable group",
         "spout.told": "the spout's committer was told of one transaction of it, perhaps not of the others",
@@ -60,6 +55,12 @@ POINTS: Mapping[str, str] = MappingProxyType(
         # an import
         "import.staged": "some entries are staged under keys of their own; the topology was not touched",
         "import.restored": "the server has answered; the import has not said that it is done",
+        # driver: a topology over many slots
+        "shards.taken": "home and every shard are fenced; nothing that an earlier run has left is mended",
+        "shards.staging": "the parts of a group are about to be staged on the shards",
+        "shards.staged": "every shard has answered; the group is not decided",
+        "shards.applying": "the group is decided; no shard has applied its part",
+        "shards.applied": "every shard has answered; the machine does not know yet",
         # driver: plain topologies
         "offset.saving": "the offset of a partition is about to be stored",
         "offset.saved": "the offset of a partition is stored",

@@ -57,6 +57,7 @@ PYTHON_IS_RUN_BY = {
     "docs/sources-redis-streams.md": "tests/test_code_blocks.py",
     "docs/sources-spark.md": "tests/test_code_blocks.py",
     "docs/servers.md": "tests/test_code_blocks.py",
+    "docs/shards.md": "tests/test_code_blocks.py",
     "docs/short-form.md": "tests/test_docs.py",
     "docs/sources.md": "tests/coordinator/sources/files/test_documentation.py",
     "docs/spark.md": "tests/test_code_blocks.py",
@@ -104,6 +105,10 @@ def test_a_block_that_no_test_runs_says_why(document: str) -> None:
     assert len([reason for reason in reasons if reason]) == len(
         re.findall(r"^\*Not run by the tests: ", text, re.MULTILINE)
     )
+
+
+def test_the_page_about_shards_begins_a_topology_over_sixteen() -> None:
+    assert executed("docs/shards.md", 0, {})["builder"]._shard_count == 16
 
 
 # Shell -----------------------------------------------------------------------------------------------------------

@@ -156,9 +156,9 @@ class ShardedStore(RedisStore):
             decision = self._decision(decided, chain, last)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
-        reached("stage.sending")
+        reached("shards.staging")
         staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, decision))
-        reached("stage.answered")
+        reached("shards.staged")
         for reply in staged:
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 return reply
@@ -168,9 +168,9 @@ class ShardedStore(RedisStore):
             return reply
         self._chain = chain
         self._remember(decided.metadata, decided.forget)
-        reached("apply.sending")
+        reached("shards.applying")
         expired = self._each(lambda shard: shard.apply(chain))
-        reached("apply.answered")
+        reached("shards.applied")
         return replace(
             reply,
             expired_count=reply.expired_count + sum(expired),

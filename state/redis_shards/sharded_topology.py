@@ -24,6 +24,11 @@ class ShardedTopology(RedisTopology):
 
     def __init__(self, url: str, topology_id: str, **options: Any) -> None:
         super().__init__(url, topology_id, **options)
+
+        def connected(key: str) -> Any:  # a function, so that nothing which is shown holds the password
+            return connect(url, key=key)
+
+        self._connect = connected
         self._shard_connections: list[RedisConnection] = []
 
     def records(self) -> RedisRecords:
@@ -66,5 +71,5 @@ class ShardedTopology(RedisTopology):
         return self._shard_connections[:shard_count]
 
     def _connected(self, keys: Keys) -> RedisConnection:
-        client = self._connection.client if self._is_injected else connect(self._url, key=keys.control)
+        client = self._connection.client if self._is_injected else self._connect(keys.control)
         return RedisConnection(client, self.server, **self._call_options)

@@ -83,7 +83,7 @@ class RedisTopology:
         own_connection: Callable[[Any], OwnConnection] = PooledConnection,
     ) -> None:
         self.keys = keys or Keys(topology_id)
-        self.server, self._url = redact(url), url
+        self.server = redact(url)
         self._is_injected = client is not None
         self.unreachable_timeout_s = unreachable_timeout_s
         self._evicted_keys, self._expires = 0, True

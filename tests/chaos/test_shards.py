@@ -31,8 +31,8 @@ SHARDS = 16
 TIMES = int(os.environ.get("TXBATCH_SHARD_TIMES", "2"))
 """How often a driver is killed at each point; 20 take some minutes."""
 POINTS = (
-    *("shards.taken", "metadata.sending", "metadata.answered", "stage.sending", "stage.answered", "commit.sending"),
-    *("commit.answered", "apply.sending", "apply.answered", "confirm.sending", "confirm.answered"),
+    *("shards.taken", "metadata.sending", "metadata.answered", "shards.staging", "shards.staged", "commit.sending"),
+    *("commit.answered", "shards.applying", "shards.applied", "confirm.sending", "confirm.answered"),
 )
 LINES = tuple(f"word{number % 53}" for number in range(600))
 EXPECTED = Counter(LINES)
@@ -105,7 +105,7 @@ def test_slots_that_change_hands_under_a_run_lose_nothing(cluster: ClusteredServ
 
     def visited(name: str) -> None:
         nonlocal strikes
-        if name in {"stage.sending", "commit.sending", "apply.sending"} and next(visits) % 9 == 0:
+        if name in {"shards.staging", "commit.sending", "shards.applying"} and next(visits) % 9 == 0:
             strikes += 1
             number = random.randrange(SHARDS + 1)
             key = f"{{{topology_id}}}:" if number == SHARDS else f"{{{topology_id}.{number}}}:"

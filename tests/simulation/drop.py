@@ -41,5 +41,10 @@ class Drop(Process):
         self.later(self._drop)
 
     def _drop(self) -> None:
-        drop_topology(self._connection, Keys(TOPOLOGY_ID), nonce=self._nonce)
+        drop_topology(
+            self._connection,
+            Keys(TOPOLOGY_ID),
+            nonce=self._nonce,
+            connections_of=lambda count: [self._connection] * count,
+        )
         self.end(None)

@@ -20,6 +20,7 @@ import redis
 from coordinator.engines.simulated.fault_plan import FaultPlan
 from coordinator.engines.simulated.process import Caller
 from coordinator.engines.simulated.timeline import Timeline
+from state.keys import Keys
 from state.redis_client.function_library import STORED_FORMAT
 from tests.simulation.append_only_file import HISTORY, AppendOnlyFile, Moment
 from tests.simulation.invariants import records_of
@@ -28,7 +29,10 @@ from tests.simulation.workload import MARKS, TOPOLOGY_ID
 
 ASKS = ("_confirm", "_last_group")
 TELL = ("_commit", "_last_group")
-WRITES = ("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end", "_discard")
+WRITES = (
+    *("_acquire", "_metadata", "_commit", "_barrier", "_drop_begin", "_drop_keys", "_drop_end", "_discard"),
+    *("_take_shard", "_stage_part", "_apply_part"),
+)
 REFUSALS = (
     redis.exceptions.OutOfMemoryError("command not allowed when used memory > 'maxmemory'."),
     redis.exceptions.ReadOnlyError("You can't write against a read only replica."),
@@ -40,7 +44,6 @@ BUSY = (
     redis.exceptions.ResponseError("BUSY Redis is busy running a script."),
     redis.exceptions.ResponseError("TRYAGAIN Multiple keys request during rehashing of slot"),
 )
-CONTROL, MARKS_KEY = f"{{{TOPOLOGY_ID}}}:txbatch:control", f"{{{TOPOLOGY_ID}}}:{MARKS}"
 UNFIT = (("role", "slave"), ("maxmemory_policy", "allkeys-lru"), ("evicted_keys", 3))
 LATENCY_S = 0.001
 NEXT_STARTS_S = (0.05, 2.0, 30.0, 300.0)
@@ -60,6 +63,7 @@ class SimServer:
         random: draws latencies.
         changed: called after everything that may have changed what is held, with who did what; "server" is a fault.
         answered: called with a caller's name and the receipts that were there, when it hears what is committed.
+        keys: of the topology, or of its shard that lies here.
 
     Attributes:
         inner: what it holds, to be looked at.
@@ -80,14 +84,17 @@ class SimServer:
         *,
         changed: Callable[[str], None],
         answered: Callable[[str, dict[int, bytes]], None],
+        keys: Keys | None = None,
     ) -> None:
+        own = keys or Keys(TOPOLOGY_ID)
+        self._control, self._marks = own.control, own.state(MARKS)
         self._timeline, self._faults, self._random = timeline, faults, random
         self._changed, self._answered = changed, answered
         self._order = count(1)
         self._executed_at: dict[str, int] = {}
         self._damaged_at = 0
         self.inner = MemoryRedis()
-        self._file = AppendOnlyFile(self.inner.applied, CONTROL.encode())
+        self._file = AppendOnlyFile(self.inner.applied, self._control.encode())
         self._copies = [self._file.last]
         self._sent: list[tuple[Any, ...]] = []
         self.replies: Counter[tuple[str, str]] = Counter()
@@ -163,12 +170,12 @@ class SimServer:
         if faults.strikes("server.comes_back_empty"):
             self._becomes(Moment({}), "empty")
         if faults.strikes("server.has_another_version"):
-            self._changes_for_a_while("server.has_another_version", CONTROL, "format")
+            self._changes_for_a_while("server.has_another_version", self._control, "format")
         if faults.strikes("server.is_unfit"):
             self.inner.info |= [faults.drawn("server.is_unfit").choice(UNFIT)]
             self._timeline.after(faults.drawn("server.is_unfit").choice([1.0, 60.0]), object(), self.mend)
         if faults.strikes("server.lends_a_key"):
-            self._changes_for_a_while("server.lends_a_key", MARKS_KEY, "")
+            self._changes_for_a_while("server.lends_a_key", self._marks, "")
         if faults.strikes("server.moves") and not self.is_damaged:
             self._move(faults.drawn("server.moves"))
         if self._sent and faults.strikes("server.repeats_earlier_call"):
@@ -237,10 +244,10 @@ class SimServer:
         """What others have changed is as it was, and a former place is left."""
         self.former = None
         self.inner.info |= INFO
-        if self.inner.hash(CONTROL).get(b"format") == b"9":
-            self.inner.execute_command("HSET", CONTROL, "format", STORED_FORMAT)
-        if self.inner.execute_command("TYPE", MARKS_KEY) == b"string":
-            self.inner.execute_command("DEL", MARKS_KEY)
+        if self.inner.hash(self._control).get(b"format") == b"9":
+            self.inner.execute_command("HSET", self._control, "format", STORED_FORMAT)
+        if self.inner.execute_command("TYPE", self._marks) == b"string":
+            self.inner.execute_command("DEL", self._marks)
 
     def _go_back(self, random: Random) -> None:
         """Loses the last writes: mostly few, at times nearly all."""

@@ -20,7 +20,8 @@ TASK_POINTS = ("task.beginning", "batch.emitted", "batch.executed", "batch.finis
 PLAIN_POINTS = ("offset.saving", "offset.saved", "plain_wave.submitting", "plain_wave.drained", "plain_message.told")
 IMPORT_POINTS = ("import.staged", "import.restored")  # an import has tests of its own
 FILE_POINTS = tuple(point for point in POINTS if point.startswith("done_file."))  # as has the removal of files
-_ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS)
+SHARD_POINTS = tuple(point for point in POINTS if point.startswith("shards."))  # and topologies over many slots
+_ELSEWHERE = (*TASK_POINTS, *PLAIN_POINTS, *IMPORT_POINTS, *FILE_POINTS, *SHARD_POINTS)
 DRIVER_POINTS = tuple(point for point in POINTS if point not in _ELSEWHERE)
 """What a run of a transactional topology reaches in its driver, and a drop in its process."""
 

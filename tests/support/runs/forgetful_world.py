@@ -212,9 +212,11 @@ class World:
 
         return {"clock": lambda: self.now_s, "sleep": sleep}
 
-    def reader(self, reading: Any, topology_id: str) -> RedisReader:
+    def reader(self, reading: Any, topology_id: str, shard_count: int) -> RedisReader:
         connection = RedisConnection(self.server, "forgetful", timeout_s=10.0, **self.time())
-        return RedisReader("redis://forgetful", topology_id, nonce=reading.nonce, connection=connection)
+        return RedisReader(
+            "redis://forgetful", topology_id, nonce=reading.nonce, shard_count=shard_count, connection=connection
+        )
 
     def step(self, place: int) -> None:
         """One turn of a run."""

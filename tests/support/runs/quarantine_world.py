@@ -259,9 +259,11 @@ class QuarantineWorld:
 
     @contextmanager
     def _reading(self, nonce: str) -> Iterator[None]:
-        def reader(reading: Any, topology_id: str) -> RedisReader:
+        def reader(reading: Any, topology_id: str, shard_count: int) -> RedisReader:
             connection = RedisConnection(self.server, "memory", timeout_s=1.0)
-            return RedisReader("redis://memory", topology_id, nonce=nonce, connection=connection)
+            return RedisReader(
+                "redis://memory", topology_id, nonce=nonce, shard_count=shard_count, connection=connection
+            )
 
         with mock.patch.object(stage, "_LazyReader", side_effect=reader):
             yield

@@ -11,7 +11,7 @@ from tests.support.chaos.nemesis.driver_spec import Fate
 
 VISITS = (1, 1, 2, 3, 5, 10, 30)
 ONCE_ROOMS = ("library", "start", "acquire", "confirm", "drop")
-ELSEWHERE_ROOMS = ("offset", "plain_wave", "plain_message", "done_file")
+ELSEWHERE_ROOMS = ("offset", "plain_wave", "plain_message", "done_file", "shards")
 """Plain topologies, which have no state of which exactly once could be told, and folders that are followed."""
 END_ROOMS = ("confirm",)
 EXECUTOR_ROOMS = ("task", "batch", "frame")
