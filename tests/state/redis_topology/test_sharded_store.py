@@ -8,9 +8,16 @@ from random import Random
 
 import pytest
 
+from state.commits.commit import CommitStatus
 from state.errors import FencedError, StateRefusedError, TransactionError
+from state.fault_points import installed
+from state.redis_shards import shard as shard_module
+from state.redis_shards.shard import Part
 from state.troubles import Trouble
-from tests.support.stores.sharded_world import Died, ShardedWorld
+from state.values.shards import shard_of
+from state.values.state_kind import StateKind
+from tests.support.stores.builders import acquire, attempt, commit_of, counts
+from tests.support.stores.sharded_world import HOME, Died, Server, ShardedWorld
 
 TOTAL = 6
 
@@ -63,6 +70,141 @@ def test_a_start_that_dies_at_any_call_is_continued_exactly():
             world.check_done()
         else:
             break
+
+
+def after_run(shard_count: int = 2, total: int = TOTAL) -> ShardedWorld:
+    """A world in which a run is done."""
+    world = ShardedWorld(shard_count)
+    world.run(Random(8), total)
+    return world
+
+
+def writes_of(server: Server) -> int:
+    return len(server.befores)
+
+
+def test_a_home_that_has_lost_anything_takes_it_back_from_the_shards():
+    for lost in range(1, writes_of(after_run().servers[0])):
+        world = after_run()
+        world.servers[0].go_back(lost)
+        decided = dict(world.decided)
+        world.run(Random(9), TOTAL)
+        world.check_done()
+        assert world.decided == decided  # nothing was run again
+
+
+def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
+    monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
+    world = after_run(total=3 * TOTAL)
+    world.servers[0].go_back(writes_of(world.servers[0]) - 1)
+    with pytest.raises(StateRefusedError, match="more than it can give back") as refused:
+        world.run(Random(9), 3 * TOTAL)
+    assert refused.value.trouble is Trouble.REGRESSED
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_shard_that_has_lost_its_last_apply_makes_it_again(number):
+    world = after_run()
+    world.servers[number].go_back(1)
+    world.run(Random(9), TOTAL)
+    world.check_done()
+
+
+@pytest.mark.parametrize("lost", [2, 3, 4])
+def test_a_shard_that_has_lost_what_it_had_staged_is_named(lost):
+    world = after_run()
+    world.servers[2].go_back(lost)
+    with pytest.raises(
+        StateRefusedError, match=r"shard 1 of topology 'wc'.* has txid \d and not what was decided up to 6"
+    ):
+        world.run(Random(9), TOTAL)
+    world.check_shards()
+
+
+def test_a_run_is_not_done_before_every_shard_has_confirmed():
+    world = ShardedWorld(2)
+    store = world.store()
+    acquire(store, "a" * 32)
+    assert store.commit(commit_of(counts(a=1, b=1, c=1), attempt(1))).status is CommitStatus.OK
+    world.servers[2].go_back(1)
+    with pytest.raises(StateRefusedError, match="shard 1 of topology 'wc'"):
+        store.confirm()
+
+
+def test_a_shard_applies_nothing_but_what_was_decided():
+    world = ShardedWorld(1)
+    store = world.store()
+    acquire(store, "a" * 32)
+    (shard,) = store._shards
+    part = Part.of(shard.keys, counts(a=1), is_group=False)
+    shard.stage(part, "chain of another run", 1, b"")
+    with pytest.raises(StateRefusedError, match="decided was 'the chain'"):
+        shard.apply("the chain")
+    assert world.shown(0) == {}
+
+
+def test_a_shard_of_another_life_is_named():
+    """Home is lost, or was dropped without its shards."""
+    world = after_run()
+    world.servers[0].memory.become({})
+    with pytest.raises(StateRefusedError, match="another life of the topology"):
+        acquire(world.store(), "c" * 32, new_generation="c" * 32)
+
+
+def test_two_histories_are_named():
+    """All servers go back and other batches are committed; then a shard is restored from a copy of the first history."""
+    world = ShardedWorld(2)
+    start = [server.memory.content() for server in world.servers]
+    world.run(Random(8), 3)
+    copy = world.servers[2].memory.content()
+    for server, content in zip(world.servers, start, strict=True):
+        server.memory.become(content)
+    world.run(Random(8), 3, flavour=1)
+    world.servers[2].memory.become(copy)
+    with pytest.raises(StateRefusedError, match="has another history than home"):
+        world.run(Random(9), 3, flavour=1)
+
+
+def test_what_one_shard_refuses_none_applies():
+    world = ShardedWorld(3)
+    world.run(Random(8), 3)
+    store = world.store()
+    acquire(store, "e" * 32)
+    before = [world.shown(number) for number in range(3)], world.home_chain()
+    taken = world.servers[2].memory
+    assert taken.execute_command("HSET", HOME.shard(1).state("counts"), "damaged", "no number") == 1
+    damaged = next(f"damaged{n}" for n in range(99) if shard_of("counts", StateKind.HASH, f"damaged{n}", 3) == 1)
+    taken.execute_command("HSET", HOME.shard(1).state("counts"), damaged, "no number")
+    reply = store.commit(commit_of(counts(**{damaged: 1, "a": 1, "b": 1}), attempt(4)))
+    assert reply.status is CommitStatus.TYPE
+    assert "no number" in reply.detail
+    taken.execute_command("HDEL", HOME.shard(1).state("counts"), "damaged", damaged)
+    assert ([world.shown(number) for number in range(3)], world.home_chain()) == before
+    world.run(Random(9), TOTAL)
+    world.check_done()
+
+
+def test_what_is_damaged_after_the_decision_stops_the_run_and_is_applied_by_the_next():
+    world = ShardedWorld(2)
+    store = world.store()
+    acquire(store, "a" * 32)
+    key, memory = HOME.shard(1).state("counts"), world.servers[2].memory
+
+    def damage(name: str) -> None:
+        if name == "shards.applying":
+            memory.execute_command("SET", key, "somebody else's")
+
+    added = dict.fromkeys("abcdefgh", 1)
+    with installed(damage), pytest.raises(StateRefusedError, match="refuses what it had accepted") as refused:
+        store.commit(commit_of(counts(**added), attempt(1), metadata={"coordinator:1": 1}))
+    assert refused.value.trouble is Trouble.STATE_VALUE
+    with pytest.raises(StateRefusedError, match="refuses what it had accepted"):
+        acquire(world.store(), "b" * 32)
+    memory.execute_command("DEL", key)
+    store = world.store()
+    assert acquire(store, "c" * 32).committed_txid == 1
+    store.confirm()
+    assert world.shown(0) + world.shown(1) == Counter(added)
 
 
 class Unreliable:
