@@ -109,6 +109,7 @@ def test_a_block_that_no_test_runs_says_why(document: str) -> None:
 # Shell -----------------------------------------------------------------------------------------------------------
 
 PROGRAMS = {".", "cd", "echo", "git", "grep", "kill", "mkdir", "pip", "pre-commit", "pytest", "redis-cli", "sleep"}
+PROGRAMS |= {"spark-submit"}
 """Programs of others: that they exist and how they are called is theirs to say."""
 KEYWORDS = {"until", "do", "done"}
 WRAPPERS = {"opentelemetry-instrument": 3}
