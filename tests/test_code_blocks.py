@@ -114,6 +114,7 @@ def test_the_page_about_shards_begins_a_topology_over_sixteen() -> None:
 # Shell -----------------------------------------------------------------------------------------------------------
 
 PROGRAMS = {".", "cd", "echo", "git", "grep", "kill", "mkdir", "pip", "pre-commit", "pytest", "redis-cli", "sleep"}
+PROGRAMS |= {"spark-submit"}
 """Programs of others: that they exist and how they are called is theirs to say."""
 KEYWORDS = {"until", "do", "done"}
 WRAPPERS = {"opentelemetry-instrument": 3}

@@ -15,7 +15,6 @@ from typing import Any
 
 from pyspark import SparkConf, SparkContext
 
-from coordinator.engines.spark.java.class_archive import JAVA_OPTIONS
 from coordinator.engines.spark.java.gateway import (
     abandon_context,
     output_of,
@@ -95,7 +94,7 @@ LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     # Java only moves bytes here; compiling it a second time took half of all its processor time
-    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 PYTHON_SETTING = "spark.pyspark.python"
 OUR_NAMES = "txbatch "

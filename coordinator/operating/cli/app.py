@@ -20,7 +20,6 @@ PLACES = {
         "init": ("commands.setup:init", "Write a small project into a new folder"),
         "doctor": ("commands.examine:doctor", "Examine server, Spark, machine and code before a run"),
         "acl": ("commands.setup:acl", "Print a line for the server's ACL file"),
-        "archive-classes": ("commands.setup:archive_classes", "Have Spark start sooner on this machine"),
         "run": ("commands.run:app", "Run a topology"),
     },
     "Look": {

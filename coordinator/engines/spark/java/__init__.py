@@ -1,1 +1,1 @@
-"""Spark's Java process: how it is started and reached, what it prints, whether it lives, and its archive of classes."""
+"""Spark's Java process: how it is started and reached, what it prints, and whether it lives."""

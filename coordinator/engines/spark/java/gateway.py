@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +23,6 @@ from typing import Any
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 
-from coordinator.engines.spark.java.class_archive import DEFAULT_OPTIONS, archive_options
 from coordinator.engines.spark.java.java_output import JavaOutput, java_missing, reason_of
 from coordinator.engines.spark.java.java_watch import GatewayProcess, JavaWatch
 from coordinator.engines.spark.spark_versions import check_spark, java_version_of_spark
@@ -33,6 +31,8 @@ from state.errors import EngineError
 _LOG = logging.getLogger("txbatch")
 LOG_CONFIGURATION = Path(__file__).with_name("log4j2.properties")
 LOG_LEVEL = "spark.log.level"
+DEFAULT_OPTIONS = "spark.driver.defaultJavaOptions"
+"""Stand before `spark.driver.extraJavaOptions`: what is said there wins."""
 LOCAL_ENVIRONMENT = {"SPARK_LOCAL_IP": "127.0.0.1"}
 """Spares Spark the search for an address, which fails where the machine's own name is not known."""
 
@@ -114,21 +114,6 @@ def end_java() -> None:
         gateway.proc.kill()
 
 
-def let_java_end(timeout_s: float) -> bool:
-    """Ends a Java process of ours; returns whether there was one that has done, in time and well, all it does then."""
-    gateway = running_gateway()
-    if gateway is None:
-        return False
-    forget_java()
-    gateway.shutdown()
-    gateway.proc.stdin.close()  # for which it waits
-    try:
-        return bool(gateway.proc.wait(timeout_s) == 0)
-    except subprocess.TimeoutExpired:
-        gateway.proc.kill()
-        return False
-
-
 def running_gateway() -> Any:
     """Pyspark's gateway to the Java process of this process; None if there is none."""
     return SparkContext._gateway  # noqa: SLF001 - there is no public question
@@ -147,10 +132,9 @@ def _log_error(*_: object) -> None:
 
 def _launched(conf: SparkConf, *, is_local: bool) -> tuple[JavaOutput, Any]:
     """Starts the Java process; its output and its gateway."""
-    options = [archive_options(conf), conf.get(DEFAULT_OPTIONS, "")]
     if LOG_CONFIGURATION.is_file():  # not if the package is in an archive
-        options.insert(0, f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}")
-    conf.set(DEFAULT_OPTIONS, " ".join(filter(None, options)))
+        ours = f"-Dlog4j2.configurationFile={LOG_CONFIGURATION.as_uri()}"
+        conf.set(DEFAULT_OPTIONS, f"{ours} {conf.get(DEFAULT_OPTIONS, '')}".rstrip())
     read_fd, write_fd = os.pipe()
     output = JavaOutput(read_fd)
     try:

@@ -1,4 +1,4 @@
-"""``txbatch init``, ``acl`` and ``archive-classes``: what is done once, before the first run."""
+"""``txbatch init`` and ``acl``: what is done once, before the first run."""
 
 from __future__ import annotations
 
@@ -63,15 +63,3 @@ def acl(
     rules = acl_rules(*keys, loads_functions=functions, level=level, fields_expire=expiring_fields)
     name = topology_id if user is None else check_name("user name", user)
     say(f"user {name} {' '.join(rules)} >PASSWORD")  # without the leading ``user``, for ACL SETUSER
-
-
-@command
-def archive_classes() -> None:
-    """Have Spark start sooner on this machine: keep its classes as Java has read them.
-
-    Once for each user, and again after an upgrade of Java or Spark; an archive that does not fit is not used.
-    """
-    from coordinator.engines.spark.java.archive_maker import make_archive  # imports Spark
-
-    made = make_archive()
-    say(f"txbatch: Spark's classes are in {made} ({made.stat().st_size / 1e6:.0f} MB); runs of this user use it")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark import SparkContext
 
 from coordinator.engines.spark.java import gateway as module
-from coordinator.engines.spark.java.class_archive import DEFAULT_OPTIONS
 from state.errors import EngineError
 
 LAST_WORDS = "Terminating due to java.lang.OutOfMemoryError: Metaspace\n"
@@ -43,7 +39,7 @@ def broken() -> int:
 
 
 @pytest.fixture
-def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """Has a Java process launched that dies at once; the settings of each."""
     seen: list[Settings] = []
 
@@ -55,7 +51,6 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
             proc=SimpleNamespace(pid=7, returncode=3, wait=lambda timeout: 3, poll=lambda: 3),
         )
 
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # a cache without an archive of classes
     monkeypatch.setattr(module, "SparkContext", Context)
     monkeypatch.setattr(module, "launch_gateway", launch_gateway)
     return seen
@@ -72,11 +67,11 @@ def test_the_last_words_of_a_java_process_that_dies_while_spark_starts_are_shown
 
 
 def test_a_java_options_setting_of_the_user_comes_after_ours(launched: list[Settings]) -> None:
-    conf: Any = Settings({DEFAULT_OPTIONS: "-Dtheirs=1"})
+    conf: Any = Settings({module.DEFAULT_OPTIONS: "-Dtheirs=1"})
     with pytest.raises(EngineError):
         module.start_context(conf, is_local=False)
 
-    ours, theirs = launched[0][DEFAULT_OPTIONS].split()
+    ours, theirs = launched[0][module.DEFAULT_OPTIONS].split()
     assert ours == f"-Dlog4j2.configurationFile={module.LOG_CONFIGURATION.as_uri()}"
     assert theirs == "-Dtheirs=1"
 
@@ -89,24 +84,3 @@ def test_an_error_of_the_accumulators_server_is_in_the_debug_log(caplog: pytest.
             module._log_error("request", "address")
 
     assert "a bug" in caplog.text
-
-
-@pytest.mark.parametrize(("code", "is_well"), [(0, True), (1, False), (None, False)])
-def test_a_java_process_that_is_to_end_is_killed_if_it_does_not(
-    monkeypatch: pytest.MonkeyPatch, code: int | None, is_well: bool
-) -> None:
-    did: list[str] = []
-
-    def wait(timeout_s: float) -> int:
-        if code is None:
-            raise subprocess.TimeoutExpired("java", timeout_s)
-        return code
-
-    proc = SimpleNamespace(
-        stdin=SimpleNamespace(close=lambda: did.append("closed")), wait=wait, kill=lambda: did.append("killed")
-    )
-    gateway = SimpleNamespace(shutdown=lambda: did.append("shut down"), proc=proc)
-    monkeypatch.setattr(SparkContext, "_gateway", gateway)
-    monkeypatch.setattr(module, "forget_java", lambda: did.append("forgotten"))
-    assert module.let_java_end(1.0) is is_well
-    assert did == ["forgotten", "shut down", "closed", *(["killed"] if code is None else [])]
