@@ -152,7 +152,7 @@ def test_a_shard_of_another_life_is_named():
 
 
 def test_two_histories_are_named():
-    """All servers go back and other batches are committed; then a shard is restored from a copy of the first history."""
+    """All servers go back, other batches are committed, and a shard is restored from a copy of the first history."""
     world = ShardedWorld(2)
     start = [server.memory.content() for server in world.servers]
     world.run(Random(8), 3)
