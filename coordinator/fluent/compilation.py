@@ -122,17 +122,23 @@ class Compilation:
         nodes: all nodes, the source first, each after its parents.
         user_modules: what executors import for the functions in them.
         parallelism: of every component but the source.
+        shards: of the topology.
     """
 
     def __init__(
-        self, topology_id: str, nodes: Sequence[StreamNode], user_modules: set[str], parallelism: int | None
+        self,
+        topology_id: str,
+        nodes: Sequence[StreamNode],
+        user_modules: set[str],
+        parallelism: int | None,
+        shards: int,
     ) -> None:
         _check_ends(nodes)
         _check_reads(nodes)
         source = nodes[0]
         assert isinstance(source.what, ReadFrom)
         self.builder = TransactionalTopologyBuilder(
-            topology_id, source.label, source.what.bolt, source.what.parallelism
+            topology_id, source.label, source.what.bolt, source.what.parallelism, shards=shards
         )
         self._modules, self._parallelism = user_modules, parallelism
         self._ids = {source.label}

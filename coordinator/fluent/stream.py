@@ -283,23 +283,31 @@ class Stream:
         return self._to(Refusal(refused, positions, said), self.fields, id_of(name_of(predicate)))
 
     def topology(
-        self, topology_id: str, *, parallelism: int | None = None, conf: Mapping[str, Any] | None = None
+        self,
+        topology_id: str,
+        *,
+        parallelism: int | None = None,
+        shards: int = 1,
+        conf: Mapping[str, Any] | None = None,
     ) -> Topology:
         """Returns the topology of all that was said of this stream's source, as `TransactionalTopologyBuilder.build`.
 
         Args:
             topology_id: names the topology and its keys.
             parallelism: of every component but the source; None leaves it to the planner, which chooses one task.
+            shards: how many hash slots its state is spread over; see docs/shards.md.
             conf: configuration handed to every `prepare`.
 
         Raises:
             TopologyError: nothing is kept, a step's rows go nowhere, or the topology could not run.
         """
-        return self.builder(topology_id, parallelism=parallelism).build(conf)
+        return self.builder(topology_id, parallelism=parallelism, shards=shards).build(conf)
 
-    def builder(self, topology_id: str, *, parallelism: int | None = None) -> TransactionalTopologyBuilder:
+    def builder(
+        self, topology_id: str, *, parallelism: int | None = None, shards: int = 1
+    ) -> TransactionalTopologyBuilder:
         """Returns the builder of the topology, to add components or limits that the short form has no word for."""
-        return Compilation(topology_id, self._nodes, self._modules, parallelism).builder
+        return Compilation(topology_id, self._nodes, self._modules, parallelism, shards).builder
 
     def _mapped(
         self, kind: type[MapStep], function: Callable[..., Any], to: Fields | None, of: Fields | None

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from coordinator import MemoryTransactionalSpout, stream
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
@@ -17,6 +18,7 @@ from coordinator.operating.transfer.importing import checked_export, import_stat
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
+from state import HashState
 from state.errors import StateRefusedError
 from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
@@ -156,3 +158,11 @@ def test_a_topology_that_is_named_like_a_shard_is_left_alone(sharded):
     sharded.client.hset("{typed.2}:txbatch:control", "format", "3")
     with pytest.raises(StateRefusedError, match=r"a topology named 'typed\.2' lives there"):
         sharded.run()
+
+
+def test_the_short_form_has_shards_too():
+    words = stream(MemoryTransactionalSpout({0: [[word] for word in WORDS]}, ["word"], 5))
+    words = words.count_by("word", into=HashState("counts"))
+    topology = words.topology("short", shards=3)
+    assert topology.shard_count == 3
+    assert states_of(topology) == states_of(words.topology("short"))
