@@ -26,6 +26,8 @@ from state.troubles import Trouble
 
 DECISIONS_KEPT = 256
 """How many of the last decisions a shard keeps: as many groups as home may lose and take back."""
+ANSWER_S = 0.1
+"""How long one look at the answer of a replica takes at most."""
 _NO_DESCRIPTIONS = ["", "", ""]  # checksum of metadata, source and topology, which only home writes
 
 
@@ -133,7 +135,10 @@ class Shard(RedisTopology):
         return self._named(reply)
 
     def make_durable(self) -> None:
-        """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision."""
+        """Waits until what is staged is as durable as the run asked, so that no loss can take it from a decision.
+
+        A StateRefusedError says that it is not in time; nothing was decided.
+        """
         if self._asked.level is not DurabilityLevel.REPLICA:
             return  # with level fsync no reply comes before the disk has it
         if self._barrier is None:
@@ -142,8 +147,15 @@ class Shard(RedisTopology):
             self._barrier = Barrier(own, wrapped, self._asked, clock=self._clock)
         wrapped = self._barrier.wrapped
         self._barrier.ask(lambda: self._write_barrier(wrapped))
-        while not self._barrier.answer(timeout_s=1.0):
-            pass
+        started_s = self._clock()
+        while not self._barrier.answer(timeout_s=ANSWER_S):
+            if self._clock() - started_s > self.unreachable_timeout_s:
+                self._barrier.close()
+                raise StateRefusedError(
+                    f"{self.name}, has confirmed nothing at durability {self._asked.level.value} for "
+                    f"{self.unreachable_timeout_s:g} s: a replica is away or lags; fix that, or ask for less, and run "
+                    "again; nothing was decided, and nothing is lost"
+                ).about(Trouble.NOT_DURABLE)
 
     def apply(self, chain: str) -> int:
         """Makes what is staged visible, once the group with this chain is decided.

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from coordinator.transactional.machine import releases
+from coordinator.transactional.options import RunOptions
+from state.commits.commit import CommitStatus
 from state.errors import NotDurableError, StateRefusedError, TransactionError
 from state.records.durability import ServerDurability
 from state.redis_server.program import find_server_program
+from state.redis_shards.sharded_store import ShardedStore
 from state.redis_topology.barrier import Barrier
+from state.troubles import Trouble
 from tests.conftest import redis_program
 from tests.support.runs.durable_runs import Hearing, committed_on, is_a_prefix, run_on
 from tests.support.runs.forgetful_world import CONTROL, TRANSACTIONS
 from tests.support.stores.black_hole import BlackHole
+from tests.support.stores.builders import NONCE, acquire, attempt, commit_of, counts
 from tests.support.stores.mortal_server import MortalServer, has_strace, synced_bytes
 
 pytestmark = pytest.mark.redis
@@ -218,6 +223,33 @@ def pair(program) -> Iterator[tuple[MortalServer, MortalServer, BlackHole]]:
             else:
                 pytest.fail("the replica never was in step")
         yield primary, replica, between
+
+
+@pytest.mark.timeout(120)
+def test_over_shards_nothing_is_decided_before_the_replica_has_what_is_staged(pair):
+    primary, replica, between = pair
+    with closing(sharded_store(primary.url)) as store:
+        assert store.commit(commit_of(counts(a=1, b=1, c=1), attempt(1))).status is CommitStatus.OK
+        between.swallow()
+        with pytest.raises(StateRefusedError, match="has confirmed nothing at durability replica") as refused:
+            store.commit(commit_of(counts(a=1, b=1, c=1), attempt(2)))
+        assert refused.value.trouble is Trouble.NOT_DURABLE
+    with primary.client() as client:
+        assert client.hget("{wc}:txbatch:control", "committed") == b"1"
+    primary.kill()
+    with replica.client() as client:
+        client.execute_command("REPLICAOF", "NO", "ONE")
+    with closing(sharded_store(replica.url, level="memory", nonce="b" * 32)) as store:
+        store.confirm()
+        assert store.commit(commit_of(counts(a=1, b=1, c=1), attempt(2))).status is CommitStatus.OK
+
+
+def sharded_store(url: str, *, level: str = "replica", nonce: str = NONCE) -> ShardedStore:
+    """A store of three shards that owns its topology."""
+    store = ShardedStore(url, "wc", shard_count=3, unreachable_timeout_s=1.0)
+    store.check_server(RunOptions(durability=level).asked_durability())
+    acquire(store, nonce)
+    return store
 
 
 def test_what_was_released_at_level_replica_is_on_the_replica_that_takes_over(pair, monkeypatch):
