@@ -96,6 +96,12 @@ class Keys:
         """Returns the plain Redis key of the state with that name; for a state with parts, name it by `member_name`."""
         return f"{{{self.topology_id}}}:{name}"
 
+    def shown(self, name: str, shard_count: int) -> str:
+        """Returns the key of a state for readers; with shards, as in ``{topology_id.0..15}:counts``."""
+        if shard_count == 1:
+            return self.state(name)
+        return f"{{{self.topology_id}.0..{shard_count - 1}}}:{name}"
+
     def parts_pattern(self, name: str) -> str:
         """Glob that matches the keys of all parts of a state."""
         return f"{self.pattern[:-1]}{name}:*"

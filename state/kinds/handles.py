@@ -61,7 +61,7 @@ def bound_states(committer: object) -> dict[str, DeclaredState]:
     return {**declared_states(committer), **(committer.read_states if isinstance(committer, GivenStates) else {})}
 
 
-def key_shown(declared: DeclaredState, keys: Keys) -> str:
+def key_shown(declared: DeclaredState, keys: Keys, shard_count: int) -> str:
     """Returns the Redis key of a declared state for readers, as in ``{topology_id}:views:<day>``."""
-    key = keys.state(declared.name)
+    key = keys.shown(declared.name, shard_count)
     return f"{key}:<{declared.part_name}>" if isinstance(declared, StateFamily) else key

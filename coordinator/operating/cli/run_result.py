@@ -166,5 +166,5 @@ def _summary(topology: Topology, statistics: RunStatistics, server: ServerChoice
     keys = Keys(topology.topology_id)
     for component in topology.components:
         for handle in declared_states(component.spec).values():
-            lines.append(f"  {handle.kind.value} {key_shown(handle, keys)} in {server}")
+            lines.append(f"  {handle.kind.value} {key_shown(handle, keys, topology.shard_count)} in {server}")
     return lines

@@ -79,7 +79,8 @@ def state_totals(records: RedisRecords) -> tuple[int, list[StateTotals]]:
     for name, members in names.items():
         state, sizes = states[name], [next(found) for _ in members]
         present = [size for size in sizes if size]
-        key = records.keys.state(name) + ("" if state.part_type is None else f":<{state.part_type.value}>")
+        key = records.keys.shown(name, max(1, len(records.shards)))
+        key += "" if state.part_type is None else f":<{state.part_type.value}>"
         totals.append(StateTotals(state, key, sum(present), None if state.part_type is None else len(present)))
     return int(committed), totals
 

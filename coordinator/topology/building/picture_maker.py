@@ -44,11 +44,12 @@ def picture_of(topology: ComponentGraph, handed_over: Iterable[tuple[str, str]] 
 
     `handed_over` has (emitting component, receiving component) of the subscriptions that need no shuffle.
     """
-    in_memory = frozenset(handed_over)
+    in_memory, keys = frozenset(handed_over), Keys(topology.topology_id)
+    shard_count: int = getattr(topology, "shard_count", 1)  # a plain topology keeps no state
     return TopologyPicture(
         topology_id=topology.topology_id,
         kind=topology.kind,
-        nodes=tuple(_node(component, Keys(topology.topology_id)) for component in topology.components),
+        nodes=tuple(_node(component, keys, shard_count) for component in topology.components),
         edges=tuple(
             _edge(topology, component, subscription, in_memory)
             for component in topology.components
@@ -65,7 +66,7 @@ def class_name(thing: Any) -> str:
     return one_line(type(thing).__qualname__.rpartition("<locals>.")[2], _NAME_LIMIT)
 
 
-def _node(component: Component, keys: Keys) -> Node:
+def _node(component: Component, keys: Keys, shard_count: int) -> Node:
     notes = []
     if component.master_id is not None:
         notes.append(f"sub-topology {component.master_id}")
@@ -76,7 +77,7 @@ def _node(component: Component, keys: Keys) -> Node:
         kind=component.kind.value,
         class_name=class_name(component.spec),
         task_count=component.task_count,
-        states=tuple(_state(handle, keys) for handle in declared_states(component.spec).values()),
+        states=tuple(_state(handle, keys, shard_count) for handle in declared_states(component.spec).values()),
         note=", ".join(notes),
     )
 
@@ -95,9 +96,9 @@ def _edge(
     )
 
 
-def _state(handle: DeclaredState, keys: Keys) -> PicturedState:
+def _state(handle: DeclaredState, keys: Keys, shard_count: int) -> PicturedState:
     held = held_in_words(handle.kind, handle.field_type.value, handle.value_type.value)
-    return PicturedState(handle.name, key_shown(handle, keys), handle.kind.redis_type, held)
+    return PicturedState(handle.name, key_shown(handle, keys, shard_count), handle.kind.redis_type, held)
 
 
 def held_in_words(kind: StateKind, field: str, value: str) -> str:
@@ -121,7 +122,7 @@ def picture_of_description(topology_id: str, description: str) -> TopologyPictur
         components: dict[str, Any] = found["components"]
         inputs = {name: [_input(text) for text in each["inputs"]] for name, each in components.items()}
         order = _flow_order(inputs)
-        states = _states_of(topology_id, found["states"])
+        states = _states_of(topology_id, found["states"], int(found.get("shards", 1)))
         nodes = tuple(_described_node(name, components[name], states.get(name, ())) for name in order)
         edges = tuple(
             Edge(source, name, stream, (), grouping) for name in order for source, stream, grouping in inputs[name]
@@ -170,12 +171,15 @@ def _described_node(name: str, component: Mapping[str, Any], states: tuple[Pictu
     return Node(name, kind, "", int(component["tasks"]), states)
 
 
-def _states_of(topology_id: str, states: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[PicturedState, ...]]:
+def _states_of(
+    topology_id: str, states: Mapping[str, Mapping[str, Any]], shard_count: int
+) -> dict[str, tuple[PicturedState, ...]]:
     found: dict[str, tuple[PicturedState, ...]] = {}
     for name, state in sorted(states.items()):
         kind, value, field = StateKind(state["kind"]), str(state["value"]), str(state["field"])
         part = ":…" if "parts" in state else ""
         held = held_in_words(kind, field, value)
-        shown = PicturedState(f"{name}{part}", f"{Keys(topology_id).state(name)}{part}", kind.redis_type, held)
+        key = Keys(topology_id).shown(name, shard_count)
+        shown = PicturedState(f"{name}{part}", f"{key}{part}", kind.redis_type, held)
         found[str(state["owner"])] = (*found.get(str(state["owner"]), ()), shown)
     return found
