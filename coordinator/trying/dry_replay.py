@@ -7,10 +7,10 @@ exactly that batch again. Only here the server is one in memory, which is forgot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from coordinator.engines.local.cluster import LocalCluster
-from coordinator.server_choice import open_store
 from coordinator.sources.data_frame_batches import DataFrameBatches
 from coordinator.sources.micro_batches import MicroBatches
 from coordinator.spouts.spout_kind import SpoutKind
@@ -24,6 +24,7 @@ from state.errors import TopologyError
 from state.keys import metadata_field, parse_metadata_field
 from state.records.topology_overview import FoundTopology
 from state.records.transaction_history import KnownTransaction
+from state.redis_topology.store import RedisStore
 
 NONCE = "0" * 32
 
@@ -83,6 +84,7 @@ def replay_dry(
 
 
 def _run_again(topology: Topology, txid: int, source: str, entries: Mapping[str, Any]) -> Iterator[DryBatch]:
+    topology = replace(topology, shard_count=1)  # nothing is committed, and nothing is read
     options = RunOptions(
         last_txid=txid,
         tells_spout=False,
@@ -112,7 +114,7 @@ def _entries(known: KnownTransaction, before: KnownTransaction, stored: Mapping[
 
 
 def _seed(cluster: LocalCluster, topology: Topology, txid: int, source: str, entries: Mapping[str, Any]) -> None:
-    store = open_store("redis://memory", topology, client=cluster.client)
+    store = RedisStore("redis://memory", topology.topology_id, client=cluster.client)
     store.check_server()
     store.acquire(nonce=NONCE, new_generation=NONCE, topology=described(topology), source_fingerprint=source)
     store.store_metadata(entries)

@@ -105,10 +105,6 @@ class ShardedStore(RedisStore):
         for shard in self._shards:
             shard.check_server(asked, expires=expires, fields_expire=fields_expire)
 
-    def look(self) -> FoundTopology | None:
-        found = super().look()
-        return None if found is None else replace(found, metadata=_without_chains(found.metadata))
-
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
         names, with_parts = list(names), list(with_parts)
         found = [*super().existing_states(names, with_parts)]
@@ -204,7 +200,7 @@ class ShardedStore(RedisStore):
         if ahead[0].committed > committed:
             committed = self._take_back(committed, ahead[1])
         for standing, shard in zip(standings, self._shards, strict=True):
-            if standing.committed < committed and standing.staged_chain == self._chain:
+            if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
                 shard.apply(self._chain)
             elif standing.committed < committed:
                 raise self._apart(
@@ -216,7 +212,8 @@ class ShardedStore(RedisStore):
                     f"{shard.name}, has another history than home up to txid {committed}: one of their servers holds "
                     "what the other has never seen"
                 )
-        return replace(found, committed_txid=committed, metadata=_without_chains(self._metadata))
+        metadata = {name: value for name, value in self._metadata.items() if not is_chain(name)}
+        return replace(found, committed_txid=committed, metadata=metadata)
 
     def _take_back(self, committed: int, shard: Shard) -> int:
         """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""
@@ -283,7 +280,3 @@ class ShardedStore(RedisStore):
             if error is not None:
                 raise error
         return [future.result() for future in futures]
-
-
-def _without_chains(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in metadata.items() if not is_chain(name)}

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from state.commits.dead_letters import DEAD_LETTERS_STATE, letter_of
 from state.commits.quarantine import QuarantineRecord, unpack_record
 from state.errors import StateRefusedError, TopologyError
-from state.keys import Keys, parse_metadata_field
+from state.keys import CHAIN_SCOPE, Keys, parse_metadata_field
 from state.metadata import checked_control, unpack_metadata
 from state.printable import said_by
 from state.records.durability import ServerDurability, durable_txids
@@ -117,7 +117,7 @@ class Onlooker:
             committed_txid=_txid(keys, committed),
             history_from=None if history_from is None else _txid(keys, history_from),
             receipt=parse_receipt(keys, _text_or_empty(receipt)) if kept is None else kept.receipt,
-            metadata=metadata if kept is None else {**kept.metadata, **metadata},
+            metadata=_of_sources(metadata if kept is None else {**kept.metadata, **metadata}),
             has_replay_mark=has_replay_mark,
             left_out={} if kept is None else kept.left_out,
             story=None if story is None else story_of(text_of(story)),
@@ -230,6 +230,11 @@ def onlooker_at(url: str, *, revive: Callable[[], None] | None = None) -> Onlook
     """Returns an onlooker of the server at this address, not connected yet; `revive` starts an ended private server."""
     client = connect(url, socket_timeout_s=ANSWER_TIMEOUT_S)
     return Onlooker(RedisConnection(client, redact(url), timeout_s=RETRY_S, revive=revive))
+
+
+def _of_sources(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns metadata without what shards note of a group."""
+    return {scope: value for scope, value in metadata.items() if scope != CHAIN_SCOPE}
 
 
 def _number(text: str) -> int | None:

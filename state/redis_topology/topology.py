@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 from state.commits.quarantine import QuarantineRecord
 from state.errors import StateRefusedError
-from state.keys import Keys
+from state.keys import Keys, is_chain
 from state.metadata import checked_control, unpack_metadata, verified_metadata
 from state.records.durability import (
     GUARANTEED,
@@ -153,7 +153,8 @@ class RedisTopology:
         committed, source, topology, stored_sum = map(text_of, reply[:4])
         checked_control(self.keys, {"committed": committed})
         packed = verified_metadata(self.keys, reply[4:], stored_sum)[0]
-        return FoundTopology(int(committed), source, topology, unpack_metadata(self.keys, packed))
+        found = {field: value for field, value in unpack_metadata(self.keys, packed).items() if not is_chain(field)}
+        return FoundTopology(int(committed), source, topology, found)
 
     def overview(self, *, with_samples: bool = False) -> TopologyOverview | None:
         """Returns what is stored about the topology, and what its run tells, or None; see `Onlooker.overview`."""

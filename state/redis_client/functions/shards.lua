@@ -23,7 +23,9 @@ local function take_shard(keys, argv)
     return {'FOREIGN', keys[3]}
   end
   require_rights(control, 'HMGET', 'HSET', 'HINCRBY')
-  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'revision', 'begun', 'ended', 'dropping')
+  require_right('DEL', keys[2])
+  local found = redis.call('HMGET', control, 'format', 'fence', 'generation', 'revision', 'begun', 'ended', 'dropping',
+    'committed')
   if kind_of(control) == 'none' then
     local counted = first_count(generation)
     redis.call('HSET', control, 'format', FORMAT, 'fence', fence, 'generation', generation, 'revision', '1', 'last_call', '',
@@ -34,7 +36,7 @@ local function take_shard(keys, argv)
     return {'VERSION', 'stored format is ' .. shown(found[1] or '') .. ', expected ' .. shown(FORMAT)}
   elseif half_written(found[5], found[6]) then
     return {'TORN', half_written(found[5], found[6])}
-  elseif found[3] ~= generation then
+  elseif found[3] ~= generation and found[8] ~= '0' then -- else home has lost its first start: nothing is applied here
     return {'OTHER_LIFE', found[3] or ''}
   elseif found[2] ~= fence then
     if (fence_counter(found[2] or '') or 0) >= fence_counter(fence) then
@@ -42,8 +44,11 @@ local function take_shard(keys, argv)
     end
     local write = {}
     begin_write(control, write)
-    redis.call('HSET', control, 'fence', fence, 'revision', decimal(tonumber(found[4]) + 1), 'last_call', '', 'topology',
-      topology, 'ended', write.begun)
+    if found[3] ~= generation then
+      redis.call('DEL', keys[2])
+    end
+    redis.call('HSET', control, 'fence', fence, 'generation', generation, 'revision', decimal(tonumber(found[4]) + 1),
+      'last_call', '', 'topology', topology, 'ended', write.begun)
   end
   local own = redis.call('HMGET', control, 'revision', 'committed', 'chain')
   local part = redis.call('HMGET', keys[2], 'chain', 'last', 'keys')

@@ -151,6 +151,17 @@ def test_a_shard_of_another_life_is_named():
         acquire(world.store(), "c" * 32, new_generation="c" * 32)
 
 
+def test_a_start_that_home_has_lost_before_anything_was_committed_is_made_again():
+    """Its shards are of a life that nobody knows any more, and hold nothing."""
+    world = ShardedWorld(3)
+    acquire(world.store(), "a" * 32)
+    world.servers[0].memory.become({})
+    store = world.store()
+    acquire(store, "c" * 32, new_generation="c" * 32)
+    assert store.commit(commit_of(counts(a=1), attempt(1))).status is CommitStatus.OK
+    store.confirm()
+
+
 def test_two_histories_are_named():
     """All servers go back, other batches are committed, and a shard is restored from a copy of the first history."""
     world = ShardedWorld(2)
