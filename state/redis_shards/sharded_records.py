@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from heapq import merge
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from state.errors import StateRefusedError
 from state.keys import RESERVED_NAME, is_chain, split_member
-from state.records.declared_states import DescribedState
-from state.records.stored_records import Content, Entries, StateImage, StoredPiece, StreamPosition
+from state.records.declared_states import DescribedState, declared_states_of
+from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_client.connection import RedisConnection, pairs_of
 from state.redis_topology.all_records import Commands, RedisRecords, Sought, WholeReply
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
-from state.values.state_kind import KeptEnd, StateKind
+from state.values.state_kind import KeptEnd, Retention, StateKind
 
 Read = tuple[dict[str, str], dict[str, WholeReply]]
 """A control hash, and whole states by name."""
 MOMENT_TRIES = 100
 PAUSE_S = 0.01
 """Between two tries to read all shards at one transaction: about as long as a group takes to be applied."""
+STILL_S = 1.0
+"""A run that has decided nothing for so long is not too fast to be read."""
 
 
 class ShardedRecords(RedisRecords):
@@ -44,6 +47,7 @@ class ShardedRecords(RedisRecords):
     ) -> None:
         super().__init__(home._connection, home.keys)  # noqa: SLF001 - of the same class
         self._home, self._pause = home, pause
+        self._bounds = _bounds_of(home.description())
         self.shards = tuple(RedisRecords(each, home.keys.shard(number)) for number, each in enumerate(connections))
 
     # One state
@@ -62,24 +66,44 @@ class ShardedRecords(RedisRecords):
     def with_expiries(self, piece: StoredPiece) -> StoredPiece:
         entries: Entries = []
         expiries: dict[bytes, int] = {}
-        for shard in self.shards:
-            found = shard.with_expiries(piece)
-            entries += found.entries
-            expiries |= found.expiries
+        for number, shard in enumerate(self.shards):
+            own = replace(piece, entries=self._own(number, piece.name, piece.kind, piece.entries))
+            if own.entries:
+                found = shard.with_expiries(own)
+                entries += found.entries
+                expiries |= found.expiries
         return replace(piece, entries=entries, expiries=expiries)
 
     def entries(self, name: str, kind: StateKind) -> Iterator[Entries]:
         if _is_record(name):
             yield from self._home.entries(name, kind)
-            return
-        for shard in self._holding(name, kind):
-            yield from shard.entries(name, kind)
+        elif self._bound(name) is not None:
+            yield [*chain.from_iterable(self.ranked(name, from_lowest=True))]
+        elif kind not in SPREAD_KINDS:
+            yield from self._of(name, kind).entries(name, kind)
+        else:
+            for number, shard in enumerate(self.shards):
+                for piece in shard.entries(name, kind):
+                    yield self._own(number, name, kind, piece)
 
     def ranked(self, name: str, *, from_lowest: bool) -> Iterator[Entries]:
         """Yields members and scores of a sorted set by rank; each shard keeps as many as the whole set is to have."""
-        ranked = (chain.from_iterable(shard.ranked(name, from_lowest=from_lowest)) for shard in self.shards)
-        for entry in merge(*ranked, key=_score, reverse=not from_lowest):
-            yield [entry]
+        bound = self._bound(name)
+        is_rising = from_lowest if bound is None else bound.side is KeptEnd.LOWEST
+        entries = merge(
+            *(self._ranked_on(number, name, from_lowest=is_rising) for number in range(len(self.shards))),
+            key=_score,
+            reverse=not is_rising,
+        )
+        if bound is None:
+            yield from ([entry] for entry in entries)
+        else:
+            kept = [*islice(entries, bound.most)]
+            yield kept if is_rising == from_lowest else kept[::-1]
+
+    def _ranked_on(self, number: int, name: str, *, from_lowest: bool) -> Iterator[tuple[bytes, bytes]]:
+        for piece in self.shards[number].ranked(name, from_lowest=from_lowest):
+            yield from self._own(number, name, StateKind.SORTED_SET, piece)
 
     def distinct_count(self, name: str) -> int:
         return self._of(name, StateKind.HYPERLOGLOG).distinct_count(name)
@@ -87,22 +111,47 @@ class ShardedRecords(RedisRecords):
     def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
         return self.shards[shard_of(name, kind, field, len(self.shards))].entry(name, kind, field)
 
+    def misplaced(self, name: str, kind: StateKind) -> Iterator[tuple[str, bytes]]:
+        """Yields the key and the field of what lies on a shard that is not its own, where nobody reads it."""
+        for number, shard in enumerate(self.shards):
+            for piece in shard.entries(name, kind) if kind in SPREAD_KINDS else ():
+                own = set(self._own(number, name, kind, piece))
+                yield from ((shard.keys.state(name), entry[0]) for entry in piece if entry not in own)
+
+    def _own(self, number: int, name: str, kind: StateKind, entries: Entries) -> Entries:
+        """Returns the entries that are a shard's: another program may have put others there."""
+        if kind not in SPREAD_KINDS:
+            return entries
+        return [entry for entry in entries if shard_of(name, kind, entry[0], len(self.shards)) == number]
+
+    def _bound(self, name: str) -> Retention | None:
+        return self._bounds.get(split_member(name)[0])
+
+    # All states at one moment
+
     def entry_counts(self, kinds: Mapping[str, StateKind]) -> tuple[str, list[int]]:
-        committed, _ = self._home.entry_counts({})
-        counts = [shard.entry_counts(kinds)[1] for shard in self.shards]
-        return committed, [sum(each) for each in zip(*counts, strict=True)]
+        for _ in range(MOMENT_TRIES):
+            committed, _nothing = self._home.entry_counts({})
+            found = [shard.entry_counts(kinds) for shard in self.shards]
+            if all(applied == committed for applied, _ in found) and self._home.entry_counts({})[0] == committed:
+                totals = [sum(each) for each in zip(*(counts for _, counts in found), strict=True)]
+                bounds = map(self._bound, kinds)
+                return committed, [
+                    total if bound is None else min(total, bound.most)
+                    for total, bound in zip(totals, bounds, strict=True)
+                ]
+            self._pause(PAUSE_S)
+        raise self._apart()
 
     def entry_count(self, sought: Sought) -> int:
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
         records = replace(sought, kinds={name: kind for name, kind in sought.kinds.items() if _is_record(name)})
         return self._home.entry_count(records) + sum(self.entry_counts(states)[1])
 
-    # All states at one moment
-
     def moment(self) -> tuple[str, ...]:
         """Returns the moment of home; while a shard has not applied what home has decided, one that never was."""
-        home = self._home.moment()
-        return home if self._have_applied(self._committed(self._home)) else ("", *home)
+        home, committed = self._home.moment(), self._committed(self._home)
+        return home if all(self._committed(shard) == committed for shard in self.shards) else ("", *home)
 
     def at_moment(self, sought: Sought, commands: Commands) -> Read:
         records = {name: kind for name, kind in sought.kinds.items() if _is_record(name)}
@@ -115,49 +164,85 @@ class ShardedRecords(RedisRecords):
                 )
             have_applied = all(own.get("committed") == control.get("committed") for own, _ in pieces)
             if have_applied and self._home.moment() == (control.get("generation", ""), control.get("revision", "")):
-                return control, found | _joined(whole for _, whole in pieces)
+                return control, found | self._joined([whole for _, whole in pieces])
             self._pause(PAUSE_S)
-        raise StateRefusedError(
-            f"topology {self.keys.topology_id!r} commits faster than its {len(self.shards)} shards can be read at one "
+        raise self._apart()
+
+    def image(self, states: Iterable[DescribedState]) -> StateImage:
+        """Returns what one slot would hold, without chains."""
+        image = super().image(states)
+        return replace(image, metadata={name: value for name, value in image.metadata.items() if not is_chain(name)})
+
+    def _apart(self) -> StateRefusedError:
+        """Returns why shards could not be read at one transaction: a run is too fast, or was killed half-way."""
+        topology_id, before = self.keys.topology_id, self._home.moment()
+        self._pause(STILL_S)
+        committed = self._committed(self._home)
+        behind = [shard.keys.topology_id for shard in self.shards if self._committed(shard) != committed]
+        if self._home.moment() == before and behind:
+            return StateRefusedError(
+                f"topology {topology_id!r} cannot be read at one transaction: {', '.join(behind)} has not applied all "
+                f"that was decided, up to txid {committed}; a run was killed, or a server has lost writes; run the "
+                "topology: it applies what is missing, or says what is lost"
+            )
+        return StateRefusedError(
+            f"topology {topology_id!r} commits faster than its {len(self.shards)} shards can be read at one "
             "transaction; stop its run, or read what you need shard by shard"
         )
 
-    def image(self, states: Iterable[DescribedState]) -> StateImage:
-        """Returns what one slot would hold: without chains, and with as many members as a bounded state is to have."""
-        described = {state.name: state for state in states}
-        image = super().image(described.values())
-        metadata = {field: value for field, value in image.metadata.items() if not is_chain(field)}
-        contents = {name: _bounded(held, described.get(split_member(name)[0])) for name, held in image.states.items()}
-        return replace(image, metadata=metadata, states=contents)
-
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:
+        """Reads one shard at one moment of its own; its parts are looked for anew, as a run may have added some."""
+        there = shard.sought(sought.growing)
+        whole = {
+            name: kind for name, kind in sought.kinds.items() if not _is_record(name) and not split_member(name)[1]
+        }
         kinds = {
             name: kind
-            for name, kind in sought.kinds.items()
-            if not _is_record(name) and (kind in SPREAD_KINDS or self._of(name, kind) is shard)
+            for name, kind in {**whole, **there.kinds}.items()
+            if kind in SPREAD_KINDS or self._of(name, kind) is shard
         }
-        return shard.at_moment(replace(sought, since=shard.moment(), kinds=kinds), commands)
+        return shard.at_moment(replace(there, kinds=kinds), commands)
 
-    def _holding(self, name: str, kind: StateKind) -> Sequence[RedisRecords]:
-        return self.shards if kind in SPREAD_KINDS else (self._of(name, kind),)
+    def _joined(self, pieces: Sequence[Mapping[str, WholeReply]]) -> dict[str, WholeReply]:
+        """Returns whole states from what each shard holds of them."""
+        joined: dict[str, WholeReply] = {}
+        for number, piece in enumerate(pieces):
+            for name, whole in piece.items():
+                if whole.kind in SPREAD_KINDS:
+                    whole = replace(whole, reply=self._own_items(number, name, whole))
+                known = joined.get(name)
+                joined[name] = whole if known is None else _with(known, whole)
+        for name, whole in joined.items():
+            bound = self._bound(name)
+            if whole.kind is StateKind.SORTED_SET:
+                ranked = sorted(whole.reply, key=lambda pair: (float(pair[1]), bytes(pair[0])))
+                if bound is not None:
+                    ranked = ranked[-bound.most :] if bound.side is KeptEnd.HIGHEST else ranked[: bound.most]
+                joined[name] = replace(whole, reply=ranked)
+        return joined
+
+    def _own_items(self, number: int, name: str, whole: WholeReply) -> list[Any]:
+        if whole.kind is StateKind.SET:
+            return [entry[0] for entry in self._own(number, name, whole.kind, [(each, b"") for each in whole.reply])]
+        return self._own(number, name, whole.kind, list(pairs_of(whole.reply)))
 
     def _of(self, name: str, kind: StateKind) -> RedisRecords:
         return self.shards[shard_of(name, kind, "", len(self.shards))]
-
-    def _have_applied(self, committed: str) -> bool:
-        return all(self._committed(shard) == committed for shard in self.shards)
 
     @staticmethod
     def _committed(records: RedisRecords) -> str:
         return records.entry_counts({})[0]
 
 
-def _bounded(held: Content, state: DescribedState | None) -> Content:
-    side, _, most = ("" if state is None else state.keep).partition(" ")
-    if not isinstance(held, Mapping) or side not in (KeptEnd.HIGHEST, KeptEnd.LOWEST):
-        return held
-    ranked = sorted(held.items(), key=lambda entry: (float(entry[1]), entry[0]), reverse=side == KeptEnd.HIGHEST)
-    return dict(ranked[: int(most)])
+def _bounds_of(description: str) -> dict[str, Retention]:
+    """Returns state -> what it keeps, of the sorted sets that keep their best members only."""
+    bounds: dict[str, Retention] = {}
+    with suppress(ValueError):
+        for name, state in declared_states_of(description).items():
+            side, _, most = state.keep.partition(" ")
+            if side in (KeptEnd.HIGHEST, KeptEnd.LOWEST):
+                bounds[name] = Retention(KeptEnd(side), int(most))
+    return bounds
 
 
 def _is_record(name: str) -> bool:
@@ -168,21 +253,6 @@ def _score(entry: tuple[bytes, bytes]) -> tuple[float, bytes]:
     return float(entry[1]), entry[0]
 
 
-def _joined(pieces: Iterable[Mapping[str, WholeReply]]) -> dict[str, WholeReply]:
-    """Returns whole states from what each shard holds of them."""
-    joined: dict[str, WholeReply] = {}
-    for piece in pieces:
-        for name, whole in piece.items():
-            known = joined.get(name)
-            joined[name] = whole if known is None else _with(known, whole)
-    return joined
-
-
 def _with(known: WholeReply, other: WholeReply) -> WholeReply:
     ends = [at for at in (known.expires_ms, other.expires_ms) if at is not None]
-    reply: list[Any] = [*known.reply, *other.reply]
-    if known.kind is not StateKind.SET:
-        reply = [*pairs_of(known.reply), *pairs_of(other.reply)]
-    if known.kind is StateKind.SORTED_SET:
-        reply.sort(key=lambda pair: (float(pair[1]), bytes(pair[0])))
-    return replace(known, reply=reply, expires_ms=max(ends, default=None))
+    return replace(known, reply=[*known.reply, *other.reply], expires_ms=max(ends, default=None))

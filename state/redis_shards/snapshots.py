@@ -16,12 +16,11 @@ from state.keys import Keys, split_member
 from state.kinds.state_family import PartType, StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
-from state.records.stored_records import Entries
 from state.redis_client.connection import RedisConnection
 from state.redis_topology.all_records import READ_COMMANDS, RedisRecords, WholeReply, entries_of
 from state.redis_topology.refusals import TORN_REMEDY
 from state.troubles import Trouble
-from state.values.state_kind import KeptEnd, Retention, StateKind, ValueType
+from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored
 
 _KEYED = (StateKind.HASH, StateKind.SET, StateKind.SORTED_SET)
@@ -126,7 +125,7 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
     if handle.kind is StateKind.HYPERLOGLOG:
         return int(whole.reply)
     where = f"state {handle.name!r}"
-    entries = _kept(entries_of(handle.kind, whole.reply), handle.retention)
+    entries = entries_of(handle.kind, whole.reply)
     if handle.kind is StateKind.STREAM:
         return {entry_id.decode(): _fields(handle, packed, where) for entry_id, packed in entries}
     fields = [decode_stored(field, handle.field_type, where) for field, _ in entries if handle.kind in _KEYED]
@@ -143,13 +142,6 @@ def _decoded(handle: StateHandle[Any], whole: WholeReply) -> Any:
         case StateKind.SET:
             return set(fields)
     return dict(zip(fields, values, strict=True))
-
-
-def _kept(entries: Entries, retention: Retention) -> Entries:
-    """Returns the members that a ranked state keeps, of which each shard has as many as the whole is to have."""
-    if not retention.is_ranked:
-        return entries
-    return entries[-retention.most :] if retention.side is KeptEnd.HIGHEST else entries[: retention.most]
 
 
 def _fields(handle: StateHandle[Any], packed: bytes, where: str) -> dict[str, Any]:

@@ -117,10 +117,14 @@ class RedisRecords:
         self._connection = connection
         self.keys = keys
 
+    def description(self) -> str:
+        """Returns the topology as it is stored; "" if it is not."""
+        found = self._connection.call("HGET", self.keys.control, "topology")
+        return "" if found is None else text_of(found)
+
     def shard_count(self) -> int:
         """Returns how many shards hold the topology's state, by its stored description; 1 if that cannot be read."""
-        found = self._connection.call("HGET", self.keys.control, "topology")
-        return 1 if found is None else shard_count_of(text_of(found))
+        return shard_count_of(self.description())
 
     def records(self) -> StoredRecords:
         """Returns what txbatch stores of the topology, all of one moment."""
