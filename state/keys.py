@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 from state.errors import TopologyError
 
 NAME_RULE = "1 to 64 of the characters A-Z a-z 0-9 _ . -, not dots alone"
+NAME_LENGTH_MAX = 64
 RESERVED_NAME = "txbatch"
 _SHARD = f"{RESERVED_NAME}:shard"
 PART_LENGTH_MAX = 200
@@ -77,6 +78,11 @@ class Keys:
         return self.control == self.state(_SHARD)
 
     @property
+    def other_control(self) -> str:
+        """The record of somebody else in this slot: of a topology named like this shard, or the reverse."""
+        return self.state(f"{RESERVED_NAME}:control" if self.is_shard else _SHARD)
+
+    @property
     def staged(self) -> str:
         """Of a shard: the part of a group that it has staged."""
         return self.state(f"{RESERVED_NAME}:staged")
@@ -108,6 +114,8 @@ class Keys:
 
     def is_record(self, key: str) -> bool:
         """Returns whether a key of this topology is of txbatch's own records, known to this version or not."""
+        if self.is_shard and not self.state_name(key).startswith(f"{RESERVED_NAME}:import"):
+            return key in (self.control, self.staged, self.decisions)  # others are of a topology of that name
         return self.state_name(key).startswith(f"{RESERVED_NAME}:")
 
     def state_name(self, key: str) -> str:

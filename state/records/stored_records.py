@@ -70,6 +70,7 @@ Entries = list[tuple[bytes, bytes]]
 for what a kind has none of."""
 
 METADATA_STATE = f"{RESERVED_NAME}:metadata"
+STAGED_STATE = f"{RESERVED_NAME}:staged"
 OWN_KINDS: Mapping[str, StateKind] = {
     METADATA_STATE: StateKind.HASH,
     f"{RESERVED_NAME}:receipts": StateKind.HASH,

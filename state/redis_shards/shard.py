@@ -94,7 +94,7 @@ class Shard(RedisTopology):
         Home has lost its last takeovers then, and gives a higher fence at the next one.
         """
         moves = self._connection.moves
-        own = [self.keys.control, self.keys.staged, Keys(self.keys.topology_id).control]
+        own = [self.keys.control, self.keys.staged, self.keys.other_control]
         status, *found = map(text_of, self._connection.function("take_shard", "3", *own, fence, generation, topology))
         if status == "RACED":
             return None

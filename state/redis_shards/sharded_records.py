@@ -193,24 +193,18 @@ class ShardedRecords(RedisRecords):
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:
         """Reads one shard at one moment of its own; its parts are looked for anew, as a run may have added some."""
         there = shard.sought(sought.growing)
-        whole = {
-            name: kind for name, kind in sought.kinds.items() if not _is_record(name) and not split_member(name)[1]
-        }
-        kinds = {
-            name: kind
-            for name, kind in {**whole, **there.kinds}.items()
-            if kind in SPREAD_KINDS or self._of(name, kind) is shard
-        }
-        return shard.at_moment(replace(there, kinds=kinds), commands)
+        states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
+        kinds = {name: kind for name, kind in states.items() if split_member(name)[1] is None} | there.kinds
+        own = {n: kind for n, kind in kinds.items() if kind in SPREAD_KINDS or self._of(n, kind) is shard}
+        return shard.at_moment(replace(there, kinds=own), commands)
 
     def _joined(self, pieces: Sequence[Mapping[str, WholeReply]]) -> dict[str, WholeReply]:
         """Returns whole states from what each shard holds of them."""
         joined: dict[str, WholeReply] = {}
         for number, piece in enumerate(pieces):
-            for name, whole in piece.items():
-                if whole.kind in SPREAD_KINDS:
-                    whole = replace(whole, reply=self._own_items(number, name, whole))
-                known = joined.get(name)
+            for name, found in piece.items():
+                is_spread, known = found.kind in SPREAD_KINDS, joined.get(name)
+                whole = replace(found, reply=self._own_items(number, name, found)) if is_spread else found
                 joined[name] = whole if known is None else _with(known, whole)
         for name, whole in joined.items():
             bound = self._bound(name)

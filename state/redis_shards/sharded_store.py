@@ -117,7 +117,7 @@ class ShardedStore(RedisStore):
 
         Raises:
             StateRefusedError: a shard, or home, has lost more than the others can give back, or two of them have
-                different histories; nothing is changed then but who may write.
+                different histories.
         """
         for _ in range(ACQUIRE_TRIES):
             found = super().acquire(topology=topology, **asked)
@@ -199,6 +199,10 @@ class ShardedStore(RedisStore):
         ahead = max(zip(standings, self._shards, strict=True), key=lambda pair: pair[0].committed)
         if ahead[0].committed > committed:
             committed = self._take_back(committed, ahead[1])
+            if committed != ahead[0].committed:
+                raise self._apart(
+                    f"{ahead[1].name}, says that it has txid {ahead[0].committed}, and keeps no decision of it"
+                )
         for standing, shard in zip(standings, self._shards, strict=True):
             if standing.committed < committed and self._chain and standing.staged_chain == self._chain:
                 shard.apply(self._chain)
@@ -223,8 +227,8 @@ class ShardedStore(RedisStore):
             reply = self._write("commit", decision.keys, decision.arguments, change)
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 raise self._apart(
-                    f"home of topology {self.keys.topology_id!r} has txid {committed}, and {shard.name}, more than it "
-                    f"can give back, the last {DECISIONS_KEPT} groups ({reply.status}: {reply.detail})"
+                    f"home of topology {self.keys.topology_id!r} has lost too much: it has txid {committed}, and "
+                    f"{shard.name}, gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
                 )
             self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
             self._chain, committed = decision.chain, decision.last_txid

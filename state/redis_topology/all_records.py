@@ -232,6 +232,10 @@ class RedisRecords:
         """Returns the estimate of a HyperLogLog; 0 if there is no such key."""
         return int(self._connection.call("PFCOUNT", self.keys.state(name)))
 
+    def misplaced(self, name: str, kind: StateKind) -> Iterator[tuple[str, bytes]]:
+        """Yields the key and the field of what lies on a shard that is not its own; nothing without shards."""
+        return iter(())
+
     def entry(self, name: str, kind: StateKind, field: bytes) -> bytes | None:
         """Returns what is stored for one field or member, None if there is none; empty for a member of a set."""
         command = _ENTRY.get(kind)

@@ -65,7 +65,8 @@ def drop_topology(
             part of this drop; drop it again.
         FencedError: other coordinators keep taking over at the same time.
     """
-    own = [keys.control, keys.metadata, keys.receipts]
+    refuse_shard(connection, keys)
+    own = [keys.control, *([keys.staged, keys.decisions] if keys.is_shard else [keys.metadata, keys.receipts])]
     found, also = _scan(connection, keys.pattern), tuple(also)
     if not any(OwnedKeys.of("", also).has(keys, key) for key in found):
         return Dropped(0, tuple(sorted(found)))
@@ -76,6 +77,8 @@ def drop_topology(
     shards = connections_of(shard_count) if shard_count > 1 else ()
     gone = [drop_topology(each, keys.shard(number), nonce=nonce, also=also) for number, each in enumerate(shards)]
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
+    if keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
+        topology, also = "", ()  # a topology of that name lives there, so no state there is this shard's
     owned = OwnedKeys.of(topology, also)
     deleted = {key for key in found if owned.has(keys, key)}
     states = sorted(deleted - set(own))
@@ -89,6 +92,20 @@ def drop_topology(
     reached("drop.ended")
     left = chain(found - deleted, *(each.left for each in gone))
     return Dropped(len(deleted) + sum(each.deleted for each in gone), tuple(sorted(left)))
+
+
+def refuse_shard(connection: RedisConnection, keys: Keys) -> None:
+    """Refuses to take a shard of another topology for a topology; called before anything of it is changed.
+
+    Raises:
+        StateRefusedError: the slot is a shard's.
+    """
+    if not keys.is_shard and int(connection.call("EXISTS", keys.other_control)):
+        home, _, number = keys.topology_id.rpartition(".")
+        raise StateRefusedError(
+            f"topology id {keys.topology_id!r} is taken: its slot is shard {number} of topology {home!r}, whose state "
+            f"is there; choose another id; `txbatch drop {home}` deletes that topology with all of its shards"
+        ).about(Trouble.STATE_CHANGED)
 
 
 def _begin(connection: RedisConnection, keys: Keys, own: list[str], nonce: str) -> tuple[str, str]:

@@ -81,6 +81,11 @@ class RedisImport:
 
     def begin(self) -> None:
         """Deletes what unfinished imports have left, and begins this one."""
+        if int(self._connection.call("EXISTS", self._keys.other_control)):
+            raise TopologyError(
+                f"topology {self._keys.topology_id!r} cannot be imported: a shard and a topology would have that name; "
+                "nothing was changed; choose another topology id"
+            ).about(Trouble.IMPORT_REFUSED)
         self._staged, self._vanishing, self._groups, self._calls = {}, set(), set(), 0
         left = [key for key in self._scanned(self._keys.pattern) if key.startswith(f"{self._keys.staging}:")]
         for start in range(0, len(left), ENTRIES_AT_ONCE):

@@ -33,6 +33,7 @@ from state.redis_topology.arguments import (
     reply_of,
 )
 from state.redis_topology.barrier import Barrier
+from state.redis_topology.drop import refuse_shard
 from state.redis_topology.pulse import CALL_TIMEOUT_S, PulseSender, reply_or_none
 from state.redis_topology.refusals import acquire_refusal, advised, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
@@ -82,6 +83,7 @@ class RedisStore(RedisTopology):
         Raises:
             FencedError: other coordinators keep taking over at the same time.
         """
+        refuse_shard(self._connection, self.keys)
         own = [self.keys.control, self.keys.metadata, self.keys.receipts, self.keys.quarantine]
         given = [new_generation, topology, source_fingerprint]
         given += ["", ""] if accepted is None else [accepted.topology, accepted.source_fingerprint]

@@ -13,7 +13,7 @@ from coordinated_bolt.components.taken_records import record_class_taken
 from coordinated_bolt.streams.records import record_fields
 from coordinator.topology.building.topology import Component, ComponentGraph, ComponentKind
 from state.errors import TopologyError
-from state.keys import check_name
+from state.keys import NAME_LENGTH_MAX, check_name
 from state.kinds.handles import declared_states
 from state.values.shards import SHARDS_MAX
 from state.values.whole import is_number, is_whole
@@ -36,6 +36,12 @@ def check_shard_count(topology_id: str, count: int) -> int:
     """Returns how many shards a topology has; the name of each has to be valid, too."""
     if not is_whole(count, 1, SHARDS_MAX):
         raise TopologyError(f"shards of topology {topology_id!r} is {count!r}; give an integer from 1 to {SHARDS_MAX}")
+    longest = NAME_LENGTH_MAX - len(f".{count - 1}")
+    if count > 1 and len(topology_id) > longest:
+        raise TopologyError(
+            f"topology id {topology_id[:20]!r}… is too long for {count} shards: it has {len(topology_id)} characters; "
+            f"use at most {longest}, since the name of a shard adds its number"
+        )
     if count > 1:
         check_name("topology id, followed by the number of a shard,", f"{topology_id}.{count - 1}")
     return count

@@ -119,7 +119,7 @@ def check_topology(
         StateRefusedError: something was committed, a state was removed or has other types, and the user has not
             accepted that.
     """
-    if change.shards is not None:
+    if change.shards is not None and committed_txid:
         before, after = change.shards
         raise StateRefusedError(
             f"topology {topology_id!r} has its state on {counted(before, 'shard')} and is given shards={after}; give "

@@ -97,7 +97,7 @@ def test_a_home_that_has_lost_more_than_shards_keep_is_named(monkeypatch):
     monkeypatch.setattr(shard_module, "DECISIONS_KEPT", 2)
     world = after_run(total=3 * TOTAL)
     world.servers[0].go_back(writes_of(world.servers[0]) - 1)
-    with pytest.raises(StateRefusedError, match="more than it can give back") as refused:
+    with pytest.raises(StateRefusedError, match="has lost too much") as refused:
         world.run(Random(9), 3 * TOTAL)
     assert refused.value.trouble is Trouble.REGRESSED
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from coordinator.operating.inspection.finding import Finding
@@ -79,25 +79,57 @@ def check_control(keys: Keys, records: StoredRecords, *, known_format: str) -> l
     )
 
 
-def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords) -> list[Finding]:
+def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_chain: str) -> list[Finding]:
     """Returns what is wrong with the record of a shard, or one finding that says what it has applied.
 
-    While a run commits, a shard may be one group behind home for a moment.
+    `staged_chain` is that of what it has staged. While a run commits, a shard may be one group behind for a moment.
     """
-    check, own = PartCheck(keys, "shard"), shard.control
-    committed = own.get("committed", "")
+    check, own, chain = PartCheck(keys, "shard"), shard.control, chain_of(home.metadata)
+    committed, decided = own.get("committed", ""), home.control.get("committed", "")
+    for name in ("fence", "generation", "committed", "revision"):
+        pattern, form = _FORMS[name]
+        if not pattern.fullmatch(held := own.get(name, "")):
+            found = f"field {name!r} of key {keys.control!r} holds {one_line(held, 100)!r}, expected {form}"
+            check.damaged(found, "the next run would be refused, or continue from a wrong place")
     if own.get("begun") != own.get("ended"):
         check.damaged(f"key {keys.control!r} counts half a write", "part of a write is in the state of this shard")
-    if committed != home.control.get("committed"):
-        check.doubtful(
-            f"key {keys.control!r} has applied txid {committed or 'nothing'}, and home has decided "
-            f"{home.control.get('committed', '')}",
-            "a run that is under way or was killed has not applied all that was decided; or a server has lost writes",
-            "run the topology: it applies what is staged, or says what is lost",
+    if check.findings():
+        return check.findings()
+    if own["generation"] != home.control.get("generation"):
+        check.damaged(
+            f"key {keys.control!r} is of another life of the topology", "it was imported or lost without home"
         )
-    elif own.get("chain", "") != chain_of(home.metadata):
+    elif int(committed) < int(decided or 0):
+        found = f"key {keys.control!r} has applied txid {committed}, and home has decided {decided}"
+        if staged_chain == chain:
+            why = "a run is under way, or was killed before it applied what it has staged"
+            check.doubtful(found, why, "run the topology, which applies it")
+        else:
+            check.damaged(found, "its server has lost writes, and nothing can give them back")
+    elif int(committed) > int(decided or 0):
+        why = "home's server has lost writes, or a run has committed meanwhile"
+        check.doubtful(
+            f"key {keys.control!r} has applied txid {committed}, and home has decided {decided}",
+            why,
+            "run the topology, which takes back what shards have kept",
+        )
+    elif own.get("chain", "") != chain:
         check.damaged(f"key {keys.control!r} has another history than home", "one of their servers was set back alone")
     return check.findings(f"{keys.topology_id} has applied everything up to txid {committed}")
+
+
+def check_places(keys: Keys, misplaced: Sequence[tuple[str, bytes]]) -> list[Finding]:
+    """Returns what is wrong with where the fields of a state lie; nothing if all are on their own shards."""
+    if not misplaced:
+        return []
+    check = PartCheck(keys, "places")
+    shown = first_few(f"{field!r} in {key!r}" for key, field in misplaced)
+    check.damaged(
+        f"fields lie on shards that are not theirs: {shown}",
+        "nobody reads them there; something else wrote them",
+        "delete them",
+    )
+    return check.findings()
 
 
 def check_receipts(keys: Keys, records: StoredRecords) -> list[Finding]:

@@ -31,14 +31,13 @@ from coordinator.transactional.start.spout_start import SpoutStart
 from coordinator.watching.run_observer import Observation, TurnEnded
 from state.codec import unpack
 from state.errors import TopologyError
-from state.keys import parse_metadata_field
+from state.keys import NAME_LENGTH_MAX, parse_metadata_field
 from state.records.declared_states import DescribedState
 from state.records.stored_records import StateImage
 from state.redis_server.embedded import EmbeddedServer
 from state.redis_topology.topology import RedisTopology
 
 SCRATCH_PREFIX = "refold-"
-NAME_LENGTH_MAX = 64
 
 Runner = Callable[[Topology, str, RunOptions], object]
 """Runs a topology to the end of its options, with its state on the server of that address."""

@@ -17,6 +17,7 @@ from coordinator.operating.inspection.verify.record_checks import (
     check_control,
     check_history,
     check_metadata,
+    check_places,
     check_receipts,
     check_shard,
     stored_number,
@@ -28,7 +29,7 @@ from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import TopologyError
 from state.keys import parse_metadata_field
 from state.records.declared_states import HASH, DescribedState, OwnedKeys
-from state.records.stored_records import MISSING, StateImage, StoredRecords
+from state.records.stored_records import MISSING, STAGED_STATE, StateImage, StoredRecords
 from state.redis_client.function_library import STORED_FORMAT
 from state.redis_topology.all_records import RedisRecords
 from state.troubles import Trouble
@@ -110,8 +111,14 @@ class Verifier:
         findings += check_keys(self._keys, found, owned)
         for shard in self._stored.shards:
             there = list(shard.stored_keys())
-            findings += [*check_shard(records, shard.keys, shard.records()), *check_keys(shard.keys, there, owned)]
-            kinds |= {self._keys.state(shard.keys.state_name(each.key)): each.kind for each in there}
+            staged = shard.entry(STAGED_STATE, StateKind.HASH, b"chain") or b""
+            findings += check_shard(records, shard.keys, shard.records(), staged.decode())
+            findings += check_keys(shard.keys, there, owned)
+            for each in there:  # of two types, the one that is not declared
+                key = self._keys.state(shard.keys.state_name(each.key))
+                state = owned.state_of(self._keys, key)
+                if state is None or each.kind != state.kind.redis_type or key not in kinds:
+                    kinds[key] = each.kind
         findings += self._history_findings(records, kinds)
         findings += self._aside_findings(kinds)
         declared = owned.states
@@ -171,7 +178,8 @@ class Verifier:
         for name in names:
             for entries in self._stored.entries(name, state.kind):
                 check.check(entries)
-        return check.findings()
+        misplaced = [each for name in names for each in self._stored.misplaced(name, state.kind)]
+        return [*check.findings(), *check_places(self._keys, misplaced)]
 
     def _refolded(
         self,
