@@ -14,6 +14,9 @@ from state.records.stored_records import Entries, StoredPiece
 from state.redis_topology.importing import RedisImport
 from state.values.shards import SPREAD_KINDS, shard_of
 
+SHARDS_LEFT = "shards_left"
+"""Field of home's control hash: how many shards there were before an import of fewer, which may not have ended."""
+
 
 class ShardedImport:
     """One import into a topology over many slots, or in place of one (driver); used like a `RedisImport`.
@@ -21,11 +24,14 @@ class ShardedImport:
     Args:
         home: imports into the topology's own slot.
         shards: import into the shards that it is to have; none if it is to have its state at home.
-        drop_others: called at the end; drops the shards that it had besides.
+        had: how many shards it had.
+        drop_others: called at the end; drops those that it had besides.
     """
 
-    def __init__(self, home: RedisImport, shards: Sequence[RedisImport], drop_others: Callable[[], int]) -> None:
-        self._home, self._shards, self._drop_others = home, tuple(shards), drop_others
+    def __init__(
+        self, home: RedisImport, shards: Sequence[RedisImport], had: int, drop_others: Callable[[], int]
+    ) -> None:
+        self._home, self._shards, self._had, self._drop_others = home, tuple(shards), had, drop_others
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -63,5 +69,6 @@ class ShardedImport:
         """Puts everything staged into place; see `RedisImport.restore`."""
         of_shard = {"committed": control["committed"], "topology": control["topology"], "chain": ""}
         replaced = sum(each.restore(of_shard, generation=generation, replaces=replaces) for each in self._shards)
-        replaced += self._home.restore(control, generation=generation, replaces=replaces)
+        left = {SHARDS_LEFT: str(self._had)} if self._had > len(self._shards) else {}
+        replaced += self._home.restore({**control, **left}, generation=generation, replaces=replaces)
         return replaced + self._drop_others()

@@ -8,7 +8,7 @@ from typing import Any
 
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection, connect
-from state.redis_shards.sharded_import import ShardedImport
+from state.redis_shards.sharded_import import SHARDS_LEFT, ShardedImport
 from state.redis_shards.sharded_records import ShardedRecords
 from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.drop import Dropped, drop_topology
@@ -40,7 +40,7 @@ class ShardedTopology(RedisTopology):
     def importer(self, shard_count: int = 1) -> StateImport:  # type: ignore[override]  # one slot takes no number
         """Returns what puts exported state back, over so many shards."""
         wanted = shard_count if shard_count > 1 else 0
-        had = count if (count := super().records().shard_count()) > 1 else 0
+        had = self._shards_left()
         nonce = secrets.token_hex(16)
         home = RedisImport(self._connection, self.keys, nonce=nonce)
         if not wanted and not had:
@@ -52,12 +52,26 @@ class ShardedTopology(RedisTopology):
             dropped = (drop_topology(each, self.keys.shard(number), nonce=nonce) for number, each in shards[wanted:had])
             return sum(each.deleted for each in dropped)
 
-        return ShardedImport(home, targets, drop_others)
+        return ShardedImport(home, targets, had, drop_others)
 
-    def drop(self, also: Iterable[str] = ()) -> Dropped:
-        """Deletes every key that the topology owns, in all of its slots; see `RedisTopology.drop`."""
-        nonce = secrets.token_hex(16)
-        return drop_topology(self._connection, self.keys, nonce=nonce, also=also, connections_of=self._connections_of)
+    def _shards_left(self) -> int:
+        """Returns how many shards may hold anything of the topology: it has them, or had them before an import."""
+        count, left = super().records().shard_count(), self._connection.call("HGET", self.keys.control, SHARDS_LEFT)
+        return max(count if count > 1 else 0, int(left or 0))
+
+    def drop(self, also: Iterable[str] = (), shard_count: int = 0) -> Dropped:
+        """Deletes every key that the topology owns, in all of its slots; see `RedisTopology.drop`.
+
+        `shard_count` is how many it had, where no record at home says so.
+        """
+        nonce, left = secrets.token_hex(16), max(self._shards_left(), shard_count)
+        return drop_topology(
+            self._connection,
+            self.keys,
+            nonce=nonce,
+            also=also,
+            shards=self._connections_of(left if left > 1 else 0),
+        )
 
     def close(self) -> None:
         for connection in self._shard_connections:

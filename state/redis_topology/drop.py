@@ -14,7 +14,7 @@ append-only file that was cut in the middle of a write may hold its first comman
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -22,7 +22,7 @@ from typing import Any
 from state.errors import FencedError, StateRefusedError
 from state.fault_points import reached
 from state.keys import Keys
-from state.records.declared_states import OwnedKeys, record_types, shard_count_of
+from state.records.declared_states import OwnedKeys, record_types
 from state.redis_client.connection import RedisConnection, text_of
 from state.troubles import Trouble
 
@@ -49,7 +49,7 @@ def drop_topology(
     *,
     nonce: str,
     also: Iterable[str] = (),
-    connections_of: Callable[[int], Sequence[RedisConnection]] = lambda _shard_count: (),
+    shards: Sequence[RedisConnection] = (),
 ) -> Dropped:
     """Deletes every key that a topology owns; called by `RedisTopology.drop`.
 
@@ -58,7 +58,7 @@ def drop_topology(
         keys: of the topology, or of a shard.
         nonce: 128 random bits in hexadecimal, new for every drop.
         also: names of states that are deleted without a record of them.
-        connections_of: given how many shards the topology has, returns a connection to each; they go before home does.
+        shards: a connection to each shard of the topology; they go before home does.
 
     Raises:
         StateRefusedError: the user lacks a right, the topology was started again meanwhile, or the server has lost a
@@ -68,13 +68,11 @@ def drop_topology(
     refuse_shard(connection, keys)
     own = [keys.control, *([keys.staged, keys.decisions] if keys.is_shard else [keys.metadata, keys.receipts])]
     found, also = _scan(connection, keys.pattern), tuple(also)
-    if not any(OwnedKeys.of("", also).has(keys, key) for key in found):
+    if not shards and not any(OwnedKeys.of("", also).has(keys, key) for key in found):
         return Dropped(0, tuple(sorted(found)))
     reached("drop.scanned")
     fence, topology = _begin(connection, keys, own, nonce)
     reached("drop.fenced")
-    shard_count = shard_count_of(topology)
-    shards = connections_of(shard_count) if shard_count > 1 else ()
     gone = [drop_topology(each, keys.shard(number), nonce=nonce, also=also) for number, each in enumerate(shards)]
     found |= _scan(connection, keys.pattern)  # again: the last owner may have written until it was fenced
     if keys.is_shard and int(connection.call("EXISTS", keys.other_control)):

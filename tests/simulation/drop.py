@@ -28,8 +28,10 @@ class Drop(Process):
         server: SimServer,
         random: Random,
         ended: Ended,
+        shard_count: int = 0,
     ) -> None:
         super().__init__(name, timeline, faults, ended)
+        self._shard_count = shard_count
         self._nonce = f"{random.getrandbits(128):032x}"
         self._connection = RedisConnection(
             server.client(Caller(name, self.wait)),
@@ -41,10 +43,6 @@ class Drop(Process):
         self.later(self._drop)
 
     def _drop(self) -> None:
-        drop_topology(
-            self._connection,
-            Keys(TOPOLOGY_ID),
-            nonce=self._nonce,
-            connections_of=lambda count: [self._connection] * count,
-        )
+        own = self._connection
+        drop_topology(own, Keys(TOPOLOGY_ID), nonce=self._nonce, shards=[own] * self._shard_count)
         self.end(None)

@@ -72,6 +72,7 @@ def ledger(rows: int) -> Ledger:
 class Simulation:
     """The world of one scenario."""
 
+    _shard_count = 0
     _more_states: Mapping[str, str] = {}
     """Name -> value type of the states that its committer declares beyond the usual ones."""
 
@@ -199,7 +200,13 @@ class Simulation:
         name = f"drop {self._started}"
         random = Random(f"{self._scenario.seed} {name}")
         self._drop = Drop(
-            name, timeline=self.timeline, faults=self.faults, server=self.server, random=random, ended=self._dropped
+            name,
+            timeline=self.timeline,
+            faults=self.faults,
+            server=self.server,
+            random=random,
+            ended=self._dropped,
+            shard_count=self._shard_count,
         )
 
     def _dropped(self, drop: Process, error: TransactionError | None) -> None:

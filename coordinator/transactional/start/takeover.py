@@ -183,14 +183,15 @@ class Takeover:
             sorted({handle.name for handle in unrecorded} - with_parts), sorted(with_parts)
         )
         if existing and not self._options.accept_state_changes:
-            topology_id = self._topology.topology_id
+            topology_id, count = self._topology.topology_id, self._topology.shard_count
+            shards = f" --shards {count}" if count > 1 else ""
             raise StateRefusedError(
                 f"topology {topology_id!r} has no record of writing {', '.join(map(repr, existing))}, but the server "
                 "holds such state; restore or delete it; its records were lost, or an earlier version or something "
                 "else wrote it; if it is there to be added to, continue from it with --accept-state-changes (in Python "
                 "RunOptions.accept_state_changes); else restore the server's data from a consistent backup, choose "
                 "another topology id, or delete that state and start over with "
-                f"`txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}`"
+                f"`txbatch drop {topology_id} {' '.join(f'--also {name}' for name in existing)}{shards}`"
             ).about(Trouble.STATE_CHANGED)
 
     def _refuse_another_kind(self, found: FoundTopology, log: MetadataLog) -> None:

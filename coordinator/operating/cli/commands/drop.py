@@ -25,6 +25,9 @@ def drop(
         list[str] | None,
         option("--also", metavar="STATE", help="Delete this state, too, if no record declares it; may be repeated."),
     ] = None,
+    shards: Annotated[
+        int, option("--shards", metavar="N", help="How many shards it had, if its own record is lost.")
+    ] = 0,
     typed: ServerOptions,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -41,7 +44,7 @@ def drop(
         found = _found(store) + ("; it is running" if runs else "")
         if not (yes or ask(f"delete all state of topology {topology_id!r} ({found}) on {server}?")):
             raise TopologyError(f"topology {topology_id!r} was kept")
-        dropped = store.drop(also or ())
+        dropped = store.drop(also or (), shards)
     beside = keys_left(dropped.left)
     if not dropped.deleted:
         raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted{beside}").about(

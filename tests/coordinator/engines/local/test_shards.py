@@ -6,10 +6,13 @@ import io
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from coordinator import MemoryTransactionalSpout, stream
+from committers.committer import ICommitter
+from coordinated_bolt.components.batch_bolts import BaseBatchBolt
+from coordinator import MemoryTransactionalSpout, TransactionalTopologyBuilder, stream
 from coordinator.engines.local.cluster import LocalCluster
 from coordinator.operating.inspection.finding import Weight
 from coordinator.operating.inspection.verify.verifier import Verifier
@@ -18,10 +21,14 @@ from coordinator.operating.transfer.importing import checked_export, import_stat
 from coordinator.operating.transfer.looking import chosen_state, field_line, lines_of_state, state_totals
 from coordinator.topology.building.topology import Topology
 from coordinator.transactional.options import RunOptions
-from state import HashState
-from state.errors import StateRefusedError
+from state import HashState, snapshot
+from state.errors import StateRefusedError, TopologyError
+from state.redis_client.connection import RedisConnection
 from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
+from state.values.shards import shard_of
+from state.values.state_kind import StateKind
+from tests.support.stores.builders import dump
 from tests.support.topologies.kept_states import kept_topology
 from tests.support.topologies.typed_states import TOPOLOGY_ID, WORDS, typed_topology
 
@@ -143,6 +150,136 @@ def test_a_drop_leaves_nothing(sharded):
     assert dropped.left == ("{typed.1}:somebody's",)
     assert sharded.client.keys("*") == [b"{typed.1}:somebody's"]
     sharded.run()
+
+
+def test_a_topology_that_was_lost_at_home_is_dropped_by_the_number_of_its_shards(sharded):
+    sharded.run()
+    sharded.client.delete(*sharded.client.keys("{typed}:*"))
+    with pytest.raises(StateRefusedError, match=r"txbatch drop typed .*--shards 3"):
+        sharded.run()
+    assert sharded.topology.drop(["counts"]).deleted == 0
+    assert sharded.topology.drop(shard_count=3).deleted > 10
+    assert sharded.client.keys("*") == []
+
+
+class Parts(BaseBatchBolt, ICommitter):
+    """Gives every transaction a part of its own."""
+
+    parts, total = HashState("parts").per("word"), HashState("total")
+
+    def prepare(self, conf, context, collector, attempt):
+        super().prepare(conf, context, collector, attempt)
+        self.words: list[str] = []
+
+    def execute(self, tup):
+        self.words.append(tup["word"])
+
+    def finish_batch(self):
+        for word in self.words:
+            self.parts[word].increment("n")
+            self.total.increment("n")
+
+
+def parts_topology(count: int, shard_count: int) -> Topology:
+    spout = MemoryTransactionalSpout({0: [[f"p{number}"] for number in range(count)]}, ["word"], 1)
+    builder = TransactionalTopologyBuilder("parts", "words", spout, shards=shard_count)
+    builder.set_committer_bolt("keep", Parts()).global_grouping("words")
+    return builder.build()
+
+
+def test_a_snapshot_under_a_run_has_all_parts_of_its_transaction():
+    """Parts that came while shards were looked through were left out."""
+    with LocalCluster(seed=1) as cluster:
+        run = cluster.submit(parts_topology(60, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
+        scan, moves = RedisConnection.scanned, []
+
+        def scanned(self, *given, **more):
+            found = list(scan(self, *given, **more))
+            for _ in range(moves.pop() if moves else 0):
+                run.tick()
+            return iter(found)
+
+        txids = set()
+        with mock.patch.object(RedisConnection, "scanned", scanned):
+            while not run.is_done:
+                moves += [20, 20, 20]
+                shot = snapshot(cluster.client, "parts", [Parts.parts, Parts.total])
+                assert len(shot.states["parts"]) == shot.states["total"].get("n", 0) == shot.txid
+                txids.add(shot.txid)
+                run.tick()
+        assert len(txids) > 3
+
+
+@pytest.mark.redis
+def test_a_slot_has_one_owner(redis_backend):
+    """A topology and a shard of one name refuse each other, and no drop or import of the one touches the other."""
+    client, named = redis_backend.client(), replace(parts_topology(6, 1), topology_id="typed.1")
+    sharded, other = Sharded(client), ShardedTopology("redis://under-test", "typed.1", client=client)
+    sharded.run()
+    packed = sharded.exported()
+    sharded.topology.drop()
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = client
+        cluster.submit(named).run_until_idle()
+        before = dump(client, "{typed.1}*")
+        with pytest.raises(StateRefusedError, match="a topology named"):
+            sharded.run()
+        assert sharded.topology.drop().deleted
+        with pytest.raises(TopologyError, match="a shard and a topology would have that name"):
+            sharded.put_back(packed, 3)
+        assert dump(client, "{typed.1}*") == before
+        other.drop()
+        sharded.topology.drop()
+        sharded.run()
+        before = dump(client)
+        for refused in (lambda: cluster.submit(named), other.drop):
+            with pytest.raises(StateRefusedError, match="its slot is shard 1 of topology 'typed'"):
+                refused()
+        assert dump(client) == before
+
+
+@pytest.mark.redis
+def test_what_lies_on_another_shard_is_not_read_and_verify_names_it(redis_backend):
+    sharded = Sharded(redis_backend.client())
+    expected = sharded.run()
+    word = WORDS[0]
+    wrong = (shard_of("counts", StateKind.HASH, word, 3) + 1) % 3
+    sharded.client.hset(f"{{typed.{wrong}}}:counts", word, 999)
+    assert sharded.run() == expected
+    records = sharded.topology.records()
+    assert [line for line in lines_of_state(records, chosen_state(records, "counts")) if line["value"] == 999] == []
+    (fault,) = sharded.faults()
+    assert "fields lie on shards that are not theirs" in fault
+
+
+@pytest.mark.redis
+def test_verify_says_what_of_a_shard_is_lost(redis_backend):
+    sharded = Sharded(redis_backend.client())
+    sharded.run()
+    sharded.client.hset("{typed.1}:txbatch:shard", "committed", "2")
+    assert any("nothing can give them back" in fault for fault in sharded.faults())
+    with pytest.raises(StateRefusedError, match="has not applied all that was decided, up to txid"):
+        sharded.exported()
+    sharded.client.hset("{typed.1}:txbatch:shard", "revision", "z")
+    assert any("field 'revision'" in fault for fault in sharded.faults())
+
+
+def test_a_bounded_state_is_shown_bounded(sharded):
+    expected = sharded.run()
+    records = sharded.topology.records()
+    totals = {total.state.name: total.entry_count for total in state_totals(records)[1]}
+    assert (totals["best"], totals["fewest"]) == (3, 3)
+    for name, is_lowest in (("best", False), ("fewest", True)):
+        shown = [line["member"] for line in lines_of_state(records, chosen_state(records, name), from_lowest=is_lowest)]
+        ranked = sorted(expected[name], key=expected[name].get, reverse=not is_lowest)
+        assert shown == ranked
+
+
+def test_shards_may_be_changed_as_long_as_nothing_is_committed(sharded):
+    with LocalCluster(seed=1) as cluster:
+        cluster.client = sharded.client
+        cluster.submit(over(typed_topology((*WORDS, "")), 1))  # has taken over, and committed nothing
+    assert sharded.run() == states_of(typed_topology((*WORDS, "")))
 
 
 @pytest.mark.parametrize("given", [1, 2, 4])
