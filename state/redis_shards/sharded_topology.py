@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
+from state.errors import StateRefusedError
 from state.keys import Keys
 from state.redis_client.connection import RedisConnection, connect
 from state.redis_shards.sharded_import import SHARDS_LEFT, ShardedImport
@@ -56,8 +58,12 @@ class ShardedTopology(RedisTopology):
 
     def _shards_left(self) -> int:
         """Returns how many shards may hold anything of the topology: it has them, or had them before an import."""
-        count, left = super().records().shard_count(), self._connection.call("HGET", self.keys.control, SHARDS_LEFT)
-        return max(count if count > 1 else 0, int(left or 0))
+        count = super().records().shard_count()
+        with suppress(StateRefusedError):  # the record is damaged, which nobody has to know of in order to drop it
+            return max(
+                count if count > 1 else 0, int(self._connection.call("HGET", self.keys.control, SHARDS_LEFT) or 0)
+            )
+        return 0
 
     def drop(self, also: Iterable[str] = (), shard_count: int = 0) -> Dropped:
         """Deletes every key that the topology owns, in all of its slots; see `RedisTopology.drop`.

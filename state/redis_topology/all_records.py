@@ -118,8 +118,11 @@ class RedisRecords:
         self.keys = keys
 
     def description(self) -> str:
-        """Returns the topology as it is stored; "" if it is not."""
-        found = self._connection.call("HGET", self.keys.control, "topology")
+        """Returns the topology as it is stored; "" if it is not, or cannot be read, which others report."""
+        try:
+            found = self._connection.call("HGET", self.keys.control, "topology")
+        except StateRefusedError:
+            return ""
         return "" if found is None else text_of(found)
 
     def shard_count(self) -> int:
