@@ -191,7 +191,7 @@ def test_a_snapshot_under_a_run_has_all_parts_of_its_transaction():
     """Parts that came while shards were looked through were left out."""
     with LocalCluster(seed=1) as cluster:
         run = cluster.submit(parts_topology(60, 4), options=RunOptions(commit_group_max=1, max_spout_pending=4))
-        scan, moves = RedisConnection.scanned, []
+        scan, moves = RedisConnection.scanned, list[int]()
 
         def scanned(self, *given, **more):
             found = list(scan(self, *given, **more))
