@@ -4,8 +4,8 @@
    others are shards: each stages its part of a group before the decision, and applies it afterwards. A group is known by
    its number and by a digest of what all shards have staged of it.
 
-   This is the protocol by which a topology could be spread over the slots of a cluster; it is searched, and nothing
-   of it is built. Home orders the groups; each shard *stages* its part of a group, home *decides* the group, and
+   This is the protocol by which state/redis_shards spreads a topology over the slots of a cluster; but there a batch is
+   not run again, and a shard that is behind and has nothing staged ends every run by name. Home orders the groups; each shard *stages* its part of a group, home *decides* the group, and
    each shard then *applies* what it has staged under the digest that was decided. A takeover fences home and then
    every shard, acts on what these calls answered, and a run says that it is done once all of them have confirmed.
    There is one home and two shards, each of which may go back over its last two writes, and a run may rest at any

@@ -18,7 +18,7 @@ from state.records.durability import DurabilityLevel
 from state.redis_client.connection import RedisConnection, text_of
 from state.redis_client.packed_call import Argument
 from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.arguments import Ownership, call_digest, reply_of, state_sections
+from state.redis_topology.arguments import Ownership, call_digest, refuse_bytes, reply_of, state_sections
 from state.redis_topology.barrier import Barrier
 from state.redis_topology.refusals import acquire_refusal, state_not_as_left, trouble_of
 from state.redis_topology.topology import ConnectionOptions, RedisTopology
@@ -32,7 +32,7 @@ _NO_DESCRIPTIONS = ["", "", ""]  # checksum of metadata, source and topology, wh
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ShardWrites:
     """A shard's share of a group, as it is sent.
 
     Attributes:
@@ -44,10 +44,11 @@ class Part:
     sections: bytes
 
     @classmethod
-    def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> Part:
+    def of(cls, keys: Keys, write_set: WriteSet, *, is_group: bool) -> ShardWrites:
         """Returns what a shard with these keys is to write; raises CommitTooLargeError as `state_sections`."""
-        sections = state_sections(write_set, first_key=3, is_group=is_group)
-        return cls(tuple(map(keys.state, write_set.states)), pack_strings(sections))
+        sections = pack_strings(state_sections(write_set, first_key=3, is_group=is_group))
+        refuse_bytes(len(sections))
+        return cls(tuple(map(keys.state, write_set.states)), sections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Shard(RedisTopology):
         self._staged_keys = tuple(keys.split("\n")) if keys else ()
         return ShardStanding(int(committed), chain, staged_chain)
 
-    def stage(self, part: Part, chain: str, last_txid: int, decision: bytes) -> CommitReply:
+    def stage(self, part: ShardWrites, chain: str, last_txid: int, decision: bytes) -> CommitReply:
         """Stores the shard's part of a group, which nobody sees; returns its refusal, if it would refuse to commit it.
 
         Args:

@@ -32,7 +32,7 @@ from state.fault_points import reached
 from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
-from state.redis_shards.shard import DECISIONS_KEPT, Part, Shard, ShardStanding
+from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
 from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
 from state.redis_topology.topology import ConnectionOptions
@@ -144,7 +144,7 @@ class ShardedStore(RedisStore):
         try:
             write_sets = split(commit.write_set, len(self._shards))
             parts = [
-                Part.of(shard.keys, write_set, is_group=is_group)
+                ShardWrites.of(shard.keys, write_set, is_group=is_group)
                 for shard, write_set in zip(self._shards, write_sets, strict=True)
             ]
             chain = self._chain_of(commit, parts)
@@ -242,7 +242,7 @@ class ShardedStore(RedisStore):
 
     # What a group is
 
-    def _chain_of(self, commit: Commit, parts: Sequence[Part]) -> str:
+    def _chain_of(self, commit: Commit, parts: Sequence[ShardWrites]) -> str:
         """Returns the digest of a group: of what it contains, and not of who has made it."""
         txids = [commit.attempts[0].txid, commit.attempts[-1].txid]
         content = [pack([self._chain, *txids, list(part.keys)]) + part.sections for part in parts]

@@ -82,12 +82,16 @@ def commit_arguments(
     if commit.set_aside is not None or commit.replayed_txid is not None:
         names.append(keys.quarantine)
         content += _quarantine(len(names), commit)
-    size = sum(map(len, content))
+    refuse_bytes(sum(map(len, content)))
+    return names, content
+
+
+def refuse_bytes(size: int) -> None:
+    """Refuses a call that no server would take."""
     if size > BYTES_LIMIT:
         raise CommitTooLargeError(
             f"commit has {size} bytes, more than the limit of {BYTES_LIMIT}; cut smaller transactions"
         )
-    return names, content
 
 
 def state_sections(write_set: WriteSet, *, first_key: int, is_group: bool) -> list[Argument]:

@@ -40,9 +40,9 @@ class RedisReader:
         connection: RedisConnection | None = None,
     ) -> None:
         home = Keys(topology_id)
-        slots = [home] if shard_count == 1 else [home.shard(number) for number in range(shard_count)]
+        holders = [home] if shard_count == 1 else [home.shard(number) for number in range(shard_count)]
         self._nonce = nonce
-        self._slots = [(keys, connection or _process_connection(url, keys.control, os.getpid())) for keys in slots]
+        self._holders = [(keys, connection or _process_connection(url, keys.control, os.getpid())) for keys in holders]
 
     def read(self, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int) -> list[bytes | None]:
         """Returns the stored bytes of each field, all as of one transaction; b"1" for a member of a set.
@@ -55,11 +55,11 @@ class RedisReader:
                 earlier state.
             StateUnreachableError: no answer within ten seconds.
         """
-        if len(self._slots) == 1:
+        if len(self._holders) == 1:
             return self._read(0, name, kind, fields, as_of_txid)
         places: dict[int, list[int]] = {}
         for place, field in enumerate(fields):
-            places.setdefault(shard_of(name, kind, field, len(self._slots)), []).append(place)
+            places.setdefault(shard_of(name, kind, field, len(self._holders)), []).append(place)
         found: list[bytes | None] = [None] * len(fields)
         for number, own in places.items():
             values = self._read(number, name, kind, [fields[place] for place in own], as_of_txid)
@@ -70,7 +70,7 @@ class RedisReader:
     def _read(
         self, number: int, name: str, kind: StateKind, fields: Sequence[Field], as_of_txid: int
     ) -> list[bytes | None]:
-        keys, connection = self._slots[number]
+        keys, connection = self._holders[number]
         names = [str(field) if isinstance(field, int) else field for field in fields]
         key = keys.state(name)
         reply = connection.function("read", "2", keys.control, key, kind.value, *names, read_only=True)

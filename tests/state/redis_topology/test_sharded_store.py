@@ -12,7 +12,8 @@ from state.commits.commit import CommitStatus
 from state.errors import FencedError, StateRefusedError, TransactionError
 from state.fault_points import installed
 from state.redis_shards import shard as shard_module
-from state.redis_shards.shard import Part
+from state.redis_shards.shard import ShardWrites
+from state.redis_topology import arguments
 from state.troubles import Trouble
 from state.values.shards import shard_of
 from state.values.state_kind import StateKind
@@ -136,7 +137,7 @@ def test_a_shard_applies_nothing_but_what_was_decided():
     store = world.store()
     acquire(store, "a" * 32)
     (shard,) = store._shards
-    part = Part.of(shard.keys, counts(a=1), is_group=False)
+    part = ShardWrites.of(shard.keys, counts(a=1), is_group=False)
     shard.stage(part, "chain of another run", 1, b"")
     with pytest.raises(StateRefusedError, match="decided was 'the chain'"):
         shard.apply("the chain")
@@ -193,6 +194,17 @@ def test_what_one_shard_refuses_none_applies():
     assert ([world.shown(number) for number in range(3)], world.home_chain()) == before
     world.run(Random(9), TOTAL)
     world.check_done()
+
+
+def test_a_part_that_no_server_would_take_is_refused_before_anything_is_staged(monkeypatch):
+    world = ShardedWorld(2)
+    store = world.store()
+    acquire(store, "a" * 32)
+    monkeypatch.setattr(arguments, "BYTES_LIMIT", 1000)
+    reply = store.commit(commit_of(counts(**{f"field{number:0200d}": 1 for number in range(20)}), attempt(1)))
+    assert reply.status is CommitStatus.LIMIT
+    assert "more than the limit of 1000" in reply.detail
+    assert [world.chain(number) for number in range(2)] == ["", ""]
 
 
 def test_what_is_damaged_after_the_decision_stops_the_run_and_is_applied_by_the_next():
