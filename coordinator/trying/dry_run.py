@@ -209,7 +209,8 @@ def _writes(reports: Sequence[TaskReport], topology: Topology) -> Iterator[DryWr
         for write_set in report.write_sets:
             for name, writes in write_set.states.items():
                 state = split_member(name)[0]
-                key = (report.component_id, state, keys.state(name), writes.kind.value)
+                shown = keys.shown(name, topology.shard_count)
+                key = (report.component_id, state, shown, writes.kind.value)
                 changes.setdefault(key, []).extend(_changes(unpacked(writes), forms[state]))
     components = [report.component_id for report in reports]
     ordered = sorted(changes, key=lambda key: (components.index(key[0]), key))

@@ -6,7 +6,7 @@ A managed service may leave out or rename what INFO says. What it does not say i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,9 @@ class ServerWatch:
         evicted_before: keys the server had evicted when it was checked at start.
         clock: monotonic, in seconds.
         every_s: seconds between two checks.
+
+    Attributes:
+        others: watches of the servers of a topology's shards.
     """
 
     def __init__(
@@ -136,19 +139,22 @@ class ServerWatch:
         self._expires, self._evicted = expires, evicted_before
         self._clock, self._every_s = clock, every_s
         self._next_s = clock() + every_s
+        self.others: Sequence[ServerWatch] = ()
 
     @property
     def away_count(self) -> int:
         """How often the server did not answer or was slow; see `RedisConnection`."""
-        return self._connection.away_count
+        return self._connection.away_count + sum(other.away_count for other in self.others)
 
     @property
     def away_s(self) -> float:
         """The total of those times, in seconds."""
-        return self._connection.away_s
+        return self._connection.away_s + sum(other.away_s for other in self.others)
 
     def look(self) -> None:
         """Checks the server again if it is time to; leaves a server that does not answer to the next commit."""
+        for other in self.others:
+            other.look()
         if self._clock() < self._next_s:
             return
         self._next_s = self._clock() + self._every_s

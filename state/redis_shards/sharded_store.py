@@ -32,6 +32,7 @@ from state.fault_points import reached
 from state.keys import CHAIN_SCOPE, is_chain, metadata_field, parse_metadata_field
 from state.records.durability import Durability
 from state.records.topology_overview import FoundTopology
+from state.redis_server.fitness import ServerWatch
 from state.redis_shards.shard import DECISIONS_KEPT, Shard, ShardStanding, ShardWrites
 from state.redis_topology.arguments import CommitTooLargeError, commit_arguments
 from state.redis_topology.store import ACQUIRE_TRIES, RedisStore
@@ -103,7 +104,20 @@ class ShardedStore(RedisStore):
     ) -> None:
         super().check_server(asked, expires=expires, fields_expire=fields_expire)
         for shard in self._shards:
-            shard.check_server(asked, expires=expires, fields_expire=fields_expire)
+            try:
+                shard.check_server(asked, expires=expires, fields_expire=fields_expire)
+            except StateRefusedError as error:
+                if error.trouble is not Trouble.SERVER_RIGHTS:
+                    raise
+                raise StateRefusedError(
+                    f"this user lacks rights on {shard.name}; grant what `txbatch acl {self.keys.topology_id} --shards "
+                    f"{len(self._shards)}` prints; {error}"
+                ).about(Trouble.SERVER_RIGHTS) from error
+
+    def watch(self, clock: Callable[[], float]) -> ServerWatch:
+        watch = super().watch(clock)
+        watch.others = tuple(shard.watch(clock) for shard in self._shards)
+        return watch
 
     def existing_states(self, names: Iterable[str], with_parts: Iterable[str] = ()) -> list[str]:
         names, with_parts = list(names), list(with_parts)

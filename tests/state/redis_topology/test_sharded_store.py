@@ -207,6 +207,23 @@ def test_a_part_that_no_server_would_take_is_refused_before_anything_is_staged(m
     assert [world.chain(number) for number in range(2)] == ["", ""]
 
 
+def test_a_run_watches_the_server_of_every_shard():
+    world, now = ShardedWorld(2), count(0, 60)
+    watch = world.store().watch(lambda: float(next(now)))
+    watch.look()
+    world.servers[2].memory.info |= {"evicted_keys": 3}
+    with pytest.raises(StateRefusedError, match="has evicted 3 keys during this run"):
+        watch.look()
+
+
+def test_a_user_who_lacks_rights_on_a_shard_is_told_what_grants_them():
+    world = ShardedWorld(2)
+    world.servers[2].memory.denied.add("HINCRBY")
+    with pytest.raises(StateRefusedError, match=r"lacks rights on shard 1 of .*txbatch acl wc --shards 2") as refused:
+        world.store()
+    assert refused.value.trouble is Trouble.SERVER_RIGHTS
+
+
 def test_what_is_damaged_after_the_decision_stops_the_run_and_is_applied_by_the_next():
     world = ShardedWorld(2)
     store = world.store()
