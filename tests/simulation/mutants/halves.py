@@ -26,10 +26,12 @@ BEGUN_LAST = Mutant(
     "begun-counted-last",
     "A commit counts itself as begun after its data.",
     (
-        Patch(LIBRARY, "  begin_write(control, owner)\n  local expired = 0\n", "  local expired = 0\n"),
         Patch(
             LIBRARY,
+            "  begin_write(control, owner)\n"
+            "  local expired = run_steps(steps)\n"
             "  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)\n",
+            "  local expired = run_steps(steps)\n"
             "  local oldest = write_history(keys, group, kept, argv, forgets + 1, sections - 1)\n"
             "  begin_write(control, owner)\n",
         ),

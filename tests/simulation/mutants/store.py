@@ -80,7 +80,7 @@ METADATA_WITHOUT_WITNESS = Mutant(
         ),
         Patch(
             STORE,
-            "self._owned = Ownership(owned.fence, owned.generation, owned.revision + 1)",
+            "self._owned = owned.after_write()",
             'self._owned = Ownership(owned.fence, owned.generation, owned.revision + (name == "commit"))',
         ),
     ),
