@@ -33,7 +33,7 @@ def reached(monkeypatch: pytest.MonkeyPatch) -> None:
     def server(place: Any, *args: Any, **options: Any) -> Any:
         raise Reached(str(place))
 
-    monkeypatch.setattr(run_module, "RedisStore", server)
+    monkeypatch.setattr(run_module, "open_store", server)
     monkeypatch.setattr("coordinator.server_choice.EmbeddedServer", server)
 
 

@@ -28,9 +28,7 @@ NO_REVISION = [
     ("elseif revision > owner.revision then", "elseif false then"),
 ]
 NO_ORDER = [("if decimal(group.first) == decimal(tonumber(committed) + 1) then", "if true then")]
-WRITE_DATA = """\
-  for _, write in ipairs(steps) do
-    local done = redis.call(write"""
+WRITE_DATA = "  local expired = run_steps(steps)\n  local oldest"
 WRITE_THE_REST = "  local oldest = write_history("
 REGISTER = "register('commit', commit)\n"
 REGISTER_DATA = "register('commit_data', function(keys, argv) return commit(keys, argv, 'data') end)\n"
