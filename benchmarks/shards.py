@@ -5,9 +5,9 @@ Run it::
     python -m benchmarks.shards
     python -m benchmarks.shards --case 16:3 --lines 1000 --group 16
 
-The same reports of commit tasks as in `commit_path`, committed to a home and to shards that are dealt to servers in
-turn; home has a server of its own, so that its share can be told. A case is a number of shards and one of servers for
-them; 1:1 is a topology in one slot. Latency is the wall time of a commit, with calls to all shards at the same time.
+The same reports of commit tasks as in `commit_path`, committed to a home and its shards. Home has a server of its own,
+so that its share can be told. A case is shards:servers, where the servers share the shards; 1:1 is a topology in one
+slot. Latency is the wall time of a commit, with calls to all shards at the same time.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def shard_count_of(description: str) -> int:
 
 
 def with_shards(description: str, shard_count: int) -> str:
-    """Returns a description of the same topology over so many shards."""
+    """Returns a description of the same topology with another number of shards."""
     described = json.loads(description)
     described.pop("shards", None)
     if shard_count > 1:

@@ -143,9 +143,7 @@ class Shard(RedisTopology):
         if self._asked.level is not DurabilityLevel.REPLICA:
             return  # with level fsync no reply comes before the disk has it
         if self._barrier is None:
-            own = self._own_connection(self._connection.client)
-            wrapped = RedisConnection(own, self.server, **self._call_options)
-            self._barrier = Barrier(own, wrapped, self._asked, clock=self._clock)
+            self._barrier = self._new_barrier()
         wrapped = self._barrier.wrapped
         self._barrier.ask(lambda: self._write_barrier(wrapped))
         started_s = self._clock()

@@ -25,7 +25,7 @@ class ShardedImport:
         home: imports into the topology's own slot.
         shards: import into the shards that it is to have; none if it is to have its state at home.
         had: how many shards it had.
-        drop_others: called at the end; drops those that it had besides.
+        drop_others: called at the end; drops the shards that it no longer has.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class ShardedImport:
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The keys beside those of the topology, sorted; see `RedisImport`."""
+        """The keys below its tags that are not its own, sorted; see `RedisImport`."""
         return tuple(sorted(key for each in (self._home, *self._shards) for key in each.left))
 
     def existing(self) -> list[str]:

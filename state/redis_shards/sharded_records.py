@@ -31,7 +31,7 @@ MOMENT_TRIES = 100
 PAUSE_S = 0.01
 """Between two tries to read all shards at one transaction: about as long as a group takes to be applied."""
 STILL_S = 1.0
-"""A run that has decided nothing for so long is not too fast to be read."""
+"""If home decides nothing for this long, it is not a fast run that keeps shards from being read."""
 
 
 class ShardedRecords(RedisRecords):
@@ -191,7 +191,7 @@ class ShardedRecords(RedisRecords):
         )
 
     def _of_shard(self, shard: RedisRecords, sought: Sought, commands: Commands) -> Read:
-        """Reads one shard at one moment of its own; its parts are looked for anew, as a run may have added some."""
+        """Reads one shard at one moment of its own; looks for parts again, since a run may have added some."""
         there = shard.sought(sought.growing)
         states = {name: kind for name, kind in sought.kinds.items() if not _is_record(name)}
         kinds = {name: kind for name, kind in states.items() if split_member(name)[1] is None} | there.kinds

@@ -162,22 +162,20 @@ class ShardedStore(RedisStore):
                 for shard, write_set in zip(self._shards, write_sets, strict=True)
             ]
             chain = self._chain_of(commit, parts)
-            decided = self._decided(commit, chain)
-            decision = self._decision(decided, chain, last)
+            decision = self._decision(self._decided(commit, chain), chain, last)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
+        kept = decision.packed()
         reached("shards.staging")
-        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, decision))
+        staged = self._each(lambda shard: shard.stage(parts[shard.number], chain, last, kept))
         reached("shards.staged")
         for reply in staged:
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 return reply
         self._each(Shard.make_durable)
-        reply = super().commit(decided)
+        reply = self._decide(decision)
         if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
             return reply
-        self._chain = chain
-        self._remember(decided.metadata, decided.forget)
         reached("shards.applying")
         expired = self._each(lambda shard: shard.apply(chain))
         reached("shards.applied")
@@ -237,16 +235,22 @@ class ShardedStore(RedisStore):
         """Repeats at home the decisions that it has lost, as a shard has kept them; returns the last txid."""
         decisions = [each for each in map(Decision.unpacked, shard.decisions()) if each.last_txid > committed]
         for decision in decisions:
-            change = self._metadata_sum.change(dict(decision.puts), decision.forgets)
-            reply = self._write("commit", decision.keys, decision.arguments, change)
+            reply = self._decide(decision)
             if reply.status not in (CommitStatus.OK, CommitStatus.ALREADY):
                 raise self._apart(
                     f"home of topology {self.keys.topology_id!r} has lost too much: it has txid {committed}, and "
                     f"{shard.name}, gives back the last {DECISIONS_KEPT} groups only ({reply.status}: {reply.detail})"
                 )
-            self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
-            self._chain, committed = decision.chain, decision.last_txid
+            committed = decision.last_txid
         return committed
+
+    def _decide(self, decision: Decision) -> CommitReply:
+        """Sends home a decision: of a new group, or one that it has lost."""
+        reply = self._committed(decision.keys, decision.arguments, decision.puts, decision.forgets)
+        if reply.status in (CommitStatus.OK, CommitStatus.ALREADY):
+            self._remember({field: unpack(value) for field, value in decision.puts.items()}, decision.forgets)
+            self._chain = decision.chain
+        return reply
 
     def _apart(self, story: str) -> StateRefusedError:
         return StateRefusedError(
@@ -278,10 +282,10 @@ class ShardedStore(RedisStore):
         metadata = {**kept, **commit.metadata, metadata_field(CHAIN_SCOPE, last): chain}
         return replace(commit, write_set=WriteSet(letters=commit.write_set.letters), metadata=metadata, forget=forget)
 
-    def _decision(self, decided: Commit, chain: str, last_txid: int) -> bytes:
+    def _decision(self, decided: Commit, chain: str, last_txid: int) -> Decision:
         puts = {field: pack_exact(value) for field, value in decided.metadata.items()}
         keys, arguments = commit_arguments(self.keys, decided, puts)
-        return Decision(chain, last_txid, keys, arguments, puts, decided.forget).packed()
+        return Decision(chain, last_txid, keys, arguments, puts, decided.forget)
 
     def _remember(self, puts: Mapping[str, Any], forgets: Iterable[str]) -> None:
         self._metadata.update(puts)

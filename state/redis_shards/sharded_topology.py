@@ -40,7 +40,7 @@ class ShardedTopology(RedisTopology):
         return home if shard_count == 1 else ShardedRecords(home, self._connections_of(shard_count))
 
     def importer(self, shard_count: int = 1) -> StateImport:  # type: ignore[override]  # one slot takes no number
-        """Returns what puts exported state back, over so many shards."""
+        """Returns what puts exported state back, spread over this many shards."""
         wanted = shard_count if shard_count > 1 else 0
         had = self._shards_left()
         nonce = secrets.token_hex(16)

@@ -34,7 +34,7 @@ class StateImport(Protocol):
     """What puts exported state back, into one slot or many; made by `RedisTopology.importer`, for one import.
 
     Attributes:
-        left: the keys beside those of the topology when they were last looked for, sorted.
+        left: the keys below its tag that were not its own when they were last looked for, sorted.
     """
 
     @property

@@ -55,7 +55,7 @@ class RedisStore(RedisTopology):
         self._metadata_sum = MetadataSum({})
         self._new_descriptions = ("", "")  # source fingerprint and topology, until a write has stored them
         self._sequence = threading.Lock()
-        self._first_request = 0
+        self._first_request = 0  # of `acquire`; no two requests of a run have one number
         self._barrier: Barrier | None = None
 
     def acquire(
@@ -139,8 +139,18 @@ class RedisStore(RedisTopology):
             keys, arguments = commit_arguments(self.keys, commit, packed)
         except CommitTooLargeError as error:
             return CommitReply(CommitStatus.LIMIT, str(error))
+        return self._committed(keys, arguments, packed, commit.forget)
+
+    def _committed(
+        self,
+        keys: Sequence[str],
+        arguments: Sequence[Argument],
+        packed: Mapping[str, bytes],
+        forget: Sequence[str],
+    ) -> CommitReply:
+        """Sends a commit, whose arguments change this metadata."""
         reached("commit.sending")
-        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, commit.forget))
+        reply = self._write("commit", keys, arguments, self._metadata_sum.change(packed, forget))
         if reply.status is CommitStatus.OK:
             reply = CommitReply(reply.status, expired_count=int(reply.detail))
         reached("commit.answered")
@@ -222,11 +232,6 @@ class RedisStore(RedisTopology):
             "" if topology == stored_topology else topology,
         )
         return FoundTopology(int(committed), stored_source, stored_topology, metadata)
-
-    def _new_barrier(self) -> Barrier:
-        own = self._own_connection(self._connection.client)
-        wrapped = RedisConnection(own, self.server, **self._call_options)
-        return Barrier(own, wrapped, self._asked, clock=self._clock)
 
     def _write_barrier(self, connection: RedisConnection, confirmed_txid: int) -> None:
         stored = [durable_field(self._asked.level), str(confirmed_txid)] if confirmed_txid else ["", ""]

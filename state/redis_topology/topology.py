@@ -28,7 +28,7 @@ from state.redis_client.rights import require_all_rights
 from state.redis_server.fitness import ServerWatch, evicted_keys, refuse_unfit_server, unknown_facts
 from state.redis_server.measured_durability import measure_durability
 from state.redis_topology.all_records import RedisRecords
-from state.redis_topology.barrier import OwnConnection, PooledConnection
+from state.redis_topology.barrier import Barrier, OwnConnection, PooledConnection
 from state.redis_topology.dead_letter_pages import RedisDeadLetters
 from state.redis_topology.drop import Dropped, drop_topology
 from state.redis_topology.importing import RedisImport
@@ -220,6 +220,12 @@ class RedisTopology:
 
     def close(self) -> None:
         self._connection.close()
+
+    def _new_barrier(self) -> Barrier:
+        """Returns what waits until the writes of a connection of its own are as durable as was asked."""
+        own = self._own_connection(self._connection.client)
+        wrapped = RedisConnection(own, self.server, **self._call_options)
+        return Barrier(own, wrapped, self._asked, clock=self._clock)
 
     def _info(self) -> Mapping[str, Any]:
         """Returns the reply to INFO; nothing for a server that does not know the command, such as one in memory."""

@@ -37,11 +37,11 @@ class Export:
 
     @property
     def shard_count(self) -> int:
-        """Over how many shards it is to be put."""
+        """Over how many shards it is spread."""
         return shard_count_of(self.control["topology"])
 
     def over(self, shard_count: int) -> Export:
-        """Returns the same state, to be put over so many shards."""
+        """Returns the same state, to be spread over another number of shards."""
         return replace(self, control={**self.control, "topology": with_shards(self.control["topology"], shard_count)})
 
 

@@ -4,7 +4,7 @@
 -- Its control hash has of the fields of home's those of an owner (fence, generation, revision, last_call, begun, ended,
 -- format, topology), and committed is the last txid that it has applied. It also has
 --   chain      digest of everything that was decided up to that txid, as home has it
--- and beside it lie
+-- Next to it are
 --   staged     hash: the part of a group that may be decided: chain, last, decision, keys, sections
 --   decisions  list: the calls by which home has decided what was applied here, the last ones
 

@@ -14,7 +14,7 @@ from state.commits.commit import Commit, CommitStatus
 from state.commits.write_set import WriteSet
 from state.errors import FencedError, TransactionError
 from state.keys import Keys
-from state.redis_shards.sharded_store import ShardedStore
+from state.redis_shards.sharded_store import Decision, ShardedStore
 from state.values.state_kind import StateKind, ValueType
 from tests.simulation.memory_redis import Content, MemoryRedis
 from tests.support.stores.builders import acquire, writes
@@ -123,7 +123,7 @@ class ShardedWorld:
         """Has every decision noted that home is asked to make; returns a list whose last item is what the next adds."""
         decision, added = store._decision, [Counter[str]()]
 
-        def noted(decided: Commit, chain: str, last_txid: int) -> bytes:
+        def noted(decided: Commit, chain: str, last_txid: int) -> Decision:
             self.decided[chain] = (store._chain, added[-1])
             return decision(decided, chain, last_txid)
 

@@ -127,7 +127,7 @@ def import_states(
     shards: Annotated[
         int | None,
         typer.Option(
-            metavar="N", min=1, max=SHARDS_MAX, help="Put it over so many shards.  [default: as it was exported]"
+            metavar="N", min=1, max=SHARDS_MAX, help="Spread it over N shards.  [default: as it was exported]"
         ),
     ] = None,
     typed: ServerOptions,

@@ -97,7 +97,7 @@ def check_shard(home: StoredRecords, keys: Keys, shard: StoredRecords, staged_ch
         return check.findings()
     if own["generation"] != home.control.get("generation"):
         check.damaged(
-            f"key {keys.control!r} is of another life of the topology", "it was imported or lost without home"
+            f"key {keys.control!r} is of another life of the topology", "home was imported, dropped or lost without it"
         )
     elif int(committed) < int(decided or 0):
         found = f"key {keys.control!r} has applied txid {committed}, and home has decided {decided}"
