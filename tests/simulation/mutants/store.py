@@ -168,7 +168,7 @@ POSITIONS_APART = Mutant(
             "        packed = {field: pack_exact(value) for field, value in commit.metadata.items()}\n        try:",
             "        self.store_metadata(commit.metadata, commit.forget)\n        packed = {}\n        try:",
         ),
-        Patch(STORE, "self._metadata_sum.change(packed, commit.forget))", "self._metadata_sum.change(packed, ()))"),
+        Patch(STORE, "self._metadata_sum.change(packed, forget))", "self._metadata_sum.change(packed, ()))"),
         Patch(
             STORE,
             "            keys, arguments = commit_arguments(self.keys, commit, packed)",

@@ -12,6 +12,7 @@ from state.keys import check_name
 from state.printable import counted, one_line
 from state.redis_topology.topology import RedisTopology
 from state.troubles import Trouble
+from state.values.shards import SHARDS_MAX
 
 SHOWN = 5
 """Most keys that a sentence names."""
@@ -26,8 +27,9 @@ def drop(
         option("--also", metavar="STATE", help="Delete this state, too, if no record declares it; may be repeated."),
     ] = None,
     shards: Annotated[
-        int, option("--shards", metavar="N", help="How many shards it had, if its own record is lost.")
-    ] = 0,
+        int | None,
+        option("--shards", metavar="N", min=2, max=SHARDS_MAX, help="How many shards it had, if its record is lost."),
+    ] = None,
     typed: ServerOptions,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -44,7 +46,7 @@ def drop(
         found = _found(store) + ("; it is running" if runs else "")
         if not (yes or ask(f"delete all state of topology {topology_id!r} ({found}) on {server}?")):
             raise TopologyError(f"topology {topology_id!r} was kept")
-        dropped = store.drop(also or (), shards)
+        dropped = store.drop(also or (), shards or 0)
     beside = keys_left(dropped.left)
     if not dropped.deleted:
         raise TopologyError(f"topology {topology_id!r} is not stored on {server}; nothing was deleted{beside}").about(

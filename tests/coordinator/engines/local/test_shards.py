@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from typing import Any
 from unittest import mock
 
@@ -24,6 +26,8 @@ from coordinator.transactional.options import RunOptions
 from state import HashState, snapshot
 from state.errors import StateRefusedError, TopologyError
 from state.redis_client.connection import RedisConnection
+from state.redis_shards import sharded_topology
+from state.redis_shards.shard import Shard
 from state.redis_shards.sharded_topology import ShardedTopology
 from state.troubles import Trouble
 from state.values.shards import shard_of
@@ -50,6 +54,10 @@ def states_of(topology: Topology, seed: int = 1, **options: Any) -> dict[str, An
         run = cluster.submit(topology, options=RunOptions(**options))
         run.run_until_idle()
         return run.snapshot().states
+
+
+class Died(BaseException):
+    """The run is killed."""
 
 
 class Sharded:
@@ -120,10 +128,10 @@ def test_what_is_looked_at_is_that_of_one_slot(sharded):
         (committed, totals), (known_txid, known) = state_totals(records), state_totals(expected)
         assert (committed, [total.part_count for total in totals]) == (known_txid, [each.part_count for each in known])
         assert {total.key for total in totals} == {each.key.replace("{typed}", "{typed.0..2}", 1) for each in known}
-        for name in ("counts", "best", "notes", "blob", "recent", "unique", "views"):
+        for name in ("counts", "best", "fewest", "notes", "blob", "recent", "unique", "views"):
             shown, whole = (list(lines_of_state(each, chosen_state(each, name))) for each in (records, expected))
-            keep = 3 if name == "best" else len(whole)
-            assert sorted(map(repr, shown[:keep])) == sorted(map(repr, whole[:keep]))
+            assert whole
+            assert sorted(map(repr, shown)) == sorted(map(repr, whole))
         for each in WORDS[:7]:
             assert field_line(records, chosen_state(records, "counts"), each) == field_line(
                 expected, chosen_state(expected, "counts"), each
@@ -280,6 +288,52 @@ def test_shards_may_be_changed_as_long_as_nothing_is_committed(sharded):
         cluster.client = sharded.client
         cluster.submit(over(typed_topology((*WORDS, "")), 1))  # has taken over, and committed nothing
     assert sharded.run() == states_of(typed_topology((*WORDS, "")))
+
+
+@pytest.mark.redis
+@pytest.mark.parametrize("after", [1, 2])
+def test_an_import_of_fewer_shards_that_ends_half_way_leaves_none_for_good(redis_backend, after):
+    sharded = Sharded(redis_backend.client())
+    sharded.run(last_txid=4)
+    packed = sharded.exported()
+    with (
+        mock.patch.object(sharded_topology, "drop_topology", side_effect=KeyboardInterrupt),
+        suppress(KeyboardInterrupt),
+    ):
+        sharded.put_back(packed, after)
+    assert sharded.client.keys("{typed.2}*")
+    again = Sharded(redis_backend.client())
+    again.put_back(packed, after)
+    assert sharded.client.keys("{typed.2}*") == []
+    with (
+        mock.patch.object(sharded_topology, "drop_topology", side_effect=KeyboardInterrupt),
+        suppress(KeyboardInterrupt),
+    ):
+        sharded.put_back(packed, 3)
+        sharded.put_back(packed, after)
+    again.topology.drop()
+    assert sharded.client.keys("{typed*") == []
+
+
+@pytest.mark.redis
+def test_what_only_some_shards_have_applied_is_not_shown_as_one_transaction(redis_backend):
+    """A run is killed between two shards: the totals of all would be those of no transaction."""
+    sharded = Sharded(redis_backend.client())
+    applied = count()
+    apply = Shard.apply
+
+    def killed(self, chain):
+        if next(applied) == 4:
+            raise Died
+        return apply(self, chain)
+
+    with mock.patch.object(Shard, "apply", killed), suppress(Died):
+        sharded.run()
+    for look in (lambda: state_totals(sharded.topology.records()), sharded.exported):
+        with pytest.raises(StateRefusedError, match="has not applied all that was decided, up to txid"):
+            look()
+    assert sharded.run() == states_of(typed_topology((*WORDS, "")))
+    assert state_totals(sharded.topology.records())[0]
 
 
 @pytest.mark.parametrize("given", [1, 2, 4])
