@@ -19,8 +19,9 @@ from state.keys import RESERVED_NAME, is_chain, split_member
 from state.records.declared_states import DescribedState, declared_states_of
 from state.records.stored_records import Entries, StateImage, StoredPiece, StreamPosition
 from state.redis_client.connection import RedisConnection, pairs_of
-from state.redis_topology.all_records import Commands, RedisRecords, Sought, WholeReply
+from state.redis_topology.all_records import RedisRecords, Sought
 from state.redis_topology.refusals import TORN_REMEDY
+from state.redis_topology.whole_replies import Commands, WholeReply
 from state.troubles import Trouble
 from state.values.shards import SPREAD_KINDS, shard_of
 from state.values.state_kind import KeptEnd, Retention, StateKind

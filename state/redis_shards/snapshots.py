@@ -17,8 +17,9 @@ from state.kinds.state_family import PartType, StateFamily, part_of_text
 from state.kinds.state_handle import StateHandle
 from state.records.declared_states import DescribedState
 from state.redis_client.connection import RedisConnection
-from state.redis_topology.all_records import READ_COMMANDS, RedisRecords, WholeReply, entries_of
+from state.redis_topology.all_records import RedisRecords
 from state.redis_topology.refusals import TORN_REMEDY
+from state.redis_topology.whole_replies import READ_COMMANDS, WholeReply, entries_of
 from state.troubles import Trouble
 from state.values.state_kind import StateKind, ValueType
 from state.values.value_form import decode_stored

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any
 
 import redis
 
-from state.codec import pack
 from state.commits.dead_letters import DEAD_LETTERS_STATE
 from state.errors import StateRefusedError
 from state.keys import Keys
@@ -22,7 +21,6 @@ from state.records.declared_states import DescribedState, OwnedKeys, shard_count
 from state.records.stored_records import (
     METADATA_STATE,
     MISSING,
-    Content,
     Entries,
     StateImage,
     StoredKey,
@@ -30,9 +28,19 @@ from state.records.stored_records import (
     StoredRecords,
     StreamPosition,
 )
-from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, pairs_of, text_of, texts_by_name
+from state.redis_client.connection import ENTRIES_AT_ONCE, RedisConnection, text_of, texts_by_name
 from state.redis_client.redis_errors import stop_error
-from state.redis_topology.arguments import float_text
+from state.redis_topology.whole_replies import (
+    READ_COMMANDS,
+    Commands,
+    WholeReply,
+    as_stored,
+    content_of,
+    entries_of,
+    expiry_of,
+    position_of,
+    stored_pairs,
+)
 from state.troubles import Trouble
 from state.values.state_kind import StateKind
 
@@ -48,19 +56,6 @@ COUNT_COMMANDS = {
     StateKind.STREAM: "XLEN",
     StateKind.HYPERLOGLOG: "EXISTS",
 }
-Commands: TypeAlias = Mapping[StateKind, tuple[tuple[str, ...], tuple[str, ...]]]
-"""What reads a whole state of each kind: words before the key and words after it."""
-READ_COMMANDS: Commands = {
-    StateKind.HASH: (("HGETALL",), ()),
-    StateKind.VALUE: (("GET",), ()),
-    StateKind.SET: (("SMEMBERS",), ()),
-    StateKind.SORTED_SET: (("ZRANGE",), ("0", "-1", "WITHSCORES")),
-    StateKind.LIST: (("LRANGE",), ("0", "-1")),
-    StateKind.STREAM: (("XRANGE",), ("-", "+")),
-    StateKind.HYPERLOGLOG: (("PFCOUNT",), ()),  # what it holds depends on the order of its members, the count does not
-}
-WHOLE_COMMANDS: Commands = {**READ_COMMANDS, StateKind.HYPERLOGLOG: (("GET",), ())}
-"""What reads it as it is stored."""
 MOMENT = ("generation", "revision")
 """Fields of the control hash that no two moments have in common: each import begins with revision 1 again."""
 TRIES = 5
@@ -88,19 +83,6 @@ class Sought:
     since: tuple[str, ...]
     kinds: dict[str, StateKind]
     growing: Sequence[DescribedState]
-
-
-@dataclass(frozen=True, slots=True)
-class WholeReply:
-    """The reply about one whole state; `expires_ms` is when its key goes, in milliseconds since 1970, None if never.
-
-    `position` is that of a stream that is there.
-    """
-
-    kind: StateKind
-    reply: Any
-    expires_ms: int | None
-    position: StreamPosition | None = None
 
 
 class RedisRecords:
@@ -136,7 +118,7 @@ class RedisRecords:
         replies = self.at_once(asked)
         kinds = {key: text_of(reply) for key, reply in zip(own, replies[:3], strict=True)}
         control, metadata, receipts = (
-            {} if isinstance(reply, redis.ResponseError) else _pairs(reply) for reply in replies[3:]
+            {} if isinstance(reply, redis.ResponseError) else stored_pairs(reply) for reply in replies[3:]
         )
         return StoredRecords(
             kinds,
@@ -164,12 +146,12 @@ class RedisRecords:
 
     def expires_ms(self, name: str) -> int | None:
         """Returns when the key of a state goes, in milliseconds since 1970; None if it stays."""
-        return _expiry(self._connection.call("PEXPIRETIME", self.keys.state(name)))
+        return expiry_of(self._connection.call("PEXPIRETIME", self.keys.state(name)))
 
     def position(self, name: str) -> StreamPosition | None:
         """Returns how far a stream is; None if it is not there."""
         (reply,) = self._raise_first(self.at_once([("XINFO", "STREAM", self.keys.state(name))]))
-        return _position(reply)
+        return position_of(reply)
 
     def _raise_first(self, replies: list[Any]) -> list[Any]:
         """Returns the replies, unless one is an error other than of a stream that is not there."""
@@ -183,7 +165,7 @@ class RedisRecords:
         fields = [field for field, _ in piece.entries]
         key, count = self.keys.state(piece.name), str(len(fields))
         replies = self._connection.call("HPEXPIRETIME", key, "FIELDS", count, *fields) or ()
-        found = {field: _expiry(at) for field, at in zip(fields, replies, strict=False) if int(at) != NO_FIELD}
+        found = {field: expiry_of(at) for field, at in zip(fields, replies, strict=False) if int(at) != NO_FIELD}
         entries = [entry for entry in piece.entries if entry[0] in found]
         return replace(piece, entries=entries, expiries={field: at for field, at in found.items() if at is not None})
 
@@ -192,7 +174,7 @@ class RedisRecords:
 
     def quarantined(self) -> dict[str, bytes]:
         """Returns txid -> record of each batch that is quarantined; their number is limited."""
-        found = _pairs(self._connection.call("HGETALL", self.keys.quarantine))
+        found = stored_pairs(self._connection.call("HGETALL", self.keys.quarantine))
         return {text_of(txid): packed for txid, packed in found.items()}
 
     def history(self) -> Iterator[tuple[str, bytes]]:
@@ -228,7 +210,7 @@ class RedisRecords:
         while found := self._connection.call(
             "ZRANGE", self.keys.state(name), str(start), str(start + ENTRIES_AT_ONCE - 1), *order
         ):
-            yield list(_pairs(found).items())
+            yield list(stored_pairs(found).items())
             start += ENTRIES_AT_ONCE
 
     def distinct_count(self, name: str) -> int:
@@ -247,7 +229,7 @@ class RedisRecords:
         reply = self._connection.call(command, self.keys.state(name), field)
         if kind is StateKind.SET:
             return b"" if int(reply) else None
-        return None if reply is None else _bytes(reply)
+        return None if reply is None else as_stored(reply)
 
     def sought(self, states: Iterable[DescribedState]) -> Sought:
         """Looks for the keys of states."""
@@ -293,14 +275,14 @@ class RedisRecords:
             replies = self.at_once(asked)
             self._raise_first(replies)
             control, contents = texts_by_name(replies[0]), replies[1 + len(searched) :]
-            at = {name: _position(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
+            at = {name: position_of(reply) for name, reply in zip(streams, contents[2 * len(kinds) :], strict=True)}
             found: dict[str, StateKind] = {}
             for state, each in zip(searched, replies[1:], strict=False):
                 found |= dict.fromkeys(parts_among(self.keys, state, each), state.kind)
             if not growing or (found.keys() <= kinds.keys() if number else moment_of(control) == sought.since):
                 read = zip(kinds.items(), contents[::2], contents[1::2], strict=False)
                 return control, {
-                    name: WholeReply(kind, reply, _expiry(expires), at.get(name))
+                    name: WholeReply(kind, reply, expiry_of(expires), at.get(name))
                     for (name, kind), reply, expires in read
                 }
             kinds |= found
@@ -322,8 +304,8 @@ class RedisRecords:
             )
         sought.kinds[METADATA_STATE] = StateKind.HASH
         control, read = self.at_moment(sought, READ_COMMANDS)
-        metadata = _pairs(read.pop(METADATA_STATE).reply)
-        contents = {name: _content(whole.kind, whole.reply) for name, whole in read.items()}
+        metadata = stored_pairs(read.pop(METADATA_STATE).reply)
+        contents = {name: content_of(whole.kind, whole.reply) for name, whole in read.items()}
         return StateImage(control, {text_of(name): value for name, value in metadata.items()}, contents)
 
     def _items(self, key: str) -> Iterator[Entries]:
@@ -344,7 +326,7 @@ class RedisRecords:
             if kind is StateKind.SET:
                 yield [(bytes(member), b"") for member in found]
             else:
-                yield list(_pairs(found).items())
+                yield list(stored_pairs(found).items())
 
     def at_once(self, commands: Sequence[tuple[str, ...]]) -> list[Any]:
         """Returns the replies of one MULTI; an error of one command is returned in its place."""
@@ -363,61 +345,7 @@ def moment_of(control: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(control.get(name, "") for name in MOMENT)
 
 
-def _expiry(reply: Any) -> int | None:
-    return int(reply) if int(reply) >= 0 else None
-
-
-def _position(reply: Any) -> StreamPosition | None:
-    """Returns what XINFO STREAM tells of a stream."""
-    if isinstance(reply, redis.RedisError):
-        return None
-    facts = {text_of(name): value for name, value in pairs_of(reply)}
-    position = StreamPosition(text_of(facts["last-generated-id"]), int(facts.get("entries-added", facts["length"])))
-    return position if position.added else None
-
-
 def parts_among(keys: Keys, state: DescribedState, found: Iterable[Any]) -> set[str]:
     """Returns the names of those keys that are parts of a state; others may lie beside them."""
     owned = OwnedKeys({state.name: state}, {})
     return {keys.state_name(key) for key in map(text_of, found) if owned.state_of(keys, key) is not None}
-
-
-def _pairs(reply: Any) -> dict[bytes, bytes]:
-    return {bytes(name): _bytes(value) for name, value in pairs_of(reply)}
-
-
-def _bytes(value: Any) -> bytes:
-    return float_text(value).encode() if isinstance(value, float) else bytes(value)
-
-
-def _content(kind: StateKind, reply: Any) -> Content:
-    match kind:
-        case StateKind.VALUE:
-            return None if reply is None else bytes(reply)
-        case StateKind.HYPERLOGLOG:
-            return str(int(reply)).encode()
-        case StateKind.SET:
-            return frozenset(map(bytes, reply))
-        case StateKind.LIST:
-            return tuple(map(bytes, reply))
-        case StateKind.STREAM:
-            return dict(entries_of(kind, reply))
-        case StateKind.SORTED_SET:  # servers spell one score differently: 0.1, 0.10000000000000001
-            return {member: repr(float(score)).encode() for member, score in _pairs(reply).items()}
-    return _pairs(reply)
-
-
-def entries_of(kind: StateKind, reply: Any) -> Entries:
-    """Returns the reply to one of `WHOLE_COMMANDS` as entries."""
-    match kind:
-        case StateKind.HASH | StateKind.SORTED_SET:
-            return list(_pairs(reply).items())
-        case StateKind.SET:
-            return [(bytes(member), b"") for member in reply]
-        case StateKind.LIST:
-            return [(b"", bytes(item)) for item in reply]
-        case StateKind.STREAM:
-            return [
-                (bytes(entry_id), pack([*chain.from_iterable(_pairs(fields).items())])) for entry_id, fields in reply
-            ]
-    return [] if reply is None else [(b"", bytes(reply))]

@@ -17,13 +17,11 @@ from state.records.stored_records import OWN_KINDS, StoredPiece
 from state.redis_client.connection import ENTRIES_AT_ONCE
 from state.redis_topology.all_records import (
     TRIES,
-    WHOLE_COMMANDS,
     RedisRecords,
     Sought,
-    WholeReply,
-    entries_of,
     moment_of,
 )
+from state.redis_topology.whole_replies import WHOLE_COMMANDS, WholeReply, entries_of
 from state.values.state_kind import StateKind
 
 AT_ONCE_MAX = 100_000

@@ -142,14 +142,14 @@ POSITION_FIRST = Mutant(
         Patch(
             STORE,
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
-            "            writes = dict(commit.write_set.states)\n"
+            "            self._writes = dict(commit.write_set.states)\n"
             "            commit.write_set.states.clear()\n"
             "            keys, arguments = commit_arguments(self.keys, commit, packed)\n",
         ),
         Patch(
             STORE,
             '        reached("commit.answered")\n',
-            "        for name, changes in writes.items():\n"
+            "        for name, changes in self._writes.items():\n"
             "            changes = changes.unpacked() if hasattr(changes, 'blocks') else changes\n"
             "            for field, amount in changes.increments.items():\n"
             "                key = self.keys.state(name)\n"
