@@ -6,14 +6,13 @@ which is far less than what is measured.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-import coordinator  # noqa: F401 - puts coordinator.run into sys.modules
+from coordinator import server_choice
 from coordinator.engines.spark import spark_engine as engine_module
 from coordinator.engines.spark.spark_engine import SparkEngine
 from coordinator.spouts.batch_emitters import Batch
@@ -74,10 +73,9 @@ class Stopwatch:
                 stopwatch.committed(commit, started)
                 return reply
 
-        run_module = sys.modules["coordinator.run"]  # the package's attribute `run` is the function
         # a run imports its engine when it starts, and has imported its store before
         with (
             patch.object(engine_module, "SparkEngine", TimedEngine),
-            patch.object(run_module, "RedisStore", TimedStore),
+            patch.object(server_choice, "RedisStore", TimedStore),
         ):
             yield
