@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -19,6 +19,8 @@ from tests.support.scenarios.random_topologies import Scenario
 from tests.support.scenarios.reference_fold import fold
 
 MAX_TICKS = 20_000
+SHARD_COUNTS = (1, 1, 2, 1, 3, 1, 16)
+"""Of a scenario, by its seed."""
 FAULTS = ("drop", "double", "alter", "misfile", "resequence", "late", "misdirect")
 
 
@@ -97,6 +99,7 @@ def play(
     """
     tally = LocalTally(topology_id)
     topology, states = topology_of(scenario, tally, topology_id), fold(scenario).states
+    topology = replace(topology, shard_count=SHARD_COUNTS[scenario.seed % len(SHARD_COUNTS)])
     options = RunOptions(
         max_spout_pending=scenario.window,
         commit_group_max=scenario.group,
