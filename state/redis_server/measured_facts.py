@@ -35,6 +35,8 @@ class ServerFacts:
         may_load: whether the user may load the function library.
         lacking: commands that the user may not send, of those a driver sends directly.
         lacking_on_keys: commands that the user may not run on the topology's keys; None if it could not be asked.
+        keys: the pattern of these keys.
+        grant: the command that prints the rights they need.
         clock_ahead_s: how far its clock is ahead of ours, in seconds; None if the user may not ask for the time.
     """
 
@@ -45,7 +47,8 @@ class ServerFacts:
     may_load: bool
     lacking: tuple[str, ...]
     lacking_on_keys: tuple[str, ...] | None
-    topology_id: str
+    keys: str
+    grant: str
     round_trips_ms: tuple[float, ...]
     clock_ahead_s: float | None
 
@@ -87,9 +90,10 @@ def measure(
     clock: Callable[[], float],
     wall_clock: Callable[[], float],
     timeout_s: float,
+    grant: str,
     fields_expire: bool = False,
 ) -> ServerFacts:
-    """Measures a server for a user that is to run this topology (driver); the first call waits `timeout_s`."""
+    """Measures a server for a user that is to write these keys (driver); the first call waits `timeout_s`."""
     wanted = commands_on_keys(fields_expire=fields_expire)
     info = connection.call("INFO", timeout_s=timeout_s)
     library = _library(connection)
@@ -101,7 +105,8 @@ def measure(
         may_load=_may(connection, "FUNCTION", "LOAD", NO_LIBRARY),
         lacking=tuple(name for name, command in _direct(keys).items() if not _may(connection, *command)),
         lacking_on_keys=_lacking_on_keys(connection, keys, library, wanted),
-        topology_id=keys.topology_id,
+        keys=keys.pattern,
+        grant=grant,
         round_trips_ms=tuple(_round_trip_ms(connection, keys, clock) for _ in range(ROUND_TRIPS)),
         clock_ahead_s=_clock_ahead_s(connection, wall_clock),
     )

@@ -99,7 +99,7 @@ def test_the_doctor_finds_no_fault_that_a_run_does_not_have(client: ServiceClien
     store = RedisStore("redis://service", "words", client=client)
     store.check_server(expires=False)
     connection = RedisConnection(client, "there", timeout_s=5)
-    facts = measure(connection, Keys("words"), clock=time.monotonic, wall_clock=time.time, timeout_s=5)
+    facts = measure(connection, Keys("words"), clock=time.monotonic, wall_clock=time.time, timeout_s=5, grant="")
     assert [each for each in check_server(facts, expires=False) if each.weight is Weight.FAIL] == []
 
 

@@ -11,11 +11,12 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
-from coordinator.operating.inspection.finding import Finding, fail, from_error, ok, warn
+from coordinator.operating.inspection.finding import Finding, Weight, fail, from_error, ok, warn
 from coordinator.operating.inspection.platform_checks import (
     LOCAL_DIR,
     FolderFacts,
@@ -72,7 +73,11 @@ def examine(
             findings += examine_server(server, STAND_IN_ID)
         else:
             findings += examine_server(
-                server, topology.topology_id, expires=topology.expires, fields_expire=topology.fields_expire
+                server,
+                topology.topology_id,
+                shard_count=topology.shard_count,
+                expires=topology.expires,
+                fields_expire=topology.fields_expire,
             )
     findings += _examine_machine(server, master, conf, os.environ)
     if master is not None:
@@ -107,9 +112,14 @@ def _examine_code(target: str, load: Load) -> tuple[list[Finding], AnyTopology |
 
 
 def examine_server(
-    choice: ServerChoice, topology_id: str, *, expires: bool | None = None, fields_expire: bool = False
+    choice: ServerChoice,
+    topology_id: str,
+    *,
+    shard_count: int = 1,
+    expires: bool | None = None,
+    fields_expire: bool = False,
 ) -> list[Finding]:
-    """Examines the server that a choice names, as one that is to hold that topology.
+    """Examines the server that a choice names, as one that is to hold that topology; of a cluster, that of each slot.
 
     `expires` says whether a state of it may expire, None if that is not known; `fields_expire` whether fields may.
     """
@@ -118,7 +128,22 @@ def examine_server(
     encryption = check_encryption(choice.redis_url, allow_plaintext=choice.allow_plaintext)
     if encryption.weight == "fail":
         return [encryption]  # not even the password is sent
-    return [encryption, *_examine_url(choice.redis_url, topology_id, expires=expires, fields_expire=fields_expire)]
+    keys, grant = Keys(topology_id), f"txbatch acl {topology_id}"
+    grant += f" --shards {shard_count}" if shard_count > 1 else ""
+    home, *shards = (
+        _examine_slot(choice.redis_url, slot, grant, expires=expires, fields_expire=fields_expire)
+        for slot in (keys, *(keys.shard(number) for number in range(shard_count if shard_count > 1 else 0)))
+    )
+    return [encryption, *home, *_of_shards_only(shards, home)]
+
+
+def _of_shards_only(shards: Iterable[list[Finding]], home: list[Finding]) -> Iterator[Finding]:
+    """Yields what is wrong with the slot of a shard, and not with home's."""
+    known = {finding.subject for finding in home if finding.weight is not Weight.OK}
+    for number, findings in enumerate(shards):
+        for each in findings:
+            if each.weight is not Weight.OK and each.subject not in known:
+                yield replace(each, subject=f"{each.subject} of shard {number}")
 
 
 def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
@@ -142,10 +167,9 @@ def check_encryption(url: str, *, allow_plaintext: bool) -> Finding:
     return ok("encryption", f"the connection uses {how}")
 
 
-def _examine_url(
-    url: str, topology_id: str, *, expires: bool | None = None, fields_expire: bool = False
+def _examine_slot(
+    url: str, keys: Keys, grant: str, *, expires: bool | None = None, fields_expire: bool = False
 ) -> list[Finding]:
-    keys = Keys(topology_id)
     connection = RedisConnection(connect(url, key=keys.control), redact(url), timeout_s=ANSWER_TIMEOUT_S)
     try:
         facts = measure(
@@ -154,6 +178,7 @@ def _examine_url(
             clock=time.monotonic,
             wall_clock=time.time,
             timeout_s=ANSWER_TIMEOUT_S,
+            grant=grant,
             fields_expire=fields_expire,
         )
     except StateError as error:
@@ -172,7 +197,7 @@ def _examine_private(data_dir: Path, topology_id: str) -> list[Finding]:
                 folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="txbatch-doctor-"))
                 served_dir, where = Path(folder) / "data", f"would be new {where}; one was tried elsewhere"
             url = opened.enter_context(EmbeddedServer(served_dir)).url
-            return [ok("private server", where), *_examine_url(url, topology_id)]
+            return [ok("private server", where), *_examine_slot(url, Keys(topology_id), f"txbatch acl {topology_id}")]
     except StateError as error:
         return [from_error("private server", error, "without --redis it holds the state")]
     except OSError as error:

@@ -135,8 +135,8 @@ def _library(facts: ServerFacts) -> Finding:
 def _rights(facts: ServerFacts) -> Finding:
     optional = [name for name in facts.lacking if name.startswith("CLIENT|")]
     needed = [name for name in facts.lacking if name not in optional and not name.startswith("FUNCTION|")]
-    remedy = f"grant what `txbatch acl {facts.topology_id}` prints, and undo any rename-command"
-    why, own_keys = "a run checks this at its start and is refused", f"keys '{{{facts.topology_id}}}:*'"
+    remedy = f"grant what `{facts.grant}` prints, and undo any rename-command"
+    why, own_keys = "a run checks this at its start and is refused", f"keys {facts.keys!r}"
     if needed or facts.lacking_on_keys:
         lacking = [*needed, *(facts.lacking_on_keys or ())]
         found = f"this user may not run {', '.join(lacking)} on {own_keys}, or the server lacks them"

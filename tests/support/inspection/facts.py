@@ -39,7 +39,8 @@ SERVER = ServerFacts(
     may_load=True,
     lacking=(),
     lacking_on_keys=(),
-    topology_id="words",
+    keys="{words}:*",
+    grant="txbatch acl words",
     round_trips_ms=(0.2, 0.4, 9.0),
     clock_ahead_s=0.01,
 )

@@ -97,6 +97,27 @@ def test_a_server_that_cannot_have_fields_expire_is_found(server):
 
 
 @pytest.mark.redis
+def test_a_user_who_lacks_the_keys_of_shards_is_found(server):
+    admin, words = server.client(), Keys("words")
+    admin.execute_command("ACL", "SETUSER", "alice", *acl_rules(words), ">canary")
+    url = server.url.replace("unix://", "unix://alice:canary@")
+    try:
+        RedisConnection(connect(server.url), "there", timeout_s=5.0).load_library()
+        found = {each.subject: each for each in examine_server(choice(url), "words", shard_count=2)}
+        assert found["rights"].weight is Weight.OK
+        for number in range(2):
+            lacks = found[f"rights of shard {number}"]
+            assert lacks.weight is Weight.FAIL
+            assert f"on keys '{{words.{number}}}:*'" in lacks.found
+            assert "txbatch acl words --shards 2" in lacks.remedy
+        admin.execute_command("ACL", "SETUSER", "alice", *acl_rules(words, words.shard(0), words.shard(1)))
+        subjects = {each.subject for each in examine_server(choice(url), "words", shard_count=2)}
+        assert not any("of shard" in subject for subject in subjects)
+    finally:
+        admin.execute_command("ACL", "DELUSER", "alice")
+
+
+@pytest.mark.redis
 def test_the_printed_user_lacks_nothing_but_the_view_of_settings_and_time(server):
     admin = server.client()
     admin.execute_command("ACL", "SETUSER", "alice", *acl_rules(Keys("words")), ">canary")
